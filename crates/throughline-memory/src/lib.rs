@@ -1,0 +1,1 @@
+//! The nouns of session memory.

@@ -1,0 +1,2 @@
+//! The local database.
+pub mod redact;
