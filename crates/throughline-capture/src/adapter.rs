@@ -1,0 +1,204 @@
+//! The seam between agents' formats and the rest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use memory::{Entry, Flavor};
+
+/// Reads one agent's logs.
+pub trait Adapter: Sync + fmt::Debug {
+    fn flavor(&self) -> Flavor;
+
+    /// Returns the folders where this agent keeps its logs on this machine, there or not.
+    fn roots(&self, places: &Places) -> Vec<PathBuf>;
+
+    /// Returns how to read a file below a root, or `None` when it is not one of the agent's logs.
+    /// Looks at the path only.
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format>;
+
+    /// Says whether the head of a file of unknown origin is one of this agent's logs.
+    fn recognises(&self, head: &str) -> bool;
+
+    /// Returns a reader that goes on where `state` left off, or starts afresh.
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
+}
+
+/// Turns lines into entries. One reader reads one source, front to back.
+pub trait Reader: Send {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed);
+
+    /// Called once when there is no more to read for now. A `settled` source has not changed for
+    /// some minutes, so what is still open will not be finished.
+    fn end(&mut self, _settled: bool, _out: &mut Parsed) {}
+
+    /// Returns what the next reader of this source must know, as JSON. It is stored, so it holds
+    /// ids and names, never conversation text.
+    fn state(&self) -> String;
+
+    /// Returns where the next reader must start when that is before the last line, because a
+    /// message is still being written.
+    fn resume(&self) -> Option<Resume> {
+        None
+    }
+}
+
+/// Reads a whole log that is at hand as text.
+pub fn parse(adapter: &dyn Adapter, source: &Source, text: &str) -> Parsed {
+    let mut out = Parsed::default();
+    let mut reader = adapter.reader(source, None);
+    if source.format == Format::Document {
+        reader.line(
+            Line {
+                text,
+                number: 1,
+                offset: 0,
+            },
+            &mut out,
+        );
+    } else {
+        let mut offset = 0;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            reader.line(
+                Line {
+                    text: line,
+                    number,
+                    offset,
+                },
+                &mut out,
+            );
+            offset += line.len() as u64;
+        }
+    }
+    reader.end(true, &mut out);
+    out
+}
+
+/// One whole line of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    pub text: &'a str,
+    /// Counted from 1.
+    pub number: u64,
+    /// Where the line starts, in (decompressed) bytes.
+    pub offset: u64,
+}
+
+/// Where to read on, and what to know there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resume {
+    pub line: u64,
+    pub offset: u64,
+    pub state: String,
+}
+
+/// A file of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    pub flavor: Flavor,
+    pub path: PathBuf,
+    pub format: Format,
+}
+
+/// How a source is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// Lines that are appended; read from where the last sweep stopped.
+    Lines,
+    /// The same, compressed with zstd; written once.
+    LinesZstd,
+    /// One document that is rewritten; its whole text reaches the reader as one line.
+    Document,
+}
+
+/// What a reader understood, and what it did not.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    pub entries: Vec<Entry>,
+    pub skipped: Vec<Skipped>,
+    /// Kinds of entries we do not know, counted: how a format's drift is noticed.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+impl Parsed {
+    pub fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    pub fn skip(&mut self, line: Line<'_>, why: Why) {
+        self.skipped.push(Skipped {
+            line: line.number,
+            why,
+        });
+    }
+
+    pub fn unknown(&mut self, kind: &str) {
+        if let Some(count) = self.unknown.get_mut(kind) {
+            *count += 1;
+        } else if self.unknown.len() < UNKNOWN_KINDS_MAX {
+            self.unknown.insert(kind.to_owned(), 1);
+        }
+    }
+}
+
+/// Beyond this a log is not drifting, it is garbage.
+const UNKNOWN_KINDS_MAX: usize = 64;
+
+/// A line that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub line: u64,
+    pub why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// Not JSON, or JSON of another shape than an entry.
+    Malformed,
+    /// Part of the line was sound and was kept.
+    Torn,
+    /// Longer than we read.
+    TooLong,
+    /// Bytes that are not UTF-8 were replaced.
+    NotUtf8,
+    /// Nested deeper than we read.
+    TooDeep,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "malformed",
+            Self::Torn => "torn",
+            Self::TooLong => "too long",
+            Self::NotUtf8 => "not UTF-8",
+            Self::TooDeep => "nested too deep",
+        })
+    }
+}
+
+/// What discovery may know of the machine. The binary fills it from the environment.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    pub home: PathBuf,
+    /// The variables of [`ENVIRONMENT`] that are set.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// The environment variables by which agents move their folders.
+pub const ENVIRONMENT: &[&str] = &[
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GROK_HOME",
+    "XDG_CONFIG_HOME",
+];
+
+impl Places {
+    /// Returns the folder a variable names, if it is set to something.
+    pub fn folder(&self, variable: &str) -> Option<PathBuf> {
+        self.variables
+            .get(variable)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    }
+}

@@ -1,0 +1,63 @@
+//! Tool calls that wait for their results.
+
+use std::collections::VecDeque;
+
+use memory::{CallId, Change, ToolResult, ToolUse};
+use serde::{Deserialize, Serialize};
+
+use crate::tools;
+
+/// Calls without a result are rare (aborted turns); the oldest are given up beyond this.
+const OPEN_CALLS_MAX: usize = 256;
+
+/// The open calls of one log. Part of a reader's state, so a result joins its call even when a
+/// sweep ended between the two.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct OpenCalls(VecDeque<OpenCall>);
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct OpenCall {
+    call: CallId,
+    tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// What the call will have changed if it succeeds. Not part of the state: it is text.
+    #[serde(skip)]
+    changes: Vec<Change>,
+}
+
+impl OpenCalls {
+    /// Notes a call and fills in the file it is about.
+    pub fn open(&mut self, call: &mut ToolUse) {
+        if call.path.is_none() {
+            call.path = tools::path(&call.input);
+        }
+        if self.0.len() == OPEN_CALLS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(OpenCall {
+            call: call.call.clone(),
+            tool: call.tool.clone(),
+            path: call.path.clone(),
+            changes: tools::changes(&call.tool, &call.input),
+        });
+    }
+
+    /// Joins a result to its call: tool, path, and the changes that have now happened.
+    pub fn close(&mut self, result: &mut ToolResult) {
+        let Some(call) = &result.call else { return };
+        let Some(at) = self.0.iter().rposition(|open| open.call == *call) else {
+            return;
+        };
+        let Some(open) = self.0.remove(at) else {
+            return;
+        };
+        result.tool = result.tool.take().or(Some(open.tool));
+        result.path = result.path.take().or(open.path);
+        if result.is_error {
+            result.changes.clear();
+        } else if result.changes.is_empty() {
+            result.changes = open.changes;
+        }
+    }
+}

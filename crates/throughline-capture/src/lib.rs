@@ -1,0 +1,15 @@
+//! Other people's formats in, one schema out.
+//!
+//! [`adapter`] is the seam: a flavor says where its logs lie, which files are logs, and how a line
+//! becomes [`memory::Entry`]s. Each flavor lives in its own folder under [`flavor`] with its wire
+//! types; nothing of them is seen outside. Parsing never fails: it returns what it understood,
+//! what it skipped, and why.
+
+pub mod adapter;
+pub mod calls;
+pub mod flavor;
+pub mod lines;
+pub mod time;
+pub mod tools;
+
+pub use adapter::{Adapter, Format, Line, Parsed, Places, Reader, Resume, Skipped, Source, Why};

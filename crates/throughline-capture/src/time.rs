@@ -1,0 +1,128 @@
+//! Times as agents write them.
+
+use jiff::Timestamp;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Before any agent, and after any that we will read: such a time is a mistake, not a date.
+const PLAUSIBLE_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
+
+/// Reads an ISO 8601 time with zone. What is not plausible is no time.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    plausible(text.parse().ok()?)
+}
+
+/// Reads a number of seconds or milliseconds since 1970; which of the two shows in its size.
+pub fn from_number(number: f64) -> Option<Timestamp> {
+    let millis = if number.abs() < 1e11 {
+        number * 1e3
+    } else {
+        number
+    };
+    if !millis.is_finite() || millis.abs() > 1e16 {
+        return None;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the range was checked above"
+    )]
+    let millis = millis as i64;
+    plausible(Timestamp::from_millisecond(millis).ok()?)
+}
+
+/// A time field of either kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Time(pub Option<Timestamp>);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TimeVisitor)
+    }
+}
+
+struct TimeVisitor;
+
+impl<'de> Visitor<'de> for TimeVisitor {
+    type Value = Time;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a time as text or number")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Time, E> {
+        Ok(Time(parse(text)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Time, E> {
+        Ok(Time(from_number(number as f64)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Time, E> {
+        Ok(Time(from_number(number as f64)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Time, E> {
+        Ok(Time(from_number(number)))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Time, E> {
+        Ok(Time(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Time, E> {
+        Ok(Time(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Time, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Time(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Time, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Time(None))
+    }
+}
+
+fn plausible(at: Timestamp) -> Option<Timestamp> {
+    PLAUSIBLE_SECONDS.contains(&at.as_second()).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: Option<&str>) {
+        let time: Time = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            time.0.map(|at| at.to_string()).as_deref(),
+            expected,
+            "{json}"
+        );
+    }
+
+    #[test]
+    fn both_notations() {
+        check(
+            r#""2026-01-05T09:00:00.000Z""#,
+            Some("2026-01-05T09:00:00Z"),
+        );
+        check("1767225600", Some("2026-01-01T00:00:00Z"));
+        check("1767225600123", Some("2026-01-01T00:00:00.123Z"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_no_time() {
+        for json in [
+            r#""not-a-date""#,
+            r#""2026-01-01T25:61:61Z""#,
+            r#""9999-12-31T23:59:59Z""#,
+            r#""1970-01-01T00:00:00Z""#,
+            "null",
+            "{}",
+            "1e300",
+        ] {
+            check(json, None);
+        }
+    }
+}

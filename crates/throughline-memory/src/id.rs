@@ -1,0 +1,222 @@
+//! Identifiers. Ours are deterministic, so reading a log twice names everything the same.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// Names a log entry: the agent's own id for it, or a [`Chain`] link where it has none.
+    MessageId
+}
+text_id! {
+    /// Names one response of a model API, which a log may spread over several entries.
+    ApiId
+}
+text_id! {
+    /// Joins a tool's result to its call.
+    CallId
+}
+text_id! {
+    /// Names a session across agents: `<flavor>:<the agent's own id>`.
+    SessionId
+}
+
+impl SessionId {
+    pub fn of(flavor: crate::Flavor, native: &str) -> Self {
+        Self(format!("{}:{native}", flavor.name()))
+    }
+
+    /// Returns the id the agent itself uses.
+    pub fn native(&self) -> &str {
+        self.0
+            .split_once(':')
+            .map_or(self.0.as_str(), |(_, native)| native)
+    }
+}
+
+/// Names a record. The first twelve bytes come from what was said, the last four from the session
+/// that said it, so the copies that a fork or a resume makes of a record lie side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId([u8; 16]);
+
+impl RecordId {
+    /// How many leading bytes the copies of a record share.
+    pub const SHARED_BYTES: usize = 12;
+
+    pub fn of(
+        session: &SessionId,
+        message: &MessageId,
+        ordinal: usize,
+        kind: &str,
+        content: &str,
+    ) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        field(&mut hasher, message.as_str().as_bytes());
+        hasher.update(&(ordinal as u64).to_le_bytes());
+        field(&mut hasher, kind.as_bytes());
+        hasher.update(content.as_bytes());
+        let mut id = [0; 16];
+        id[..Self::SHARED_BYTES]
+            .copy_from_slice(&hasher.finalize().as_bytes()[..Self::SHARED_BYTES]);
+        let session = blake3::hash(session.as_str().as_bytes());
+        id[Self::SHARED_BYTES..].copy_from_slice(&session.as_bytes()[..16 - Self::SHARED_BYTES]);
+        Self(id)
+    }
+
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// Returns the lowest and the highest id that a copy of this record can have.
+    pub fn copies(&self) -> (Self, Self) {
+        let (mut low, mut high) = (self.0, self.0);
+        low[Self::SHARED_BYTES..].fill(0);
+        high[Self::SHARED_BYTES..].fill(0xff);
+        (Self(low), Self(high))
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordId({self})")
+    }
+}
+
+/// The text is not 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotARecordId;
+
+impl FromStr for RecordId {
+    type Err = NotARecordId;
+
+    fn from_str(text: &str) -> Result<Self, NotARecordId> {
+        if text.len() != 32 || !text.is_ascii() {
+            return Err(NotARecordId);
+        }
+        let mut id = [0; 16];
+        for (byte, digits) in id.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| NotARecordId)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| NotARecordId)?;
+        }
+        Ok(Self(id))
+    }
+}
+
+impl Serialize for RecordId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Names entries of a log that has no ids of its own: each link hashes what came before it.
+///
+/// A resumed or forked log that repeats its parent's entries gets the parent's names, while the
+/// same words said again later get another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Chain([u8; 16]);
+
+impl Chain {
+    /// Appends an entry and returns its name. Leave timestamps out of `parts`: replays renew them.
+    pub fn link(&mut self, parts: &[&str]) -> MessageId {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.0);
+        for part in parts {
+            field(&mut hasher, part.as_bytes());
+        }
+        self.0.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        MessageId(RecordId(self.0).to_string())
+    }
+}
+
+fn field(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Flavor;
+
+    #[test]
+    fn copies_of_a_record_lie_side_by_side() {
+        let message = MessageId::new("m");
+        let of = |session: &str| {
+            RecordId::of(
+                &SessionId::of(Flavor::Claude, session),
+                &message,
+                0,
+                "prompt",
+                "hello",
+            )
+        };
+        let (a, b) = (of("a"), of("b"));
+        let (low, high) = a.copies();
+        assert_ne!(a, b);
+        assert!(low <= b && b <= high);
+    }
+
+    #[test]
+    fn same_entry_other_text_is_another_record() {
+        let (session, message) = (SessionId::of(Flavor::Claude, "s"), MessageId::new("m"));
+        let of = |text: &str| RecordId::of(&session, &message, 0, "prompt", text);
+        assert_ne!(of("one"), of("two"));
+    }
+
+    #[test]
+    fn record_id_reads_back() {
+        let id = RecordId::from_bytes(*b"0123456789abcdef");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!("zz".parse::<RecordId>(), Err(NotARecordId));
+    }
+
+    #[test]
+    fn chain_names_a_replay_alike_and_a_repetition_apart() {
+        let names = |texts: &[&str]| {
+            let mut chain = Chain::default();
+            texts
+                .iter()
+                .map(|text| chain.link(&[text]))
+                .collect::<Vec<_>>()
+        };
+        let original = names(&["go", "ok", "go"]);
+        assert_eq!(names(&["go", "ok"]), original[..2]);
+        assert_ne!(original[0], original[2]);
+    }
+}

@@ -1,0 +1,251 @@
+//! Sessions: one conversation of one agent in one workspace.
+
+use std::ops::AddAssign;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{Flavor, SessionId};
+
+/// A session as the store knows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Session {
+    pub id: SessionId,
+    pub flavor: Flavor,
+    pub kind: SessionKind,
+    pub title: Option<String>,
+    pub workspace: Option<String>,
+    pub cwd: Option<String>,
+    pub branch: Option<String>,
+    pub model: Option<String>,
+    pub version: Option<String>,
+    pub parent: Option<SessionId>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub records: u64,
+    pub prompts: u64,
+    pub tool_calls: u64,
+    pub errors: u64,
+    pub usage: Usage,
+    /// In US dollars where the log says it; unknown is not zero.
+    pub cost_usd: Option<f64>,
+    /// Where its log was read from, and whether that is still there.
+    pub source: Option<String>,
+    pub source_gone: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionKind {
+    #[default]
+    Main,
+    /// Started by another session's tool call.
+    Subagent,
+    /// Started by a program: headless runs, schedules.
+    Automated,
+}
+
+impl SessionKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Subagent => "subagent",
+            Self::Automated => "automated",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "subagent" => Self::Subagent,
+            "automated" => Self::Automated,
+            _ => Self::Main,
+        }
+    }
+}
+
+/// What one entry of a log says about its session. Patches merge in any order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionPatch {
+    pub id: SessionId,
+    pub flavor: Flavor,
+    pub kind: Option<SessionKind>,
+    pub title: Option<Title>,
+    pub cwd: Option<String>,
+    /// The repository's remote address, where the log names it.
+    pub remote: Option<String>,
+    pub branch: Option<String>,
+    pub model: Option<String>,
+    pub version: Option<String>,
+    pub parent: Option<SessionId>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl SessionPatch {
+    pub fn new(id: SessionId, flavor: Flavor) -> Self {
+        Self {
+            id,
+            flavor,
+            kind: None,
+            title: None,
+            cwd: None,
+            remote: None,
+            branch: None,
+            model: None,
+            version: None,
+            parent: None,
+            started: None,
+            ended: None,
+        }
+    }
+
+    /// Takes in a later patch of the same session: what is known first stays, except that better
+    /// titles and later models win and the times widen.
+    pub fn merge(&mut self, later: Self) {
+        // A subagent's own log may also say that it ran unattended; the link is worth more.
+        if self.kind != Some(SessionKind::Subagent) {
+            self.kind = later.kind.or(self.kind);
+        }
+        if let Some(title) = later.title
+            && self
+                .title
+                .as_ref()
+                .is_none_or(|known| title.rank >= known.rank)
+        {
+            self.title = Some(title);
+        }
+        self.cwd = self.cwd.take().or(later.cwd);
+        self.remote = self.remote.take().or(later.remote);
+        self.branch = later.branch.or(self.branch.take());
+        self.model = later.model.or(self.model.take());
+        self.version = later.version.or(self.version.take());
+        self.parent = self.parent.take().or(later.parent);
+        self.started = earliest(self.started, later.started);
+        self.ended = self.ended.max(later.ended);
+    }
+
+    /// Widens the session's times to include `at`.
+    pub fn touch(&mut self, at: Timestamp) {
+        self.started = earliest(self.started, Some(at));
+        self.ended = self.ended.max(Some(at));
+    }
+}
+
+fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// A session's name, and how good a name it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Title {
+    pub text: String,
+    pub rank: TitleRank,
+}
+
+/// Where a title came from, worst first. An equal rank that comes later wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TitleRank {
+    /// The first prompt; a later one must not replace it, so adapters give it once.
+    FirstPrompt = 1,
+    LastPrompt = 2,
+    /// The agent's own summary of the conversation.
+    Summary = 3,
+    /// A title that a model made.
+    Generated = 4,
+    /// A title that a person gave.
+    Custom = 5,
+}
+
+/// Tokens as providers bill them. `input` excludes what was read from or written to the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// Part of `output`.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// Returns everything the model read and wrote.
+    pub const fn total(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+    }
+}
+
+/// The usage of one API response. The key is the same wherever that response is told again: in
+/// the lines of one split message, in a resumed copy of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsageEntry {
+    pub session: SessionId,
+    pub key: String,
+    pub at: Option<Timestamp>,
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch() -> SessionPatch {
+        SessionPatch::new(SessionId::of(Flavor::Claude, "s"), Flavor::Claude)
+    }
+
+    fn titled(text: &str, rank: TitleRank) -> SessionPatch {
+        SessionPatch {
+            title: Some(Title {
+                text: text.into(),
+                rank,
+            }),
+            ..patch()
+        }
+    }
+
+    #[test]
+    fn better_title_wins_whatever_the_order() {
+        let (custom, prompt) = (
+            titled("custom", TitleRank::Custom),
+            titled("prompt", TitleRank::FirstPrompt),
+        );
+        for (first, second) in [(&custom, &prompt), (&prompt, &custom)] {
+            let mut merged = first.clone();
+            merged.merge(second.clone());
+            assert_eq!(
+                merged.title.map(|title| title.text).as_deref(),
+                Some("custom")
+            );
+        }
+    }
+
+    #[test]
+    fn times_widen() {
+        let at = |second| Timestamp::from_second(second).ok();
+        let mut merged = SessionPatch {
+            started: at(20),
+            ended: at(20),
+            ..patch()
+        };
+        merged.merge(SessionPatch {
+            started: at(10),
+            ended: at(30),
+            ..patch()
+        });
+        assert_eq!((merged.started, merged.ended), (at(10), at(30)));
+    }
+}
