@@ -1,1 +1,186 @@
+//! Secrets out, before anything is written.
+//!
+//! A text goes through these hands, each seeing what the one before left:
+//!
+//! - [`view`] undoes escapes and colours, so that JSON in JSON reads like plain text;
+//! - [`scan`] runs one automaton over the literals of all rules and calls the rule a literal belongs to;
+//! - [`rules`] holds the formats that are secret by themselves (`ghp_…`), each with its own proof;
+//! - [`context`] reads `name = value` in its many spellings, [`words`] judges the name, [`value`] the value;
+//! - [`mark`] writes what stands in the secret's place;
+//! - [`seen`] remembers the values of a session, so that each is replaced wherever it recurs.
+//!
+//! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
+mod context;
+mod mark;
+mod rules;
+mod scan;
+mod seen;
+mod value;
+mod view;
+mod words;
+
+use std::borrow::Cow;
+
+pub use self::scan::Tier;
+pub use self::seen::{Fingerprint, Secret, Seen};
+
+/// Finds secrets and replaces them by typed marks. Built once, shared by reference.
+#[derive(Debug)]
+pub struct Redactor {
+    key: [u8; 32],
+    scanner: scan::Scanner,
+}
+
+/// Text that passed the redactor; nothing else makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clean<'a> {
+    text: Cow<'a, str>,
+    sensitive: bool,
+}
+
+/// A [`Clean`] that owns its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CleanString {
+    text: String,
+    sensitive: bool,
+}
+
+/// One place that would be replaced (or, for [`Tier::Possible`], only tagged).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub rule: &'static str,
+    pub start: usize,
+    pub end: usize,
+    pub tier: Tier,
+    pub mark: String,
+}
+
+impl Redactor {
+    /// `key` is the installation's own; marks and fingerprints of different keys do not compare.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self {
+            key,
+            scanner: scan::Scanner::new(),
+        }
+    }
+
+    /// Cleans one text on its own.
+    pub fn clean<'a>(&self, text: &'a str) -> Clean<'a> {
+        self.clean_in(text, &mut Seen::default())
+    }
+
+    /// Cleans a text of a session: what the session has shown before is replaced here too, and what is
+    /// found here is added to `seen`.
+    pub fn clean_in<'a>(&self, text: &'a str, seen: &mut Seen) -> Clean<'a> {
+        let hits = self.hits(text, seen);
+        let sensitive = hits.iter().any(|hit| hit.tier == Tier::Possible);
+        let mut hits = hits
+            .into_iter()
+            .filter(|hit| hit.tier != Tier::Possible)
+            .peekable();
+        if hits.peek().is_none() {
+            return Clean {
+                text: Cow::Borrowed(text),
+                sensitive,
+            };
+        }
+        let mut cleaned = String::with_capacity(text.len());
+        let mut copied = 0;
+        for hit in hits {
+            cleaned.push_str(&text[copied..hit.start]);
+            cleaned.push_str(&mark::mark(&self.key, hit.rule, &hit.value));
+            copied = hit.end;
+        }
+        cleaned.push_str(&text[copied..]);
+        Clean {
+            text: Cow::Owned(cleaned),
+            sensitive,
+        }
+    }
+
+    /// Lists what [`Redactor::clean`] would replace or tag.
+    pub fn findings(&self, text: &str) -> Vec<Finding> {
+        self.hits(text, &mut Seen::default())
+            .into_iter()
+            .map(|hit| Finding {
+                rule: hit.rule,
+                start: hit.start,
+                end: hit.end,
+                tier: hit.tier,
+                mark: mark::mark(&self.key, hit.rule, &hit.value),
+            })
+            .collect()
+    }
+
+    /// Adds the secrets of `text` to `seen`: the first of two passes over a batch, so that a value
+    /// judged in its last record is replaced in its first.
+    pub fn learn(&self, text: &str, seen: &mut Seen) {
+        self.hits(text, seen);
+    }
+
+    fn hits(&self, text: &str, seen: &mut Seen) -> Vec<scan::Hit> {
+        self.scanner.hits(text, &self.key, seen)
+    }
+}
+
+impl<'a> Clean<'a> {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn is_changed(&self) -> bool {
+        matches!(self.text, Cow::Owned(_))
+    }
+
+    /// True when the text may hold a secret that was too uncertain to remove.
+    pub fn sensitive(&self) -> bool {
+        self.sensitive
+    }
+
+    pub fn into_owned(self) -> CleanString {
+        CleanString {
+            text: self.text.into_owned(),
+            sensitive: self.sensitive,
+        }
+    }
+
+    pub fn into_cow(self) -> Cow<'a, str> {
+        self.text
+    }
+}
+
+impl CleanString {
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn sensitive(&self) -> bool {
+        self.sensitive
+    }
+
+    pub fn into_string(self) -> String {
+        self.text
+    }
+}
+
+impl From<Clean<'_>> for CleanString {
+    fn from(clean: Clean<'_>) -> Self {
+        clean.into_owned()
+    }
+}
+
+impl AsRef<str> for Clean<'_> {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for CleanString {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Formats that are secret by themselves: a vendor's prefix, a length, an alphabet.
+//!
+//! Each rule carries its proof. Examples are templates, so that no line of this repository looks like a
+//! live key: `{w36}` stands for 36 made-up letters and digits (see [`proof`] for the alphabets).
+
+mod ai;
+mod chat;
+mod cloud;
+mod code;
+mod data;
+mod payment;
+#[cfg(test)]
+pub(super) mod proof;
+
+/// A format, found by one of its literals and confirmed by its pattern.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) name: &'static str,
+    /// What the automaton looks for, in any case; the pattern decides about case.
+    pub(super) literals: &'static [&'static str],
+    /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
+    pub(super) pattern: &'static str,
+    pub(super) before: usize,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the rule's proof, fed by a test")
+    )]
+    pub(super) catches: &'static [&'static str],
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the rule's proof, fed by a test")
+    )]
+    pub(super) spares: &'static [&'static str],
+}
+
+const fn rule(
+    name: &'static str,
+    literals: &'static [&'static str],
+    pattern: &'static str,
+    catches: &'static [&'static str],
+    spares: &'static [&'static str],
+) -> Rule {
+    Rule {
+        name,
+        literals,
+        pattern,
+        before: 0,
+        catches,
+        spares,
+    }
+}
+
+impl Rule {
+    /// For formats whose literal is not at the start.
+    const fn before(mut self, bytes: usize) -> Self {
+        self.before = bytes;
+        self
+    }
+}
+
+pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
+    [
+        ai::RULES,
+        chat::RULES,
+        cloud::RULES,
+        code::RULES,
+        data::RULES,
+        payment::RULES,
+    ]
+    .into_iter()
+    .flatten()
+}

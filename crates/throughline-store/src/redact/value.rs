@@ -1,0 +1,274 @@
+//! What a value looks like: random, a password, a placeholder, a word.
+//!
+//! The context rules find `name = value`; these gates decide whether the value can be a secret.
+
+/// Letter pairs common in English and in identifiers. Random letters hit a fifth of them, words most.
+const COMMON_PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng \
+of al de se le sa si ar ve ra ld ur ro ri io me ma co li ne ce el ta la ec no il ch us em ot ad pe ac \
+ho ge ut be ly so wa ke tr ss ai pr fo un ul am ns ol id om ic po ow rs do ca ee rt su pa di fi lo mo ie \
+ts ay op wh bl ir mi ag os tu gh im ap up vi ab tt pl cl cr ck sp ev ey ry ty ni iv ex na ig if ba da bo go \
+dr fr sh bu fa gr gi qu ug ue ef oo od ui br je av uc ob ok by my ls wo ff ub rc rd rm rn ru mp nc nf nk ct ft \
+au ci cu gu hu ju lu mu nu pu sc sk sl sm sn sw tl tw uf um va vo we wi xt ye yo ys ze op pt rk ws ep eb eg";
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shape {
+    pub(super) len: usize,
+    pub(super) lower: usize,
+    pub(super) upper: usize,
+    pub(super) digits: usize,
+    pub(super) symbols: usize,
+    pub(super) distinct: usize,
+    /// Share of neighbouring bytes that form a common letter pair.
+    pub(super) wordy: f32,
+    pub(super) hex: bool,
+}
+
+pub(super) fn shape(value: &str) -> Shape {
+    let mut shape = Shape {
+        len: value.len(),
+        hex: !value.is_empty(),
+        ..Shape::default()
+    };
+    let mut seen = [false; 256];
+    let mut pairs = 0;
+    let mut previous = 0_u8;
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' => shape.lower += 1,
+            b'A'..=b'Z' => shape.upper += 1,
+            b'0'..=b'9' => shape.digits += 1,
+            _ => shape.symbols += 1,
+        }
+        shape.hex &= byte.is_ascii_hexdigit();
+        if !std::mem::replace(&mut seen[usize::from(byte)], true) {
+            shape.distinct += 1;
+        }
+        // A capital after a small letter starts a new word, it is no pair of the old one.
+        let same_word = !(previous.is_ascii_lowercase() && byte.is_ascii_uppercase());
+        if same_word && is_common_pair(previous, byte) {
+            pairs += 1;
+        }
+        previous = byte;
+    }
+    if value.len() > 1 {
+        shape.wordy = pairs as f32 / (value.len() - 1) as f32;
+    }
+    shape
+}
+
+fn is_common_pair(a: u8, b: u8) -> bool {
+    use std::sync::LazyLock;
+    static PAIRS: LazyLock<[u32; 26]> = LazyLock::new(|| {
+        let mut table = [0; 26];
+        for pair in COMMON_PAIRS.split_whitespace() {
+            let pair = pair.as_bytes();
+            table[usize::from(pair[0] - b'a')] |= 1 << (pair[1] - b'a');
+        }
+        table
+    });
+    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+    a.is_ascii_lowercase()
+        && b.is_ascii_lowercase()
+        && PAIRS[usize::from(a - b'a')] >> (b - b'a') & 1 == 1
+}
+
+/// Shannon entropy in bits per byte.
+pub(super) fn entropy(value: &str) -> f32 {
+    let mut counts = [0_u32; 256];
+    for byte in value.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let len = value.len() as f32;
+    counts
+        .iter()
+        .filter(|&&n| n > 0)
+        .map(|&n| n as f32 / len)
+        .map(|p| -p * p.log2())
+        .sum()
+}
+
+/// True for a value somebody generated: an API key, a token, a hash.
+pub(super) fn is_random(value: &str, len_min: usize) -> bool {
+    if value.len() < len_min || !value.is_ascii() || is_placeholder(value) || is_reference(value) {
+        return false;
+    }
+    let s = shape(value);
+    let letters = s.lower + s.upper;
+    if s.distinct < 6 || letters + s.digits < s.len / 2 {
+        return false;
+    }
+    if s.digits == s.len {
+        return false;
+    }
+    if s.digits == 0 {
+        // Letters alone: either mixed case without words, or a long run nobody could say.
+        let mixed = s.lower >= 3 && s.upper >= 3;
+        return s.len >= 16 && s.wordy < if mixed { 0.34 } else { 0.30 };
+    }
+    let limit = match s.len {
+        0..16 => 0.34,
+        16..24 => 0.42,
+        _ => 0.46,
+    };
+    s.wordy < limit && (s.digits >= 2 || s.wordy < 0.25)
+}
+
+/// True for a value a person might have chosen as a password.
+pub(super) fn is_password(value: &str) -> bool {
+    if !(5..=128).contains(&value.len()) || is_placeholder(value) || is_reference(value) {
+        return false;
+    }
+    let s = shape(value);
+    let letters = s.lower + s.upper;
+    if s.distinct < 4 {
+        return false;
+    }
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || !value.is_ascii();
+    (s.digits > 0 && letters > 0)
+        || (special && letters >= 3)
+        || (s.digits == s.len && s.len >= 6)
+        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34)
+}
+
+/// True for values that stand for a secret without being one.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "xxxx",
+        "****",
+        "....",
+        "your",
+        "example",
+        "changeme",
+        "change_me",
+        "change-me",
+        "placeholder",
+        "dummy",
+        "redacted",
+        "todo",
+        "replace",
+        "insert",
+        "not_a_real",
+        "not-a-real",
+        "notareal",
+        "sample",
+        "<",
+        "…",
+        "####",
+        "fixme",
+        "fake",
+        "...",
+        "hidden",
+        "masked",
+        "put_",
+        "goes_here",
+        "goes-here",
+        "undefined",
+        "secret_here",
+        "my-bot-token",
+        "----",
+        "____",
+        "••",
+    ];
+    let lower = value.to_ascii_lowercase();
+    if WORDS.iter().any(|word| lower.contains(word)) {
+        return true;
+    }
+    is_repeating(value) || is_counting(value)
+}
+
+/// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
+fn is_repeating(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.len() >= 6
+        && (1..=4).any(|period| {
+            let same = bytes
+                .iter()
+                .zip(&bytes[period..])
+                .filter(|(a, b)| a == b)
+                .count();
+            same * 10 >= (bytes.len() - period) * 8
+        })
+}
+
+/// `123456789`, `abcdefgh…`: most bytes follow the one before.
+fn is_counting(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let steps = bytes
+        .windows(2)
+        .filter(|pair| pair[1] == pair[0].wrapping_add(1))
+        .count();
+    bytes.len() >= 12 && steps * 10 >= bytes.len() * 7
+}
+
+/// True for code that fetches a value: `$TOKEN`, `${{ secrets.X }}`, `os.environ[...]`, `get_token()`.
+pub(super) fn is_reference(value: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "${",
+        "{{",
+        "$(",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "env.",
+        "import.meta",
+        "self.",
+        "this.",
+        "secrets.",
+        "://",
+        "()",
+        "::",
+        "->",
+        "%s",
+        "%(",
+        "#{",
+        "%{",
+        "[\"",
+        "['",
+        "=>",
+        "==",
+        "\\n",
+        "`",
+    ];
+    let Some(first) = value.bytes().next() else {
+        return true;
+    };
+    if PARTS.iter().any(|part| value.contains(part)) {
+        return true;
+    }
+    let rest = &value[1..value.len().max(1)];
+    match first {
+        b'$' => {
+            rest.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b))
+                && !looks_hashed(value)
+        }
+        b'%' => value.len() > 2 && value.ends_with('%'),
+        b'{' => value.ends_with('}'),
+        b'[' => value.ends_with(']'),
+        b'(' => value.ends_with(')'),
+        b'@' => rest
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
+        b'/' | b'~' | b'.' => is_path(value),
+        _ => is_call(value),
+    }
+}
+
+fn looks_hashed(value: &str) -> bool {
+    value.starts_with("$2") || value.bytes().filter(|&b| b == b'$').count() > 1
+}
+
+fn is_path(value: &str) -> bool {
+    value.matches('/').count() >= 1
+        && value.split('/').filter(|part| part.len() > 24).count() == 0
+        && shape(value).wordy > 0.25
+}
+
+/// `name(…)` or `name.name.name`.
+fn is_call(value: &str) -> bool {
+    let name = value
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b))
+        .count();
+    name > 1 && value.as_bytes().get(name) == Some(&b'(') && value.contains(')')
+}
