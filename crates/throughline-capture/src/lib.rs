@@ -8,8 +8,16 @@
 pub mod adapter;
 pub mod calls;
 pub mod flavor;
+pub mod git;
 pub mod lines;
+pub mod scope;
+pub mod source;
+pub mod sweep;
+pub mod tail;
 pub mod time;
 pub mod tools;
 
 pub use adapter::{Adapter, Format, Line, Parsed, Places, Reader, Resume, Skipped, Source, Why};
+pub use scope::Scope;
+pub use source::{Discovered, Root, Trouble, discover};
+pub use sweep::{Plan, Progress, Sweep, survey, sweep};

@@ -69,22 +69,17 @@ impl RecordId {
     /// How many leading bytes the copies of a record share.
     pub const SHARED_BYTES: usize = 12;
 
-    pub fn of(
-        session: &SessionId,
-        message: &MessageId,
-        ordinal: usize,
-        kind: &str,
-        content: &str,
-    ) -> Self {
+    /// `content` is the hash of the record's text as it is stored.
+    pub fn of(session: &str, message: &str, ordinal: u32, kind: &str, content: &[u8; 32]) -> Self {
         let mut hasher = blake3::Hasher::new();
-        field(&mut hasher, message.as_str().as_bytes());
-        hasher.update(&(ordinal as u64).to_le_bytes());
+        field(&mut hasher, message.as_bytes());
+        hasher.update(&ordinal.to_le_bytes());
         field(&mut hasher, kind.as_bytes());
-        hasher.update(content.as_bytes());
+        hasher.update(content);
         let mut id = [0; 16];
         id[..Self::SHARED_BYTES]
             .copy_from_slice(&hasher.finalize().as_bytes()[..Self::SHARED_BYTES]);
-        let session = blake3::hash(session.as_str().as_bytes());
+        let session = blake3::hash(session.as_bytes());
         id[Self::SHARED_BYTES..].copy_from_slice(&session.as_bytes()[..16 - Self::SHARED_BYTES]);
         Self(id)
     }
@@ -172,7 +167,6 @@ fn field(hasher: &mut blake3::Hasher, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Flavor;
 
     #[test]
     fn copies_of_a_record_lie_side_by_side() {
@@ -194,9 +188,8 @@ mod tests {
 
     #[test]
     fn same_entry_other_text_is_another_record() {
-        let (session, message) = (SessionId::of(Flavor::Claude, "s"), MessageId::new("m"));
-        let of = |text: &str| RecordId::of(&session, &message, 0, "prompt", text);
-        assert_ne!(of("one"), of("two"));
+        let of = |content: u8| RecordId::of("s", "m", 0, "prompt", &[content; 32]);
+        assert_ne!(of(1), of(2));
     }
 
     #[test]

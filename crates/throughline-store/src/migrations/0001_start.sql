@@ -65,6 +65,7 @@ CREATE TABLE records (
     body      BLOB
 );
 CREATE INDEX records_by_session ON records (session, line, ordinal);
+CREATE INDEX records_by_body ON records (body) WHERE body IS NOT NULL;
 
 CREATE TABLE bodies (
     hash BLOB PRIMARY KEY,
@@ -138,10 +139,10 @@ CREATE TABLE skips (
 
 -- Kinds of log entries that no adapter knew: how a format's drift is noticed.
 CREATE TABLE drift (
-    flavor TEXT NOT NULL,
+    source INTEGER NOT NULL REFERENCES sources (id),
     kind   TEXT NOT NULL,
     count  INTEGER NOT NULL,
-    PRIMARY KEY (flavor, kind)
+    PRIMARY KEY (source, kind)
 ) WITHOUT ROWID;
 
 INSERT INTO search (search, rank) VALUES ('automerge', 8);

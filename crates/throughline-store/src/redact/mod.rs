@@ -12,6 +12,7 @@
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
 mod context;
+mod known;
 mod mark;
 mod rules;
 mod scan;

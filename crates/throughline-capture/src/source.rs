@@ -1,0 +1,219 @@
+//! Finding the agents' files.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Source};
+
+/// Agents keep their logs a few folders deep; deeper is a loop or not a log folder.
+const DEPTH_MAX: usize = 12;
+/// How much of a file of unknown origin is looked at to tell whose it is.
+const HEAD_BYTES_MAX: u64 = 16 << 10;
+
+/// A folder to look in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    pub path: PathBuf,
+    /// Whose logs lie there; `None` when each file must be asked.
+    pub flavor: Option<Flavor>,
+}
+
+/// What a look through the folders found.
+#[derive(Debug, Default)]
+pub struct Discovered {
+    /// In the order of their paths.
+    pub sources: BTreeSet<Source>,
+    /// What could not be looked at, and why.
+    pub trouble: Vec<Trouble>,
+}
+
+/// A file or folder that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Trouble {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+impl Trouble {
+    pub fn new(path: &Path, why: &dyn fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// Lists the logs below the roots. Links that lead out of a root are not followed, nor are pipes
+/// and devices opened. A root that does not exist is an agent that is not installed.
+pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovered {
+    let mut found = Discovered::default();
+    for root in roots {
+        let asked: Vec<_> = adapters
+            .iter()
+            .copied()
+            .filter(|adapter| root.flavor.is_none_or(|flavor| adapter.flavor() == flavor))
+            .collect();
+        let Ok(real) = fs::canonicalize(&root.path) else {
+            continue;
+        };
+        if real.is_file() {
+            let folder = real.parent().unwrap_or(&real).to_owned();
+            Walk {
+                adapters: &asked,
+                root: &folder,
+                sniff: true,
+                found: &mut found,
+            }
+            .file(&real);
+            continue;
+        }
+        for (start, adapters) in starts(&asked, &real) {
+            Walk {
+                adapters: &adapters,
+                root: &start,
+                sniff: root.flavor.is_none(),
+                found: &mut found,
+            }
+            .folder(&start, 0);
+        }
+    }
+    found
+}
+
+/// Returns the folders to walk below a root. A root with folders named after agents (`claude`,
+/// `.codex`) is a collection of their homes, and only those are looked at.
+fn starts<'a>(adapters: &[&'a dyn Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
+    let mut homes = Vec::new();
+    for adapter in adapters {
+        let name = adapter.flavor().name();
+        for folder in [name.to_owned(), format!(".{name}")] {
+            let folder = root.join(folder);
+            if folder.is_dir() && !folder.is_symlink() {
+                homes.push((folder, vec![*adapter]));
+            }
+        }
+    }
+    if homes.is_empty() {
+        vec![(root.to_owned(), adapters.to_vec())]
+    } else {
+        homes
+    }
+}
+
+struct Walk<'a, 'b> {
+    adapters: &'a [&'b dyn Adapter],
+    root: &'a Path,
+    /// Ask files that nobody claims by their name.
+    sniff: bool,
+    found: &'a mut Discovered,
+}
+
+impl Walk<'_, '_> {
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        if depth > DEPTH_MAX {
+            return self.complain(folder, &"nested too deep");
+        }
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.complain(folder, &error),
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.complain(folder, &error);
+                    continue;
+                }
+            };
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.folder(&path, depth + 1),
+                Ok(kind) if kind.is_file() => self.file(&path),
+                Ok(kind) if kind.is_symlink() => self.link(&path),
+                // Pipes, sockets and devices: opening one could wait for ever.
+                Ok(_) => {}
+                Err(error) => self.complain(&path, &error),
+            }
+        }
+    }
+
+    fn link(&mut self, link: &Path) {
+        match fs::canonicalize(link) {
+            Ok(target) if !target.starts_with(self.root) => {
+                self.complain(link, &"a link that leads out of the folder was not followed");
+            }
+            // A folder inside the root is walked where it lies; the link would walk it again.
+            Ok(target) if target.is_file() => self.file(&target),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => self.complain(link, &error),
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        let relative = path.strip_prefix(self.root).unwrap_or(path);
+        let claimed = self
+            .adapters
+            .iter()
+            .find_map(|adapter| Some((adapter.flavor(), adapter.claim(self.root, relative)?)));
+        let Some((flavor, format)) = claimed else {
+            return;
+        };
+        let flavor = if self.sniff && self.adapters.len() > 1 {
+            match self.ask(path, format) {
+                Some(flavor) => flavor,
+                None => return,
+            }
+        } else {
+            flavor
+        };
+        let format = self
+            .adapters
+            .iter()
+            .find(|adapter| adapter.flavor() == flavor)
+            .and_then(|adapter| adapter.claim(self.root, relative))
+            .unwrap_or(format);
+        self.found.sources.insert(Source {
+            flavor,
+            path: path.to_owned(),
+            format,
+        });
+    }
+
+    /// Asks each adapter whether it knows a file by its first lines.
+    fn ask(&mut self, path: &Path, format: Format) -> Option<Flavor> {
+        let head = match head(path, format) {
+            Ok(head) => head,
+            Err(error) => {
+                self.complain(path, &error);
+                return None;
+            }
+        };
+        self.adapters
+            .iter()
+            .find(|adapter| adapter.recognises(&head))
+            .map(|a| a.flavor())
+    }
+
+    fn complain(&mut self, path: &Path, why: &dyn fmt::Display) {
+        self.found.trouble.push(Trouble::new(path, why));
+    }
+}
+
+fn head(path: &Path, format: Format) -> std::io::Result<String> {
+    let file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    if format == Format::LinesZstd {
+        zstd::stream::read::Decoder::new(file)?
+            .take(HEAD_BYTES_MAX)
+            .read_to_end(&mut bytes)?;
+    } else {
+        file.take(HEAD_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

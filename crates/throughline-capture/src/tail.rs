@@ -1,0 +1,357 @@
+//! Reading a source from where the last reading stopped.
+//!
+//! A log may end mid-line while the agent writes: the cursor stays before it. A file that is not
+//! what it was (shorter, or with another beginning or another end where we stopped) is read again
+//! from its start.
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use store::{Cursor, Stamp};
+
+use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why};
+
+/// Longer lines are passed over; the longest seen in the wild had 2 MB.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// A document is read whole, so it must fit into memory several times.
+pub const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
+/// How much is read before it is handed on: small enough to bound memory, large enough to batch.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// How much of a file's head, and of its text before the cursor, is compared.
+const FINGERPRINT_BYTES: u64 = 4096;
+/// A file that did not change for this long is finished, final newline or not.
+const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(5);
+
+/// A part of a source, read.
+#[derive(Debug)]
+pub struct Chunk {
+    pub parsed: Parsed,
+    /// Where the next reading starts.
+    pub cursor: Cursor,
+    /// Nothing more is to come for now.
+    pub last: bool,
+    /// The source was read before and is now read again from its start.
+    pub restarted: bool,
+    pub read_bytes: u64,
+}
+
+/// Returns the name of a source in the store.
+pub fn key(path: &Path) -> [u8; 16] {
+    block_hash(path.as_os_str().as_encoded_bytes())
+}
+
+/// Says whether nothing can have happened to a file since its cursor was written.
+pub fn is_unchanged(cursor: &Cursor, metadata: &Metadata, now: Timestamp) -> bool {
+    let stamp = stamp(metadata);
+    !cursor.gone && cursor.stamp == stamp && (cursor.settled || !is_settled(&stamp, now))
+}
+
+/// Reads what is new in a source and hands it to `emit` in chunks, until that says stop.
+pub fn read(
+    adapter: &dyn Adapter,
+    source: &Source,
+    cursor: Option<&Cursor>,
+    now: Timestamp,
+    emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut file = File::open(&source.path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a file"));
+    }
+    let stamp = stamp(&metadata);
+    let settled = is_settled(&stamp, now);
+    let resumed = match cursor {
+        Some(cursor) if source.format == Format::Lines => {
+            grew(&mut file, &stamp, cursor)?.then_some(cursor)
+        }
+        _ => None,
+    };
+    let restarted = cursor.is_some() && resumed.is_none();
+    let state = resumed.and_then(|cursor| cursor.state.as_deref());
+    let tail = Tail {
+        reader: adapter.reader(source, state),
+        key: key(&source.path),
+        stamp,
+        settled,
+        restarted,
+        line: resumed.map_or(0, |cursor| cursor.line),
+        offset: resumed.map_or(0, |cursor| cursor.offset),
+        read_from: resumed.map_or(0, |cursor| cursor.offset),
+        parsed: Parsed::default(),
+    };
+    match source.format {
+        Format::Lines => {
+            file.seek(SeekFrom::Start(tail.offset))?;
+            tail.lines(
+                BufReader::with_capacity(256 << 10, &file),
+                Some(&file),
+                emit,
+            )
+        }
+        Format::LinesZstd => {
+            let decoder = zstd::stream::read::Decoder::new(&file)?;
+            tail.lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
+        }
+        Format::Document => tail.document(&file, emit),
+    }
+}
+
+struct Tail {
+    reader: Box<dyn Reader>,
+    key: [u8; 16],
+    stamp: Stamp,
+    settled: bool,
+    restarted: bool,
+    line: u64,
+    offset: u64,
+    read_from: u64,
+    parsed: Parsed,
+}
+
+impl Tail {
+    fn lines(
+        mut self,
+        mut input: impl BufRead,
+        file: Option<&File>,
+        emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        loop {
+            let got = next_line(&mut input, &mut buffer)?;
+            match got {
+                Got::End => break,
+                Got::Tail if !self.accepts_tail(&buffer) => break,
+                Got::Line | Got::Tail => self.feed(&buffer),
+                Got::TooLong(length) => self.pass_over(length),
+            }
+            if self.offset - self.read_from >= CHUNK_BYTES {
+                let chunk = self.chunk(file, false)?;
+                if emit(chunk).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        self.reader.end(self.settled, &mut self.parsed);
+        let chunk = self.chunk(file, true)?;
+        let _finished = emit(chunk);
+        Ok(())
+    }
+
+    fn document(
+        mut self,
+        file: &File,
+        emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        if self.stamp.size > DOCUMENT_BYTES_MAX {
+            self.parsed.skipped.push(Skipped {
+                line: 1,
+                why: Why::TooLong,
+            });
+        } else {
+            let mut bytes = Vec::new();
+            file.take(DOCUMENT_BYTES_MAX).read_to_end(&mut bytes)?;
+            self.feed(&bytes);
+        }
+        self.offset = self.stamp.size;
+        self.reader.end(self.settled, &mut self.parsed);
+        let chunk = self.chunk(None, true)?;
+        let _finished = emit(chunk);
+        Ok(())
+    }
+
+    /// A last line without its newline counts when it is whole and nobody is writing any more.
+    fn accepts_tail(&self, bytes: &[u8]) -> bool {
+        let padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+        let text = bytes
+            .iter()
+            .rposition(|byte| !padding(byte))
+            .map_or(&[][..], |end| &bytes[..=end]);
+        self.settled && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.line += 1;
+        let text = match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) => std::borrow::Cow::Borrowed(text),
+            Err(_) => {
+                self.parsed.skipped.push(Skipped {
+                    line: self.line,
+                    why: Why::NotUtf8,
+                });
+                String::from_utf8_lossy(bytes)
+            }
+        };
+        let line = Line {
+            text: &text,
+            number: self.line,
+            offset: self.offset,
+        };
+        self.reader.line(line, &mut self.parsed);
+        self.offset += bytes.len() as u64;
+    }
+
+    fn pass_over(&mut self, length: u64) {
+        self.line += 1;
+        self.offset += length;
+        self.parsed.skipped.push(Skipped {
+            line: self.line,
+            why: Why::TooLong,
+        });
+    }
+
+    fn chunk(&mut self, file: Option<&File>, last: bool) -> io::Result<Chunk> {
+        let resume = self.reader.resume();
+        let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
+        let (line, offset, state) = match resume {
+            Some(resume) => (resume.line, resume.offset, resume.state),
+            None => (self.line, self.offset, self.reader.state()),
+        };
+        let (head, tail) = match file {
+            Some(file) => fingerprints(file, offset)?,
+            None => Default::default(),
+        };
+        let read_bytes = self.offset - self.read_from;
+        self.read_from = self.offset;
+        let mut cursor = Cursor {
+            key: self.key,
+            stamp: self.stamp,
+            offset,
+            line,
+            head,
+            tail,
+            settled: self.settled || !open,
+            gone: false,
+            state: Some(state),
+        };
+        if !last && (self.restarted || file.is_none()) {
+            // Interrupted here, the source must be read from its start again: what it no longer
+            // holds is known only at its end.
+            cursor = Cursor {
+                key: self.key,
+                head: UNREAD,
+                ..Cursor::default()
+            };
+        }
+        Ok(Chunk {
+            parsed: std::mem::take(&mut self.parsed),
+            cursor,
+            last,
+            restarted: self.restarted,
+            read_bytes,
+        })
+    }
+}
+
+/// The fingerprint of no text.
+const UNREAD: [u8; 16] = [0xff; 16];
+
+enum Got {
+    Line,
+    /// Text without a newline behind it.
+    Tail,
+    TooLong(u64),
+    End,
+}
+
+/// Reads the next line, with its newline, into `buffer`.
+fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Got> {
+    buffer.clear();
+    let mut length = 0_u64;
+    loop {
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if available.is_empty() {
+            return Ok(match length {
+                0 => Got::End,
+                length if length > LINE_BYTES_MAX as u64 => Got::TooLong(length),
+                _ => Got::Tail,
+            });
+        }
+        let end = memchr::memchr(b'\n', available);
+        let taken = end.map_or(available.len(), |end| end + 1);
+        length += taken as u64;
+        if length <= LINE_BYTES_MAX as u64 {
+            buffer.extend_from_slice(&available[..taken]);
+        } else {
+            // Given back at once, so that one absurd line does not hold its memory for ever.
+            *buffer = Vec::new();
+        }
+        input.consume(taken);
+        if end.is_some() {
+            let fits = length <= LINE_BYTES_MAX as u64;
+            return Ok(if fits {
+                Got::Line
+            } else {
+                Got::TooLong(length)
+            });
+        }
+    }
+}
+
+/// Says whether a file still begins with what was read of it.
+fn grew(file: &mut File, stamp: &Stamp, cursor: &Cursor) -> io::Result<bool> {
+    if stamp.size < cursor.offset || cursor.head == UNREAD {
+        return Ok(false);
+    }
+    Ok(fingerprints(file, cursor.offset)? == (cursor.head, cursor.tail))
+}
+
+/// Returns the hashes of the first and the last block before `offset`.
+fn fingerprints(mut file: &File, offset: u64) -> io::Result<([u8; 16], [u8; 16])> {
+    let length = offset.min(FINGERPRINT_BYTES);
+    let before = file.stream_position()?;
+    let mut block = |start: u64| -> io::Result<[u8; 16]> {
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.take(length).read_to_end(&mut bytes)?;
+        Ok(block_hash(&bytes))
+    };
+    let hashes = (block(0)?, block(offset - length)?);
+    file.seek(SeekFrom::Start(before))?;
+    Ok(hashes)
+}
+
+fn block_hash(bytes: &[u8]) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+    hash
+}
+
+fn is_settled(stamp: &Stamp, now: Timestamp) -> bool {
+    let changed = Timestamp::from_nanosecond(i128::from(stamp.mtime_ns)).unwrap_or(now);
+    now.duration_since(changed) > SETTLED_AFTER
+}
+
+#[cfg(unix)]
+fn stamp(metadata: &Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt;
+    Stamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        size: metadata.size(),
+        mtime_ns: metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec(),
+        ctime_ns: metadata.ctime() * 1_000_000_000 + metadata.ctime_nsec(),
+    }
+}
+
+#[cfg(not(unix))]
+fn stamp(metadata: &Metadata) -> Stamp {
+    let since_epoch = |time: io::Result<std::time::SystemTime>| {
+        let time = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(time.as_nanos()).ok()
+    };
+    Stamp {
+        device: 0,
+        inode: 0,
+        size: metadata.len(),
+        mtime_ns: since_epoch(metadata.modified()).unwrap_or_default(),
+        ctime_ns: since_epoch(metadata.created()).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,178 @@
+//! A batch: what was read from one source, written with the cursor behind it or not at all.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use memory::{Flavor, RecordId};
+use rusqlite::Transaction;
+
+use crate::clean::{Cleaned, Door};
+use crate::error::Result;
+use crate::redact::{CleanString, Redactor};
+use crate::sessions::Known;
+use crate::sources::{CleanCursor, Cursor};
+use crate::writer::Names;
+use crate::{Store, Ticket, records, secrets, sessions, sources, usage};
+
+/// What one reading of a source gave.
+#[derive(Debug)]
+pub struct Batch {
+    cleaned: Cleaned,
+    cursor: CleanCursor,
+    reading: Reading,
+}
+
+/// How a batch follows what was read of its source before.
+#[derive(Debug, Default)]
+pub enum Reading {
+    /// It goes on where the cursor stood.
+    #[default]
+    Continued,
+    /// The source is read again from its start; this batch is the first.
+    Restarted,
+    /// This is the last batch of a new reading: what the source no longer holds goes.
+    Replaced {
+        kept: HashSet<RecordId>,
+        restarted: bool,
+    },
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub records: usize,
+    pub removed: usize,
+}
+
+/// What was met besides entries.
+#[derive(Debug, Default)]
+pub struct Oddities {
+    /// Line and reason of what was passed over.
+    pub skipped: Vec<(u64, String)>,
+    /// Kinds of entries that the adapter did not know.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+impl Batch {
+    pub fn new(
+        door: &Door<'_>,
+        cleaned: Cleaned,
+        flavor: Flavor,
+        path: &Path,
+        cursor: Cursor,
+        reading: Reading,
+        odd: Oddities,
+    ) -> Self {
+        let clean = |text: &str| door.text(text);
+        let cursor = CleanCursor {
+            flavor,
+            path: clean(&path.to_string_lossy()),
+            state: cursor.state.as_deref().map(clean),
+            skipped: odd
+                .skipped
+                .into_iter()
+                .map(|(line, why)| (line, clean(&why)))
+                .collect(),
+            unknown: odd
+                .unknown
+                .into_iter()
+                .map(|(kind, count)| (clean(&kind), count))
+                .collect(),
+            cursor,
+        };
+        Self {
+            cleaned,
+            cursor,
+            reading,
+        }
+    }
+
+    /// Returns how much text it holds.
+    pub fn size_bytes(&self) -> usize {
+        self.cleaned
+            .records
+            .iter()
+            .map(|record| record.content.as_str().len())
+            .sum()
+    }
+}
+
+impl Store {
+    /// Writes a batch; the ticket is honoured when it is on disk.
+    pub fn append(&self, batch: Batch) -> Ticket<Written> {
+        let redactor = self.redactor_handle();
+        let weight = batch.cleaned.records.len();
+        self.writer()
+            .submit(weight, move |tx, names| apply(tx, names, &redactor, &batch))
+    }
+}
+
+fn apply(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    batch: &Batch,
+) -> Result<Written> {
+    let source = sources::known(tx, &batch.cursor)?;
+    if matches!(
+        batch.reading,
+        Reading::Restarted
+            | Reading::Replaced {
+                restarted: true,
+                ..
+            }
+    ) {
+        sources::restart(tx, source)?;
+    }
+    let flavor = batch.cursor.flavor;
+    for session in &batch.cleaned.sessions {
+        sessions::upsert(tx, names, session)?;
+    }
+    let mut sessions = BTreeMap::new();
+    for secrets in &batch.cleaned.secrets {
+        let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
+        secrets::write(tx, redactor, session, secrets)?;
+    }
+    let mut written = Written::default();
+    let mut changed = HashSet::new();
+    for record in &batch.cleaned.records {
+        let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
+        if records::insert(tx, names, session, source, record)? {
+            written.records += 1;
+            changed.insert(session.id);
+        }
+    }
+    for usage in &batch.cleaned.usage {
+        let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
+        usage::upsert(tx, session, usage)?;
+    }
+    if let Reading::Replaced { kept, .. } = &batch.reading {
+        written.removed = records::delete_unless(tx, source, kept)?;
+    }
+    for session in sessions
+        .values()
+        .filter(|session| changed.contains(&session.id))
+    {
+        records::recount(tx, session.id)?;
+    }
+    sources::advance(tx, source, &batch.cursor)?;
+    Ok(written)
+}
+
+/// Returns a session of the batch, linked to its source on first sight.
+fn session_of<'b>(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    sessions: &mut BTreeMap<&'b str, Known>,
+    source: i64,
+    name: &'b CleanString,
+    flavor: Flavor,
+) -> Result<Known> {
+    if let Some(known) = sessions.get(name.as_str()) {
+        return Ok(*known);
+    }
+    let known = sessions::known(tx, names, name, flavor)?;
+    sources::link_session(tx, source, known.id)?;
+    sessions.insert(name.as_str(), known);
+    Ok(known)
+}

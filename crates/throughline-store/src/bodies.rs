@@ -1,0 +1,37 @@
+//! Long texts: compressed, named by what they say, kept once.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::clean::Body;
+use crate::error::{Error, Result};
+
+/// No text of ours is longer; a damaged length must not make us allocate the world.
+const TEXT_BYTES_MAX: usize = 256 << 20;
+
+pub(crate) fn insert(tx: &Transaction<'_>, body: &Body) -> Result<()> {
+    tx.prepare_cached("INSERT OR IGNORE INTO bodies (hash, data) VALUES (?1, ?2)")?
+        .execute(params![body.hash, body.data])?;
+    Ok(())
+}
+
+pub(crate) fn text(connection: &Connection, hash: &[u8]) -> Result<String> {
+    let lost = || Error::LostBody(hash.iter().map(|byte| format!("{byte:02x}")).collect());
+    let data: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT data FROM bodies WHERE hash = ?1")?
+        .query_row([hash], |row| row.get(0))
+        .optional()?;
+    let data = data.ok_or_else(lost)?;
+    let size = zstd::bulk::Decompressor::upper_bound(&data).unwrap_or(TEXT_BYTES_MAX);
+    let bytes = zstd::bulk::decompress(&data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
+    String::from_utf8(bytes).map_err(|_| lost())
+}
+
+/// Deletes a text that no record refers to any more.
+pub(crate) fn release(tx: &Transaction<'_>, hash: &[u8]) -> Result<()> {
+    tx.prepare_cached(
+        "DELETE FROM bodies WHERE hash = ?1
+         AND NOT EXISTS (SELECT 1 FROM records WHERE body = ?1)",
+    )?
+    .execute([hash])?;
+    Ok(())
+}

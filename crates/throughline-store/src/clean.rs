@@ -1,0 +1,302 @@
+//! The door: raw text in, clean text out.
+//!
+//! [`Incoming`] is what a stage hands to the store. [`Door::clean`] takes every string of it
+//! through the redactor, names the records, and compresses what is long. It needs no database, so
+//! several threads can do it beside the writer. The SQL functions accept only what comes out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
+
+use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
+
+/// Longer texts are compressed and kept once, however often they occur.
+const INLINE_BYTES_MAX: usize = 1 << 10;
+/// zstd 3 compresses these texts as well as much slower levels do.
+const ZSTD_LEVEL: i32 = 3;
+
+/// What a stage wants written.
+#[derive(Debug, Default)]
+pub struct Incoming {
+    pub records: Vec<Record>,
+    pub sessions: Vec<(SessionPatch, Option<Workspace>)>,
+    pub usage: Vec<UsageEntry>,
+}
+
+/// The same, fit to be written.
+#[derive(Debug)]
+pub struct Cleaned {
+    pub(crate) records: Vec<CleanRecord>,
+    pub(crate) sessions: Vec<CleanSession>,
+    pub(crate) usage: Vec<CleanUsage>,
+    pub(crate) secrets: Vec<CleanSecrets>,
+    /// The ids of the records, in order.
+    pub ids: Vec<RecordId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CleanRecord {
+    pub id: RecordId,
+    pub session: CleanString,
+    pub message: CleanString,
+    pub line: u64,
+    pub ordinal: u32,
+    pub at: Option<Timestamp>,
+    pub kind: Kind,
+    pub trust: Trust,
+    pub tool: Option<CleanString>,
+    pub path: Option<CleanString>,
+    pub call: Option<CleanString>,
+    pub tags: Option<CleanString>,
+    pub metadata: Option<CleanString>,
+    pub context: [CleanString; 3],
+    pub content: CleanString,
+    pub body: Option<Body>,
+    pub checksum: i64,
+}
+
+/// A long text, compressed and named by its hash.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub hash: [u8; 16],
+    pub data: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CleanSession {
+    pub name: CleanString,
+    pub patch: SessionPatch,
+    pub title: Option<CleanString>,
+    pub cwd: Option<CleanString>,
+    pub branch: Option<CleanString>,
+    pub model: Option<CleanString>,
+    pub version: Option<CleanString>,
+    pub parent: Option<CleanString>,
+    pub workspace: Option<(CleanString, CleanString)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CleanUsage {
+    pub session: CleanString,
+    pub key: CleanString,
+    pub model: Option<CleanString>,
+    pub entry: UsageEntry,
+}
+
+/// Secrets that a session showed: what is kept of them, and the values, which earlier rows of the
+/// session may still hold.
+#[derive(Debug)]
+pub(crate) struct CleanSecrets {
+    pub session: CleanString,
+    pub fingerprints: Vec<Fingerprint>,
+    pub fresh: Vec<Secret>,
+}
+
+/// Fetches what is known of the secrets of a session that was seen before.
+type Load<'a> = Box<dyn Fn(&SessionId) -> Vec<Fingerprint> + 'a>;
+
+/// Cleans batch after batch of one source, remembering the secrets of its sessions.
+pub struct Door<'a> {
+    redactor: &'a Redactor,
+    seen: HashMap<SessionId, Seen>,
+    load: Load<'a>,
+    compressor: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl std::fmt::Debug for Door<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door")
+            .field("sessions", &self.seen.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Door<'a> {
+    pub(crate) fn new(
+        redactor: &'a Redactor,
+        load: impl Fn(&SessionId) -> Vec<Fingerprint> + 'a,
+    ) -> Self {
+        let compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
+        Self {
+            redactor,
+            seen: HashMap::new(),
+            load: Box::new(load),
+            compressor,
+        }
+    }
+
+    /// Cleans a batch. Every text is looked at before the first is cleaned, so that a value judged
+    /// secret in the last record is replaced in the first too.
+    pub fn clean(&mut self, incoming: Incoming) -> Cleaned {
+        for record in &incoming.records {
+            let seen = seen(&mut self.seen, &self.load, &record.session);
+            self.redactor.learn(&record.content, seen);
+        }
+        let records: Vec<_> = incoming
+            .records
+            .into_iter()
+            .map(|r| self.record(r))
+            .collect();
+        Cleaned {
+            ids: records.iter().map(|record| record.id).collect(),
+            records,
+            sessions: incoming
+                .sessions
+                .into_iter()
+                .map(|(p, w)| self.session(p, w))
+                .collect(),
+            usage: incoming
+                .usage
+                .into_iter()
+                .map(|usage| self.usage(usage))
+                .collect(),
+            secrets: self.secrets(),
+        }
+    }
+
+    /// Cleans a text that belongs to no session.
+    pub fn text(&self, text: &str) -> CleanString {
+        self.redactor.clean(text).into_owned()
+    }
+
+    fn record(&mut self, record: Record) -> CleanRecord {
+        let seen = seen(&mut self.seen, &self.load, &record.session);
+        let redactor = self.redactor;
+        let content = redactor.clean_in(&record.content, seen).into_owned();
+        let path = record
+            .path
+            .as_deref()
+            .map(|path| redactor.clean_in(path, seen).into_owned());
+        let metadata = (!record.metadata.is_empty()).then(|| {
+            let json = serde_json::to_string(&record.metadata).unwrap_or_default();
+            redactor.clean_in(&json, seen).into_owned()
+        });
+        let session = self.text(record.session.as_str());
+        let message = self.text(record.message.as_str());
+        let hash = *blake3::hash(content.as_str().as_bytes()).as_bytes();
+        let kind = record.kind;
+        let id = RecordId::of(
+            session.as_str(),
+            message.as_str(),
+            record.ordinal,
+            kind.name(),
+            &hash,
+        );
+        let mut tags = record.tags;
+        if content.sensitive() {
+            tags.push("sensitive".to_owned());
+        }
+        let tags = (!tags.is_empty())
+            .then(|| self.text(&serde_json::to_string(&tags).unwrap_or_default()));
+        let context = record.context;
+        CleanRecord {
+            id,
+            line: record.line,
+            ordinal: record.ordinal,
+            at: record.at,
+            kind,
+            trust: record.trust,
+            tool: record.tool.map(|tool| self.text(&tool)),
+            path,
+            call: record.call.map(|call| self.text(call.as_str())),
+            tags,
+            metadata,
+            context: [context.cwd, context.branch, context.model]
+                .map(|text| self.text(text.as_deref().unwrap_or_default())),
+            body: self.body(content.as_str(), &hash),
+            checksum: checksum(id, &hash),
+            content,
+            session,
+            message,
+        }
+    }
+
+    fn body(&mut self, content: &str, hash: &[u8; 32]) -> Option<Body> {
+        if content.len() <= INLINE_BYTES_MAX {
+            return None;
+        }
+        let data = self
+            .compressor
+            .as_mut()?
+            .compress(content.as_bytes())
+            .ok()?;
+        let mut name = [0; 16];
+        name.copy_from_slice(&hash[..16]);
+        Some(Body { hash: name, data })
+    }
+
+    fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {
+        let name = self.text(patch.id.as_str());
+        let seen = seen(&mut self.seen, &self.load, &patch.id);
+        let redactor = self.redactor;
+        let mut clean = |text: Option<String>| -> Option<CleanString> {
+            text.map(|text| redactor.clean_in(&text, seen).into_owned())
+        };
+        CleanSession {
+            name,
+            title: clean(
+                patch
+                    .title
+                    .as_mut()
+                    .map(|title| std::mem::take(&mut title.text)),
+            ),
+            cwd: clean(patch.cwd.take()),
+            branch: clean(patch.branch.take()),
+            model: clean(patch.model.take()),
+            version: clean(patch.version.take()),
+            parent: clean(patch.parent.take().map(|parent| parent.as_str().to_owned())),
+            workspace: workspace.and_then(|w| Some((clean(Some(w.key))?, clean(Some(w.root))?))),
+            patch,
+        }
+    }
+
+    fn usage(&self, entry: UsageEntry) -> CleanUsage {
+        CleanUsage {
+            session: self.text(entry.session.as_str()),
+            key: self.text(&entry.key),
+            model: entry.model.as_deref().map(|model| self.text(model)),
+            entry,
+        }
+    }
+
+    /// Takes out what the batch added to the sessions' secrets.
+    fn secrets(&mut self) -> Vec<CleanSecrets> {
+        let redactor = self.redactor;
+        let ordered: BTreeMap<_, _> = self.seen.iter_mut().collect();
+        let mut all = Vec::new();
+        for (session, seen) in ordered {
+            if seen.new_values().is_empty() {
+                continue;
+            }
+            all.push(CleanSecrets {
+                session: redactor.clean(session.as_str()).into_owned(),
+                fingerprints: seen.fingerprints(),
+                fresh: seen.new_values().to_vec(),
+            });
+            seen.mark_written();
+        }
+        all
+    }
+}
+
+fn seen<'m>(
+    all: &'m mut HashMap<SessionId, Seen>,
+    load: &dyn Fn(&SessionId) -> Vec<Fingerprint>,
+    session: &SessionId,
+) -> &'m mut Seen {
+    if !all.contains_key(session) {
+        all.insert(session.clone(), Seen::from_fingerprints(load(session)));
+    }
+    all.entry(session.clone()).or_default()
+}
+
+/// What a record's row must hash to. SQLite checks its structure, not what stands in it.
+pub(crate) fn checksum(id: RecordId, content: &[u8; 32]) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(id.as_bytes());
+    hasher.update(content);
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    i64::from_le_bytes(first)
+}

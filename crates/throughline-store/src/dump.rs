@@ -1,0 +1,151 @@
+//! The whole database as text, for tests: every table, in an order that does not depend on the
+//! order of writing.
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::Store;
+use crate::error::Result;
+use crate::records;
+
+/// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
+/// shown as the names they stand for.
+const TABLES: &[(&str, &str)] = &[
+    ("workspaces", "SELECT key, root FROM workspaces ORDER BY 1"),
+    (
+        "sessions",
+        "SELECT s.name, s.flavor, s.kind, s.title, s.title_rank, w.key, s.cwd, s.branch, s.model,
+            s.version, s.parent, s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors
+         FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace ORDER BY 1",
+    ),
+    (
+        "contexts",
+        "SELECT cwd, branch, model FROM contexts ORDER BY 1, 2, 3",
+    ),
+    (
+        "usage",
+        "SELECT u.key, s.name, u.at, u.model, u.input, u.output, u.cache_read, u.cache_write,
+            u.reasoning, u.cost_usd FROM usage u JOIN sessions s ON s.id = u.session ORDER BY 1",
+    ),
+    (
+        "secrets",
+        "SELECT s.name, length(x.hash), x.length, x.rule FROM secrets x
+         JOIN sessions s ON s.id = x.session ORDER BY 1, 4, 3",
+    ),
+    (
+        "sources",
+        "SELECT flavor, path, size, offset, line, settled, gone, skipped, state FROM sources
+         ORDER BY path",
+    ),
+    (
+        "source_sessions",
+        "SELECT f.path, s.name FROM source_sessions x JOIN sources f ON f.id = x.source
+         JOIN sessions s ON s.id = x.session ORDER BY 1, 2",
+    ),
+    (
+        "skips",
+        "SELECT f.path, x.line, x.why FROM skips x JOIN sources f ON f.id = x.source ORDER BY 1, 2, 3",
+    ),
+    (
+        "drift",
+        "SELECT f.path, x.kind, x.count FROM drift x JOIN sources f ON f.id = x.source
+         ORDER BY 1, 2",
+    ),
+];
+
+/// Tables that [`TABLES`] does not list because they are shown with the records.
+const WITH_RECORDS: &[&str] = &["records", "bodies", "search"];
+
+impl Store {
+    /// Prints every table.
+    pub fn dump(&self) -> Result<String> {
+        self.read(|connection| {
+            let mut out = String::new();
+            complain_of_new_tables(connection, &mut out)?;
+            for (name, sql) in TABLES {
+                out += &format!("# {name}\n");
+                table(connection, sql, &mut out)?;
+            }
+            out += "# records\n";
+            all_records(connection, &mut out)?;
+            Ok(out)
+        })
+    }
+}
+
+/// A new table must be printed too.
+fn complain_of_new_tables(connection: &Connection, out: &mut String) -> Result<()> {
+    let mut statement = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'
+         AND name NOT LIKE 'search!_%' ESCAPE '!' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+    )?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for name in names {
+        let name = name?;
+        let shown = TABLES.iter().any(|(table, _)| *table == name);
+        if !shown && !WITH_RECORDS.contains(&name.as_str()) {
+            *out += &format!("# {name}: NOT SHOWN\n");
+        }
+    }
+    Ok(())
+}
+
+fn table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let cells: Vec<_> = (0..columns)
+            .map(|i| row.get_ref(i).map(show))
+            .collect::<Result<_, _>>()?;
+        *out += &cells.join(" | ");
+        out.push('\n');
+    }
+    Ok(())
+}
+
+fn show(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "-".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).replace('\n', "⏎"),
+        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
+    let sql = format!(
+        "{} ORDER BY s.name, r.line, r.ordinal, r.id",
+        records::SELECT
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let record = records::record(connection, row)?;
+        let json = serde_json::to_string(&record).unwrap_or_default();
+        *out += &json;
+        out.push('\n');
+    }
+    let orphans: i64 = connection.query_row(
+        "SELECT count(*) FROM bodies WHERE hash NOT IN
+            (SELECT body FROM records WHERE body IS NOT NULL)",
+        [],
+        |row| row.get(0),
+    )?;
+    let indexed: i64 = connection.query_row(
+        "SELECT count(*) FROM search_docsize d LEFT JOIN records r ON r.row = d.id AND r.copy = 0
+         WHERE r.row IS NULL",
+        [],
+        |row| row.get(0),
+    )?;
+    let missing: i64 = connection.query_row(
+        "SELECT count(*) FROM records r LEFT JOIN search_docsize d ON d.id = r.row
+         WHERE r.copy = 0 AND d.id IS NULL",
+        [],
+        |row| row.get(0),
+    )?;
+    *out += &format!("# bodies: {orphans} without a record\n");
+    *out += &format!("# search: {indexed} without a record, {missing} not indexed\n");
+    Ok(())
+}

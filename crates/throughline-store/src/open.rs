@@ -1,0 +1,216 @@
+//! Opening the file: who may read it, which settings, which version.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::{Error, Result};
+
+/// "thrl", so that `file` and we can tell our files from others.
+const APPLICATION_ID: i64 = 0x7468_726c;
+
+/// Only ever appended to. A store's `user_version` is the number of those that ran.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
+
+/// Longer than any of our own transactions; another process's write is waited for, not reported.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Opens the one connection that writes, making and migrating the store as needed.
+pub(crate) fn writer(path: &Path) -> Result<Connection> {
+    require_sound_sqlite()?;
+    if let Some(parent) = path.parent() {
+        private_dir(parent)?;
+    }
+    private_file(path)?;
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    check_ours(&connection, path)?;
+    harden(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA journal_size_limit = 67108864;
+         PRAGMA secure_delete = ON;
+         PRAGMA cache_size = -32000;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// Opens a connection that cannot write.
+pub(crate) fn reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    harden(&connection)?;
+    connection.execute_batch(
+        "PRAGMA query_only = ON;
+         PRAGMA cache_size = -16000;
+         PRAGMA mmap_size = 268435456;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    Ok(connection)
+}
+
+fn harden(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(())
+}
+
+/// A checkpoint racing a writer could corrupt the file before 3.51.3.
+fn require_sound_sqlite() -> Result<()> {
+    if rusqlite::version_number() < 3_051_003 {
+        return Err(Error::OldSqlite(rusqlite::version().to_owned()));
+    }
+    Ok(())
+}
+
+fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+    let not_ours = |_| Error::NotAStore {
+        path: path.to_owned(),
+    };
+    let id: i64 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(not_ours)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(not_ours)?;
+    if id != APPLICATION_ID && tables > 0 {
+        return Err(Error::NotAStore {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if version(connection)? == known {
+        return Ok(());
+    }
+    // Another process may be migrating too: the version counts only once we hold the lock.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    if found > known {
+        return Err(Error::TooNew {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Makes a folder that only its owner can enter.
+pub(crate) fn private_dir(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(Error::io(path))
+}
+
+/// Makes a file that only its owner can read. SQLite gives its side files the same mode.
+pub(crate) fn private_file(path: &Path) -> Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::io(path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_store_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        writer(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", 999)
+            .unwrap();
+        let error = writer(&path).unwrap_err();
+        assert!(matches!(error, Error::TooNew { found: 999, .. }), "{error}");
+    }
+
+    #[test]
+    fn another_programs_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch("CREATE TABLE theirs (x)")
+            .unwrap();
+        assert!(matches!(
+            writer(&path).unwrap_err(),
+            Error::NotAStore { .. }
+        ));
+        let text = dir.path().join("notes.txt");
+        fs::write(
+            &text,
+            "just some text, long enough to be read as a header of a file".repeat(20),
+        )
+        .unwrap();
+        assert!(matches!(
+            writer(&text).unwrap_err(),
+            Error::NotAStore { .. }
+        ));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_reads() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("home").join("t.db");
+        let connection = writer(&path).unwrap();
+        connection
+            .execute_batch("INSERT INTO workspaces (key, root) VALUES ('k', 'r')")
+            .unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        for file in fs::read_dir(path.parent().unwrap()).unwrap() {
+            let file = file.unwrap().path();
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+    }
+
+    #[test]
+    fn opening_at_once_makes_one_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| writer(&path).map(drop)))
+                .collect();
+            for thread in opened {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}

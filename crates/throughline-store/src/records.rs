@@ -1,0 +1,423 @@
+//! Records: rows, their texts, and their place in the search index.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use memory::{Context, Kind, RecordId, SessionId, Trust};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde::Serialize;
+
+use crate::clean::{CleanRecord, checksum};
+use crate::error::{Error, Result};
+use crate::redact::CleanString;
+use crate::sessions::{Known, context, timestamp};
+use crate::writer::Names;
+use crate::{Store, bodies};
+
+/// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
+pub(crate) const REDACTION_VERSION: i64 = 1;
+
+/// A record as it was stored.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoredRecord {
+    pub id: RecordId,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    pub at: Option<Timestamp>,
+    pub session: SessionId,
+    pub workspace: Option<String>,
+    pub tool: Option<String>,
+    pub path: Option<String>,
+    pub call: Option<String>,
+    pub tags: Vec<String>,
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    pub trust: Trust,
+    #[serde(flatten)]
+    pub context: Context,
+    /// A fork's or a resume's repetition of an earlier record.
+    pub copy: bool,
+    pub content: String,
+}
+
+impl Store {
+    /// Calls `each` with the records of a session in the order of its log.
+    pub fn each_record(
+        &self,
+        session: &SessionId,
+        mut each: impl FnMut(StoredRecord),
+    ) -> Result<()> {
+        let sql = format!("{SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row");
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([session.as_str()])?;
+            while let Some(row) = rows.next()? {
+                each(record(connection, row)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the record with an id.
+    pub fn record(&self, id: RecordId) -> Result<Option<StoredRecord>> {
+        let sql = format!("{SELECT} WHERE r.id = ?1");
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([id.as_bytes()])?;
+            rows.next()?.map(|row| record(connection, row)).transpose()
+        })
+    }
+}
+
+pub(crate) const SELECT: &str = "
+    SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
+           c.cwd, c.branch, c.model, r.copy, r.content, r.body, r.checksum
+    FROM records r
+    JOIN sessions s ON s.id = r.session
+    LEFT JOIN workspaces w ON w.id = s.workspace
+    LEFT JOIN contexts c ON c.id = r.context";
+
+pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
+    let id = RecordId::from_bytes(row.get(0)?);
+    let content = text(connection, row.get(15)?, row.get(16)?)?;
+    if row.get::<_, i64>(17)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
+        return Err(Error::Damaged(id));
+    }
+    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let tags: Option<String> = row.get(8)?;
+    let metadata: Option<String> = row.get(9)?;
+    Ok(StoredRecord {
+        id,
+        kind: kind(row.get(1)?),
+        at: timestamp(row.get(2)?),
+        session: SessionId::new(row.get::<_, String>(3)?),
+        workspace: row.get(4)?,
+        tool: row.get(5)?,
+        path: row.get(6)?,
+        call: row.get(7)?,
+        tags: tags
+            .and_then(|json| serde_json::from_str(&json).ok())
+            .unwrap_or_default(),
+        metadata: metadata
+            .and_then(|json| serde_json::from_str(&json).ok())
+            .unwrap_or_default(),
+        trust: trust(row.get(10)?),
+        context: Context {
+            cwd: some(row.get(11)?),
+            branch: some(row.get(12)?),
+            model: some(row.get(13)?),
+        },
+        copy: row.get(14)?,
+        content,
+    })
+}
+
+/// Returns a record's text from its row or its body.
+pub(crate) fn text(
+    connection: &Connection,
+    content: Option<String>,
+    body: Option<Vec<u8>>,
+) -> Result<String> {
+    match (content, body) {
+        (Some(content), _) => Ok(content),
+        (None, Some(hash)) => bodies::text(connection, &hash),
+        (None, None) => Ok(String::new()),
+    }
+}
+
+pub(crate) fn kind(number: i64) -> Kind {
+    let at = usize::try_from(number).unwrap_or_default();
+    Kind::ALL.get(at).copied().unwrap_or(Kind::ToolResult)
+}
+
+fn trust(number: i64) -> Trust {
+    [Trust::Tool, Trust::Model, Trust::User]
+        .get(usize::try_from(number).unwrap_or_default())
+        .copied()
+        .unwrap_or(Trust::Tool)
+}
+
+/// Writes a record unless it is there already, and says whether it wrote.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    session: Known,
+    source: i64,
+    record: &CleanRecord,
+) -> Result<bool> {
+    let copies = copies(tx, record.id)?;
+    if let Some(same) = copies.iter().find(|copy| copy.id == record.id) {
+        // The log moved (an archive, a compressed copy): the record goes with it.
+        if same.source != source {
+            tx.prepare_cached("UPDATE records SET source = ?2 WHERE row = ?1")?
+                .execute([same.row, source])?;
+        }
+        return Ok(false);
+    }
+    let first = copies.iter().find(|copy| !copy.copy);
+    let is_copy = match first {
+        Some(first) => !starts_before(tx, session.id, first.session)?,
+        None => false,
+    };
+    let context = context(tx, names, &record.context)?;
+    if let Some(body) = &record.body {
+        bodies::insert(tx, body)?;
+    }
+    tx.prepare_cached(
+        "INSERT INTO records (id, session, line, ordinal, at, kind, trust, copy, source, context,
+            message, tool, path, call, tags, metadata, size, checksum, redaction, content, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+            ?19, ?20, ?21)",
+    )?
+    .execute(params![
+        record.id.as_bytes(),
+        session.id,
+        record.line,
+        record.ordinal,
+        record.at.map(Timestamp::as_millisecond),
+        record.kind as i64,
+        record.trust as i64,
+        is_copy,
+        source,
+        context,
+        record.message.as_str(),
+        record.tool.as_ref().map(CleanString::as_str),
+        record.path.as_ref().map(CleanString::as_str),
+        record.call.as_ref().map(CleanString::as_str),
+        record.tags.as_ref().map(CleanString::as_str),
+        record.metadata.as_ref().map(CleanString::as_str),
+        record.content.as_str().len(),
+        record.checksum,
+        REDACTION_VERSION,
+        record.body.is_none().then(|| record.content.as_str()),
+        record.body.as_ref().map(|body| body.hash),
+    ])?;
+    let row = tx.last_insert_rowid();
+    if !is_copy {
+        index(tx, row, session, record.kind, record.content.as_str())?;
+        if let Some(first) = first {
+            set_copy(tx, first.row)?;
+        }
+    }
+    Ok(true)
+}
+
+struct Copy {
+    row: i64,
+    id: RecordId,
+    session: i64,
+    source: i64,
+    copy: bool,
+}
+
+/// Returns the record itself and its repetitions in other sessions.
+fn copies(connection: &Connection, id: RecordId) -> Result<Vec<Copy>> {
+    let (low, high) = id.copies();
+    let mut statement = connection.prepare_cached(
+        "SELECT row, id, session, source, copy FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
+    )?;
+    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], |row| {
+        Ok(Copy {
+            row: row.get(0)?,
+            id: RecordId::from_bytes(row.get(1)?),
+            session: row.get(2)?,
+            source: row.get(3)?,
+            copy: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Says whether session `a` is the earlier one; the name decides between equals, so that the
+/// answer does not depend on which log was read first.
+fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT (coalesce(a.started, 9e15), a.name) < (coalesce(b.started, 9e15), b.name)
+             FROM sessions a, sessions b WHERE a.id = ?1 AND b.id = ?2",
+        )?
+        .query_row([a, b], |row| row.get(0))?)
+}
+
+fn set_copy(tx: &Transaction<'_>, row: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
+        .execute([row])?;
+    unindex(tx, row)
+}
+
+/// Puts a text into the search index. The scope's words let the index do the filtering.
+fn index(tx: &Transaction<'_>, row: i64, session: Known, kind: Kind, text: &str) -> Result<()> {
+    let scope = format!(
+        "w{} s{} k{} f{}",
+        session.workspace,
+        session.id,
+        kind as i64,
+        session.flavor.name()
+    );
+    tx.prepare_cached("INSERT INTO search (rowid, text, scope) VALUES (?1, ?2, ?3)")?
+        .execute(params![row, text, scope])?;
+    Ok(())
+}
+
+fn unindex(tx: &Transaction<'_>, row: i64) -> Result<()> {
+    tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?
+        .execute([row])?;
+    Ok(())
+}
+
+/// Indexes the records of a session anew, after its workspace became known.
+pub(crate) fn reindex(tx: &Transaction<'_>, session: Known) -> Result<()> {
+    for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
+        unindex(tx, stored.row)?;
+        index(tx, stored.row, session, stored.kind, &stored.text)?;
+    }
+    Ok(())
+}
+
+/// A row that is about to change.
+pub(crate) struct StoredRow {
+    pub row: i64,
+    pub id: RecordId,
+    pub session: i64,
+    pub kind: Kind,
+    pub copy: bool,
+    pub body: Option<Vec<u8>>,
+    pub text: String,
+}
+
+pub(crate) fn rows_of(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<StoredRow>> {
+    let sql = format!(
+        "SELECT row, id, session, kind, copy, body, content FROM records WHERE {condition}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(values)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let body: Option<Vec<u8>> = row.get(5)?;
+        all.push(StoredRow {
+            row: row.get(0)?,
+            id: RecordId::from_bytes(row.get(1)?),
+            session: row.get(2)?,
+            kind: kind(row.get(3)?),
+            copy: row.get(4)?,
+            text: text(connection, row.get(6)?, body.clone())?,
+            body,
+        });
+    }
+    Ok(all)
+}
+
+/// Deletes the records of a source that its log no longer holds, and counts them.
+pub(crate) fn delete_unless(
+    tx: &Transaction<'_>,
+    source: i64,
+    kept: &HashSet<RecordId>,
+) -> Result<usize> {
+    let condition = "source = ?1 AND session IN
+        (SELECT session FROM source_sessions WHERE source = ?1)";
+    let stale: Vec<_> = rows_of(tx, condition, &[&source])?
+        .into_iter()
+        .filter(|stored| !kept.contains(&stored.id))
+        .collect();
+    for stored in &stale {
+        delete(tx, stored)?;
+    }
+    let sessions: HashSet<i64> = stale.iter().map(|stored| stored.session).collect();
+    let mut sessions: Vec<_> = sessions.into_iter().collect();
+    sessions.sort_unstable();
+    for session in sessions {
+        recount(tx, session)?;
+    }
+    Ok(stale.len())
+}
+
+fn delete(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
+    tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
+        .execute([stored.row])?;
+    if let Some(body) = &stored.body {
+        bodies::release(tx, body)?;
+    }
+    if !stored.copy {
+        unindex(tx, stored.row)?;
+        promote(tx, stored.id)?;
+    }
+    Ok(())
+}
+
+/// Lets the first remaining copy of a deleted record be found by search.
+fn promote(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
+    let Some(heir) = copies(tx, id)?.into_iter().next() else {
+        return Ok(());
+    };
+    tx.prepare_cached("UPDATE records SET copy = 0 WHERE row = ?1")?
+        .execute([heir.row])?;
+    let Some(session) = session_of(tx, heir.session)? else {
+        return Ok(());
+    };
+    for stored in rows_of(tx, "row = ?1", &[&heir.row])? {
+        index(tx, stored.row, session, stored.kind, &stored.text)?;
+    }
+    Ok(())
+}
+
+fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
+    let found: Option<(i64, String)> = connection
+        .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.and_then(|(workspace, flavor)| {
+        Some(Known {
+            id,
+            workspace,
+            flavor: memory::Flavor::from_name(&flavor)?,
+        })
+    }))
+}
+
+/// Replaces the text of a row that turned out to hold a secret.
+pub(crate) fn rewrite(
+    tx: &Transaction<'_>,
+    session: Known,
+    stored: &StoredRow,
+    text: &CleanString,
+) -> Result<()> {
+    let hash = blake3::hash(text.as_str().as_bytes());
+    tx.prepare_cached(
+        "UPDATE records SET content = ?2, body = NULL, size = ?3, checksum = ?4 WHERE row = ?1",
+    )?
+    .execute(params![
+        stored.row,
+        text.as_str(),
+        text.as_str().len(),
+        checksum(stored.id, hash.as_bytes())
+    ])?;
+    if let Some(body) = &stored.body {
+        bodies::release(tx, body)?;
+    }
+    if !stored.copy {
+        unindex(tx, stored.row)?;
+        index(tx, stored.row, session, stored.kind, text.as_str())?;
+    }
+    Ok(())
+}
+
+/// Counts a session's records again.
+pub(crate) fn recount(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE sessions SET (records, prompts, tool_calls, errors) = (
+            SELECT count(*), coalesce(sum(kind = ?2), 0), coalesce(sum(kind = ?3), 0),
+                   coalesce(sum(kind = ?4), 0)
+            FROM records WHERE session = ?1)
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        session,
+        Kind::Prompt as i64,
+        Kind::ToolUse as i64,
+        Kind::Error as i64
+    ])?;
+    Ok(())
+}

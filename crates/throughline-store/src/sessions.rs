@@ -1,0 +1,277 @@
+//! Sessions, their workspaces and the contexts of their records.
+
+use jiff::Timestamp;
+use memory::{Flavor, Session, SessionId, SessionKind, Usage};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::clean::CleanSession;
+use crate::error::Result;
+use crate::redact::CleanString;
+use crate::writer::Names;
+use crate::{Store, records};
+
+/// What the writer remembers of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub id: i64,
+    pub workspace: i64,
+    pub flavor: Flavor,
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    pub flavor: Option<Flavor>,
+    /// A part of the workspace's key or root.
+    pub workspace: Option<String>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Subagents and automated runs too.
+    pub all_kinds: bool,
+    pub limit: usize,
+}
+
+impl Store {
+    /// Lists sessions, the latest first.
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
+        let sql = format!(
+            "{SELECT} WHERE (?1 IS NULL OR s.flavor = ?1)
+               AND (?2 IS NULL OR instr(w.key, ?2) OR instr(w.root, ?2))
+               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
+               AND (?4 IS NULL OR s.started < ?4)
+               AND (?5 OR s.kind <> 'subagent') AND s.records > 0
+             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(
+                params![
+                    filter.flavor.map(Flavor::name),
+                    filter.workspace,
+                    filter.since.map(Timestamp::as_millisecond),
+                    filter.until.map(Timestamp::as_millisecond),
+                    filter.all_kinds,
+                    i64::try_from(filter.limit).unwrap_or(i64::MAX),
+                ],
+                session,
+            )?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns the sessions whose own or full id starts with `prefix`; at most `limit`.
+    pub fn sessions_named(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
+        let sql = format!(
+            "{SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
+                OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
+             ORDER BY length(s.name), s.name LIMIT ?2"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![prefix, limit], session)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns the sessions that `parent` started.
+    pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
+        let sql = format!("{SELECT} WHERE s.parent = ?1 ORDER BY s.started, s.name");
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([parent.as_str()], session)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+const SELECT: &str = "
+    SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
+           s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
+           u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,
+           f.path, f.gone
+    FROM sessions s
+    LEFT JOIN workspaces w ON w.id = s.workspace
+    LEFT JOIN (SELECT session, sum(input) AS input, sum(output) AS output,
+                      sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
+                      sum(reasoning) AS reasoning, sum(cost_usd) AS cost
+               FROM usage GROUP BY session) u ON u.session = s.id
+    LEFT JOIN sources f ON f.id = (
+        SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)";
+
+fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let flavor: String = row.get(1)?;
+    let kind: String = row.get(2)?;
+    let count = |index: usize| -> rusqlite::Result<u64> {
+        Ok(row.get::<_, Option<u64>>(index)?.unwrap_or_default())
+    };
+    Ok(Session {
+        id: SessionId::new(row.get::<_, String>(0)?),
+        // A store of a later version may hold agents that this one does not know.
+        flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
+        kind: SessionKind::from_name(&kind),
+        title: row.get(3)?,
+        workspace: row.get(4)?,
+        cwd: row.get(5)?,
+        branch: row.get(6)?,
+        model: row.get(7)?,
+        version: row.get(8)?,
+        parent: row.get::<_, Option<String>>(9)?.map(SessionId::new),
+        started: timestamp(row.get(10)?),
+        ended: timestamp(row.get(11)?),
+        records: count(12)?,
+        prompts: count(13)?,
+        tool_calls: count(14)?,
+        errors: count(15)?,
+        usage: Usage {
+            input: count(16)?,
+            output: count(17)?,
+            cache_read: count(18)?,
+            cache_write: count(19)?,
+            reasoning: count(20)?,
+        },
+        cost_usd: row.get(21)?,
+        source: row.get(22)?,
+        source_gone: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
+    })
+}
+
+pub(crate) fn timestamp(millis: Option<i64>) -> Option<Timestamp> {
+    millis.and_then(|millis| Timestamp::from_millisecond(millis).ok())
+}
+
+/// Writes what is known of a session now. Mirrors `SessionPatch::merge`.
+pub(crate) fn upsert(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    session: &CleanSession,
+) -> Result<()> {
+    let workspace = match &session.workspace {
+        Some((key, root)) => Some(workspace(tx, names, key, root)?),
+        None => None,
+    };
+    let before = known(tx, names, &session.name, session.patch.flavor)?;
+    let patch = &session.patch;
+    tx.prepare_cached(
+        "UPDATE sessions SET
+            kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
+            title = CASE WHEN ?3 IS NOT NULL AND ?4 >= title_rank THEN ?3 ELSE title END,
+            title_rank = CASE WHEN ?3 IS NOT NULL THEN max(?4, title_rank) ELSE title_rank END,
+            workspace = coalesce(workspace, ?5),
+            cwd = coalesce(cwd, ?6),
+            branch = coalesce(?7, branch),
+            model = coalesce(?8, model),
+            version = coalesce(?9, version),
+            parent = coalesce(parent, ?10),
+            started = min(coalesce(started, ?11), coalesce(?11, started)),
+            ended = max(coalesce(ended, ?12), coalesce(?12, ended))
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        before.id,
+        patch.kind.map(SessionKind::name),
+        session.title.as_ref().map(CleanString::as_str),
+        patch.title.as_ref().map_or(0, |title| title.rank as i64),
+        workspace,
+        session.cwd.as_ref().map(CleanString::as_str),
+        session.branch.as_ref().map(CleanString::as_str),
+        session.model.as_ref().map(CleanString::as_str),
+        session.version.as_ref().map(CleanString::as_str),
+        session.parent.as_ref().map(CleanString::as_str),
+        patch.started.map(Timestamp::as_millisecond),
+        patch.ended.map(Timestamp::as_millisecond),
+    ])?;
+    if let (0, Some(workspace)) = (before.workspace, workspace) {
+        let known = Known {
+            workspace,
+            ..before
+        };
+        names
+            .sessions
+            .insert(session.name.as_str().to_owned(), known);
+        records::reindex(tx, known)?;
+    }
+    Ok(())
+}
+
+/// Returns a session's number, making its row when there is none.
+pub(crate) fn known(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    name: &CleanString,
+    flavor: Flavor,
+) -> Result<Known> {
+    if let Some(known) = names.sessions.get(name.as_str()) {
+        return Ok(*known);
+    }
+    let found = find(tx, name.as_str())?;
+    let known = match found {
+        Some((id, workspace)) => Known {
+            id,
+            workspace,
+            flavor,
+        },
+        None => {
+            tx.prepare_cached("INSERT INTO sessions (name, flavor) VALUES (?1, ?2)")?
+                .execute(params![name.as_str(), flavor.name()])?;
+            Known {
+                id: tx.last_insert_rowid(),
+                workspace: 0,
+                flavor,
+            }
+        }
+    };
+    names.sessions.insert(name.as_str().to_owned(), known);
+    Ok(known)
+}
+
+fn find(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
+    Ok(connection
+        .prepare_cached("SELECT id, coalesce(workspace, 0) FROM sessions WHERE name = ?1")?
+        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+fn workspace(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    key: &CleanString,
+    root: &CleanString,
+) -> Result<i64> {
+    if let Some(id) = names.workspaces.get(key.as_str()) {
+        return Ok(*id);
+    }
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO workspaces (key, root) VALUES (?1, ?2)
+             ON CONFLICT (key) DO UPDATE SET root = excluded.root RETURNING id",
+        )?
+        .query_row(params![key.as_str(), root.as_str()], |row| row.get(0))?;
+    names.workspaces.insert(key.as_str().to_owned(), id);
+    Ok(id)
+}
+
+/// Returns the number of the place where a record was made.
+pub(crate) fn context(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    context: &[CleanString; 3],
+) -> Result<i64> {
+    let [cwd, branch, model] = context;
+    let key = (
+        cwd.as_str().to_owned(),
+        branch.as_str().to_owned(),
+        model.as_str().to_owned(),
+    );
+    if let Some(id) = names.contexts.get(&key) {
+        return Ok(*id);
+    }
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO contexts (cwd, branch, model) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET cwd = excluded.cwd RETURNING id",
+        )?
+        .query_row(params![key.0, key.1, key.2], |row| row.get(0))?;
+    names.contexts.insert(key, id);
+    Ok(id)
+}

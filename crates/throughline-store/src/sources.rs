@@ -1,0 +1,223 @@
+//! Sources: the agents' files, how far each was read, and how we know it again.
+
+use std::collections::HashMap;
+
+use memory::Flavor;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use crate::error::Result;
+use crate::redact::CleanString;
+use crate::{Store, Ticket};
+
+/// Lines passed over that are kept by number; the rest are only counted.
+const SKIPS_KEPT_MAX: usize = 100;
+
+/// How far a file was read, and what it looked like then.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Cursor {
+    /// Hash of the path: what names a file must not depend on the redactor.
+    pub key: [u8; 16],
+    pub stamp: Stamp,
+    /// Everything before it was read.
+    pub offset: u64,
+    pub line: u64,
+    /// Hashes of the first and the last block before `offset`: a file that still has them has
+    /// grown, any other was rewritten.
+    pub head: [u8; 16],
+    pub tail: [u8; 16],
+    /// Nothing was left open when it was read.
+    pub settled: bool,
+    pub gone: bool,
+    pub state: Option<String>,
+}
+
+/// What the file system says of a file. While it is the same, so is the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stamp {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    pub mtime_ns: i64,
+    pub ctime_ns: i64,
+}
+
+/// A cursor to be written with what was read up to it.
+#[derive(Debug)]
+pub(crate) struct CleanCursor {
+    pub cursor: Cursor,
+    pub flavor: Flavor,
+    pub path: CleanString,
+    pub state: Option<CleanString>,
+    pub skipped: Vec<(u64, CleanString)>,
+    pub unknown: Vec<(CleanString, u64)>,
+}
+
+/// A file of an agent as the doctor sees it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SourceReport {
+    pub flavor: Flavor,
+    pub path: String,
+    pub size_bytes: u64,
+    pub read_bytes: u64,
+    pub gone: bool,
+    pub skipped: u64,
+}
+
+impl Store {
+    /// Returns the cursors of all sources by key.
+    pub fn cursors(&self) -> Result<HashMap<[u8; 16], Cursor>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&format!("{SELECT} FROM sources"))?;
+            let rows = statement.query_map([], cursor)?;
+            rows.map(|cursor| Ok(cursor.map(|cursor| (cursor.key, cursor))?))
+                .collect()
+        })
+    }
+
+    /// Returns where a source lies.
+    pub fn source_path(&self, key: [u8; 16]) -> Result<Option<String>> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT path FROM sources WHERE key = ?1")?;
+            Ok(statement.query_row([key], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Marks sources whose files are no longer there. What was read from them stays.
+    pub fn mark_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
+        self.writer().submit(keys.len(), move |tx, _| {
+            let mut statement = tx.prepare_cached("UPDATE sources SET gone = 1 WHERE key = ?1")?;
+            for key in &keys {
+                statement.execute([key])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lists sources that are gone or of which something was passed over.
+    pub fn troubled_sources(&self) -> Result<Vec<SourceReport>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT flavor, path, size, offset, gone, skipped FROM sources
+                 WHERE gone OR skipped > 0 ORDER BY path",
+            )?;
+            let rows = statement.query_map([], |row| {
+                let flavor: String = row.get(0)?;
+                Ok(SourceReport {
+                    flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
+                    path: row.get(1)?,
+                    size_bytes: row.get(2)?,
+                    read_bytes: row.get(3)?,
+                    gone: row.get(4)?,
+                    skipped: row.get(5)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns how often each unknown kind of entry was met, by agent.
+    pub fn drift(&self) -> Result<Vec<(String, String, u64)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.flavor, d.kind, sum(d.count) FROM drift d JOIN sources s ON s.id = d.source
+                 GROUP BY s.flavor, d.kind ORDER BY 3 DESC, 1, 2",
+            )?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+const SELECT: &str = "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
+    settled, gone, state";
+
+fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
+    Ok(Cursor {
+        key: row.get(0)?,
+        stamp: Stamp {
+            device: row.get::<_, i64>(1)?.cast_unsigned(),
+            inode: row.get::<_, i64>(2)?.cast_unsigned(),
+            size: row.get(3)?,
+            mtime_ns: row.get(4)?,
+            ctime_ns: row.get(5)?,
+        },
+        offset: row.get(6)?,
+        line: row.get(7)?,
+        head: row.get(8)?,
+        tail: row.get(9)?,
+        settled: row.get(10)?,
+        gone: row.get(11)?,
+        state: row.get(12)?,
+    })
+}
+
+/// Returns a source's number, making its row when there is none.
+pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
+    Ok(tx
+        .prepare_cached(
+            "INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset,
+                line, head, tail, settled)
+             VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0)
+             ON CONFLICT (key) DO UPDATE SET path = excluded.path RETURNING id",
+        )?
+        .query_row(
+            params![clean.cursor.key, clean.flavor.name(), clean.path.as_str()],
+            |row| row.get(0),
+        )?)
+}
+
+/// Moves the cursor of a source.
+pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Result<()> {
+    let cursor = &clean.cursor;
+    tx.prepare_cached(
+        "UPDATE sources SET device = ?2, inode = ?3, size = ?4, mtime = ?5, ctime = ?6, offset = ?7,
+            line = ?8, head = ?9, tail = ?10, settled = ?11, gone = 0, state = ?12,
+            skipped = skipped + ?13
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        id,
+        cursor.stamp.device.cast_signed(),
+        cursor.stamp.inode.cast_signed(),
+        cursor.stamp.size,
+        cursor.stamp.mtime_ns,
+        cursor.stamp.ctime_ns,
+        cursor.offset,
+        cursor.line,
+        cursor.head,
+        cursor.tail,
+        cursor.settled,
+        clean.state.as_ref().map(CleanString::as_str),
+        clean.skipped.len(),
+    ])?;
+    for (line, why) in clean.skipped.iter().take(SKIPS_KEPT_MAX) {
+        tx.prepare_cached("INSERT OR IGNORE INTO skips (source, line, why) VALUES (?1, ?2, ?3)")?
+            .execute(params![id, line, why.as_str()])?;
+    }
+    for (kind, count) in &clean.unknown {
+        tx.prepare_cached(
+            "INSERT INTO drift (source, kind, count) VALUES (?1, ?2, ?3)
+             ON CONFLICT (source, kind) DO UPDATE SET count = count + excluded.count",
+        )?
+        .execute(params![id, kind.as_str(), count])?;
+    }
+    Ok(())
+}
+
+/// Forgets what a source's lines looked like, before it is read again from its start.
+pub(crate) fn restart(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sources SET skipped = 0 WHERE id = ?1")?
+        .execute([id])?;
+    tx.prepare_cached("DELETE FROM skips WHERE source = ?1")?
+        .execute([id])?;
+    tx.prepare_cached("DELETE FROM drift WHERE source = ?1")?
+        .execute([id])?;
+    Ok(())
+}
+
+pub(crate) fn link_session(tx: &Transaction<'_>, source: i64, session: i64) -> Result<()> {
+    tx.prepare_cached("INSERT OR IGNORE INTO source_sessions (source, session) VALUES (?1, ?2)")?
+        .execute([source, session])?;
+    Ok(())
+}
