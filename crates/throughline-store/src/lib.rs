@@ -62,7 +62,7 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self> {
         open::private_dir(folder)?;
         let path = Self::path_in(folder);
-        let redactor = Arc::new(Redactor::new(key(&folder.join(KEY))?));
+        let redactor = Arc::new(Redactor::new(installation_key(folder)?));
         let writer = Writer::start(&path)?;
         Ok(Self {
             path,
@@ -123,9 +123,11 @@ impl Store {
     }
 }
 
-/// Reads the installation's key, making it on first use.
-fn key(path: &Path) -> Result<[u8; 32]> {
+/// Returns the key that marks and fingerprints are made with, making it on first use.
+pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     use std::io::Write;
+    open::private_dir(folder)?;
+    let path = &folder.join(KEY);
     if let Ok(bytes) = std::fs::read(path)
         && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
     {

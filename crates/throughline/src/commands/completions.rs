@@ -1,0 +1,27 @@
+//! `throughline completions`
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::output::Outcome;
+
+/// Print the completions of a shell
+///
+/// For example: throughline completions bash > ~/.local/share/bash-completion/completions/throughline
+#[derive(Debug, clap::Args)]
+pub struct CompletionsArgs {
+    shell: Shell,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+pub fn run(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
+    let mut command = Cli::command();
+    clap_complete::generate(
+        args.shell,
+        &mut command,
+        "throughline",
+        &mut std::io::stdout(),
+    );
+    Ok(Outcome::Done)
+}

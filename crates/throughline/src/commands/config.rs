@@ -1,0 +1,56 @@
+//! `throughline config`
+
+use std::io::{Write, stdout};
+
+use serde_json::json;
+
+use crate::commands::App;
+use crate::config::DEFAULT;
+use crate::environment::VARIABLES;
+use crate::output::{self, Outcome};
+
+/// Say where things are and which settings are in force
+#[derive(Debug, clap::Args)]
+pub struct ConfigArgs {
+    /// Print a configuration file with every setting at its default
+    #[arg(long)]
+    default: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Outcome> {
+    let mut out = stdout().lock();
+    if args.default {
+        write!(out, "{DEFAULT}")?;
+        return Ok(Outcome::Done);
+    }
+    let store = store::Store::path_in(&app.home);
+    if args.json {
+        drop(out);
+        output::json(&json!({
+            "home": app.home, "store": store, "config": app.config_path,
+            "config_exists": app.config_path.exists(), "settings": app.config,
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let exists = if app.config_path.exists() {
+        ""
+    } else {
+        " (not there, defaults in force)"
+    };
+    writeln!(out, "# home    {}", app.home.display())?;
+    writeln!(out, "# store   {}", store.display())?;
+    writeln!(out, "# config  {}{exists}\n#", app.config_path.display())?;
+    for (name, what) in VARIABLES {
+        writeln!(out, "# ${name}: {what}")?;
+    }
+    writeln!(out, "\n{}", toml_text(app)?)?;
+    Ok(Outcome::Done)
+}
+
+fn toml_text(app: &App<'_>) -> anyhow::Result<String> {
+    Ok(toml::to_string_pretty(&app.config)?)
+}

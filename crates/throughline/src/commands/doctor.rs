@@ -1,0 +1,277 @@
+//! `throughline doctor`
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use capture::flavor::ADAPTERS;
+use jiff::{SignedDuration, Timestamp};
+use memory::Flavor;
+use serde::Serialize;
+use store::{Health, SourceReport};
+
+use crate::commands::App;
+use crate::commands::ingest::usual_roots;
+use crate::output::table::{bytes, table};
+use crate::output::{self, Outcome, time};
+
+/// Examine the store, the agents and what will be lost when
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// Also compare every stored text with its checksum
+    #[arg(long)]
+    deep: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Diagnosis {
+    home: PathBuf,
+    store: Option<Health>,
+    agents: Vec<Agent>,
+    troubled: Vec<SourceReport>,
+    /// Kinds of log entries that no adapter knew: agent, kind, how often.
+    drift: Vec<(String, String, u64)>,
+    permissions: Vec<String>,
+    /// What would leave this machine.
+    leaves_the_machine: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Agent {
+    agent: Flavor,
+    folders: Vec<PathBuf>,
+    logs: usize,
+    size_bytes: u64,
+    deletes_after_days: Option<u32>,
+    next_deletion: Option<Timestamp>,
+}
+
+pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
+    let diagnosis = examine(app, args)?;
+    if args.json {
+        output::json(&diagnosis)?;
+    } else {
+        print(app, &diagnosis)?;
+    }
+    let sound = diagnosis.permissions.is_empty()
+        && diagnosis
+            .store
+            .as_ref()
+            .is_none_or(|health| health.problems.is_empty() && health.damaged.unwrap_or(0) == 0);
+    Ok(if sound {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
+    let store = if app.has_store() {
+        Some(app.open()?)
+    } else {
+        None
+    };
+    Ok(Diagnosis {
+        home: app.home.clone(),
+        agents: ADAPTERS
+            .iter()
+            .map(|adapter| agent(app, adapter.flavor()))
+            .collect(),
+        troubled: store
+            .as_ref()
+            .map(store::Store::troubled_sources)
+            .transpose()?
+            .unwrap_or_default(),
+        drift: store
+            .as_ref()
+            .map(store::Store::drift)
+            .transpose()?
+            .unwrap_or_default(),
+        permissions: permissions(app),
+        leaves_the_machine: Vec::new(),
+        store: store.map(|store| store.health(args.deep)).transpose()?,
+    })
+}
+
+fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
+    let adapters: Vec<_> = ADAPTERS
+        .iter()
+        .copied()
+        .filter(|adapter| adapter.flavor() == flavor)
+        .collect();
+    let roots = usual_roots(app, &adapters);
+    let found = capture::discover(&adapters, &roots);
+    let files: Vec<_> = found
+        .sources
+        .iter()
+        .filter_map(|source| source.path.metadata().ok())
+        .collect();
+    let days = deletes_after_days(app, flavor);
+    let oldest = files.iter().filter_map(|file| file.modified().ok()).min();
+    let oldest = oldest.and_then(|time| Timestamp::try_from(time).ok());
+    Agent {
+        agent: flavor,
+        folders: roots
+            .into_iter()
+            .map(|root| root.path)
+            .filter(|path| path.exists())
+            .collect(),
+        logs: files.len(),
+        size_bytes: files.iter().map(std::fs::Metadata::len).sum(),
+        deletes_after_days: days,
+        next_deletion: oldest.zip(days).map(|(oldest, days)| {
+            oldest
+                .saturating_add(SignedDuration::from_hours(24 * i64::from(days)))
+                .unwrap_or(oldest)
+        }),
+    }
+}
+
+/// Returns the clean-up period in force: the agent's own setting where it has one.
+fn deletes_after_days(app: &App<'_>, flavor: Flavor) -> Option<u32> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Settings {
+        cleanup_period_days: Option<u32>,
+    }
+    let usual = flavor.deletes_after_days()?;
+    let places = &app.environment.places;
+    let folder = places
+        .folder("CLAUDE_CONFIG_DIR")
+        .unwrap_or_else(|| places.home.join(".claude"));
+    let set = std::fs::read_to_string(folder.join("settings.json"))
+        .ok()
+        .and_then(|text| serde_json::from_str::<Settings>(&text).ok())
+        .and_then(|settings| settings.cleanup_period_days);
+    Some(set.unwrap_or(usual))
+}
+
+/// Names what others than the owner could read.
+fn permissions(app: &App<'_>) -> Vec<String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let files = std::fs::read_dir(&app.home).into_iter().flatten().flatten();
+        let paths = files.map(|file| file.path()).chain([app.home.clone()]);
+        let mut open: Vec<_> = paths
+            .filter_map(|path| {
+                let mode = path.metadata().ok()?.permissions().mode() & 0o777;
+                (mode & 0o077 != 0).then(|| format!("{} has mode {mode:o}", path.display()))
+            })
+            .collect();
+        open.sort_unstable();
+        open
+    }
+    #[cfg(not(unix))]
+    Vec::new()
+}
+
+fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "Store in {}", diagnosis.home.display())?;
+    match &diagnosis.store {
+        None => writeln!(out, "  none yet; `throughline ingest` makes it")?,
+        Some(health) => print_health(&mut out, health)?,
+    }
+    for problem in &diagnosis.permissions {
+        writeln!(out, "  PROBLEM: {problem}; others can read it")?;
+    }
+    writeln!(out, "\nAgents")?;
+    let mut rows = vec![];
+    for agent in &diagnosis.agents {
+        rows.push(vec![
+            format!("  {}", agent.agent.title()),
+            if agent.logs == 0 {
+                "no logs".to_owned()
+            } else {
+                format!("{} logs", agent.logs)
+            },
+            bytes(agent.size_bytes),
+            loss(app, agent),
+        ]);
+    }
+    write!(out, "{}", table(&rows))?;
+    for source in &diagnosis.troubled {
+        let what = if source.gone {
+            "is gone; its records are kept"
+        } else {
+            ""
+        };
+        let skipped = match source.skipped {
+            0 => String::new(),
+            lines => format!("{lines} lines passed over"),
+        };
+        let what = [what, &skipped]
+            .into_iter()
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>();
+        writeln!(
+            out,
+            "  {}: {}",
+            output::text::safe(&source.path),
+            what.join(", ")
+        )?;
+    }
+    if !diagnosis.drift.is_empty() {
+        writeln!(out, "\nEntries of unknown kinds, left out")?;
+        for (agent, kind, times) in diagnosis.drift.iter().take(10) {
+            writeln!(out, "  {agent} {}: {times}", output::text::safe(kind))?;
+        }
+    }
+    writeln!(
+        out,
+        "\nNothing leaves this machine: no model and no hub is configured."
+    )?;
+    Ok(())
+}
+
+fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "  {} in {} sessions of {} workspaces, {} on disk (format {}, SQLite {})",
+        output::table::count(
+            usize::try_from(health.records).unwrap_or(usize::MAX),
+            "record"
+        ),
+        health.sessions,
+        health.workspaces,
+        bytes(health.size_bytes),
+        health.format,
+        health.sqlite,
+    )?;
+    writeln!(
+        out,
+        "  {} logs read, {} of them gone since",
+        health.sources, health.sources_gone
+    )?;
+    for problem in &health.problems {
+        writeln!(out, "  PROBLEM: {problem}")?;
+    }
+    match health.damaged {
+        None => writeln!(
+            out,
+            "  sound as far as SQLite can tell; --deep compares every text"
+        )?,
+        Some(0) => writeln!(out, "  every text is as it was written")?,
+        Some(damaged) => writeln!(
+            out,
+            "  PROBLEM: {damaged} texts are not as they were written"
+        )?,
+    }
+    Ok(())
+}
+
+/// Says when the agent will delete the first of its logs.
+fn loss(app: &App<'_>, agent: &Agent) -> String {
+    match (agent.deletes_after_days, agent.next_deletion) {
+        (Some(days), Some(next)) => format!(
+            "deletes logs after {days} days, the next on {}",
+            &time::show(Some(next), &app.environment.zone)[..10]
+        ),
+        (Some(days), None) => format!("deletes logs after {days} days"),
+        (None, _) => "does not delete its logs".to_owned(),
+    }
+}

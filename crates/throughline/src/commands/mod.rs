@@ -1,0 +1,93 @@
+//! The commands, one file each.
+
+pub mod completions;
+pub mod config;
+pub mod doctor;
+pub mod ingest;
+pub mod redact;
+pub mod search;
+pub mod sessions;
+pub mod show;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use memory::Flavor;
+use store::Store;
+
+use crate::cli::{Cli, Command};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::output::{Outcome, hinted};
+
+/// What every command works with.
+#[derive(Debug)]
+pub struct App<'a> {
+    pub environment: &'a Environment,
+    pub config: Config,
+    pub config_path: PathBuf,
+    /// The folder of everything we write.
+    pub home: PathBuf,
+}
+
+pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
+    let home = cli
+        .home
+        .clone()
+        .unwrap_or_else(|| environment.data_dir.clone());
+    let config_dir = if cli.home.is_some() {
+        &home
+    } else {
+        &environment.config_dir
+    };
+    let usual = config_dir.join("config.toml");
+    let config = Config::load(cli.config.as_deref(), &usual)?;
+    let config_path = cli.config.clone().unwrap_or(usual);
+    let app = App {
+        environment,
+        config,
+        config_path,
+        home,
+    };
+    match &cli.command {
+        Command::Ingest(args) => ingest::run(&app, args),
+        Command::Search(args) => search::run(&app, args),
+        Command::Sessions(args) => sessions::run(&app, args),
+        Command::Show(args) => show::run(&app, args),
+        Command::Doctor(args) => doctor::run(&app, args),
+        Command::Config(args) => config::run(&app, args),
+        Command::Redact(args) => redact::run(&app, args),
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+impl App<'_> {
+    /// Opens the store, making it when there is none.
+    pub fn open(&self) -> anyhow::Result<Store> {
+        Store::open(&self.home)
+            .with_context(|| format!("cannot open the store in {}", self.home.display()))
+    }
+
+    /// Opens the store of somebody who has ingested before.
+    pub fn open_existing(&self) -> anyhow::Result<Store> {
+        if !self.has_store() {
+            return Err(hinted(
+                format!("there is no memory in {} yet", self.home.display()),
+                "run `throughline ingest` first",
+            ));
+        }
+        self.open()
+    }
+
+    pub fn has_store(&self) -> bool {
+        Store::path_in(&self.home).exists()
+    }
+}
+
+/// Reads an agent's name on the command line.
+pub fn parse_flavor(name: &str) -> Result<Flavor, String> {
+    Flavor::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
+        format!("no agent is called that; known are {}", known.join(", "))
+    })
+}

@@ -1,0 +1,157 @@
+//! `throughline search`
+
+use std::io::{Write, stdout};
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind};
+use store::{Found, Hit, Query, Rung};
+
+use crate::commands::{App, parse_flavor, show};
+use crate::output::text::Paint;
+use crate::output::{self, Outcome, hinted, say, time};
+
+/// Find something in what the agents and you did
+///
+/// Words must all occur; when no record has them all, records with some of them are shown. "A phrase"
+/// must occur as it stands, -word must not occur, word* stands for all words that begin so.
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
+    /// What to look for
+    #[arg(required = true, value_name = "WORDS", allow_hyphen_values = true)]
+    query: Vec<String>,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    /// How many to show
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "NUMBER")]
+    limit: usize,
+
+    /// Print the hits as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where to look.
+#[derive(Debug, clap::Args)]
+struct Filter {
+    /// Only this agent's sessions
+    #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
+    agent: Option<Flavor>,
+
+    /// Only workspaces with this in their address or folder
+    #[arg(long, value_name = "PART")]
+    workspace: Option<String>,
+
+    /// Only this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Only records of this type; may be given several times
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
+    kind: Vec<Kind>,
+
+    /// Only calls and results of this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+
+    /// Only records about files with this in their path; * stands for anything
+    #[arg(long, value_name = "PART")]
+    path: Option<String>,
+
+    /// Only from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Only before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+fn parse_kind(name: &str) -> Result<Kind, String> {
+    Kind::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("no such type; known are {}", known.join(", "))
+    })
+}
+
+pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    let session = match &args.filter.session {
+        Some(prefix) => Some(show::the_session(&store, prefix)?.id),
+        None => None,
+    };
+    let filter = &args.filter;
+    let query = Query {
+        text: args.query.join(" "),
+        kinds: filter.kind.clone(),
+        flavor: filter.agent,
+        workspace: filter.workspace.clone(),
+        session,
+        tool: filter.tool.clone(),
+        path: filter.path.clone(),
+        since: moment(app, filter.since.as_deref())?,
+        until: moment(app, filter.until.as_deref())?,
+        limit: args.limit,
+    };
+    let found = store.search(&query)?;
+    if args.json {
+        output::json(&found)?;
+    } else {
+        print(app, &found)?;
+    }
+    Ok(if found.hits.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn moment(app: &App<'_>, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
+    text.map(|text| time::parse(text, app.environment.now, &app.environment.zone))
+        .transpose()
+        .map_err(|error| {
+            hinted(
+                error,
+                "the time is read in your own zone unless it names one",
+            )
+        })
+}
+
+fn print(app: &App<'_>, found: &Found) -> anyhow::Result<()> {
+    match (found.rung, found.hits.is_empty()) {
+        (Rung::NoWords, _) => say("There is no word in that to look for."),
+        (_, true) => say("Nothing found."),
+        (Rung::AnyWord, false) => say("No record has all of these words; these have some of them."),
+        (Rung::AllWords, false) => {}
+    }
+    let mut out = stdout().lock();
+    for hit in &found.hits {
+        write!(out, "{}", hit_text(app, hit))?;
+    }
+    Ok(())
+}
+
+fn hit_text(app: &App<'_>, hit: &Hit) -> String {
+    let paint = Paint {
+        color: app.environment.color,
+    };
+    let when = time::show(hit.at, &app.environment.zone);
+    let workspace = hit
+        .workspace
+        .as_deref()
+        .map_or("-", memory::workspace::name);
+    let what = match (&hit.tool, &hit.path) {
+        (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
+        (Some(tool), None) => format!("{} {tool}", hit.kind),
+        (None, Some(path)) => format!("{} {path}", hit.kind),
+        (None, None) => hit.kind.to_string(),
+    };
+    let head = format!("{when}  {workspace}  {}", output::text::safe(&what));
+    format!(
+        "{}  {}\n    {}\n",
+        paint.bold(&head),
+        paint.dim(&output::text::safe(hit.session.as_str())),
+        paint.matches(&hit.snippet.text, &hit.snippet.matches),
+    )
+}

@@ -1,0 +1,135 @@
+//! `throughline sessions`
+
+use std::io::{Write, stdout};
+
+use memory::{Flavor, Session};
+use store::SessionFilter;
+
+use crate::commands::{App, parse_flavor};
+use crate::output::table::{cut, table};
+use crate::output::{self, Outcome, hinted, say, text, time};
+
+/// List the sessions, the latest first
+#[derive(Debug, clap::Args)]
+pub struct SessionsArgs {
+    /// Only this agent's sessions
+    #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
+    agent: Option<Flavor>,
+
+    /// Only workspaces with this in their address or folder
+    #[arg(long, value_name = "PART")]
+    workspace: Option<String>,
+
+    /// Only sessions that were active from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Only sessions that started before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+
+    /// Subagents too
+    #[arg(long)]
+    all: bool,
+
+    /// How many to show
+    #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
+    limit: usize,
+
+    /// Print the sessions as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    let moment = |text: &Option<String>| {
+        text.as_deref()
+            .map(|text| time::parse(text, app.environment.now, &app.environment.zone))
+            .transpose()
+            .map_err(|error| {
+                hinted(
+                    error,
+                    "the time is read in your own zone unless it names one",
+                )
+            })
+    };
+    let sessions = store.sessions(&SessionFilter {
+        flavor: args.agent,
+        workspace: args.workspace.clone(),
+        since: moment(&args.since)?,
+        until: moment(&args.until)?,
+        all_kinds: args.all,
+        limit: args.limit,
+    })?;
+    if args.json {
+        output::json(&sessions)?;
+    } else {
+        print(app, &sessions)?;
+    }
+    Ok(if sessions.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn print(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
+    if sessions.is_empty() {
+        say("No sessions.");
+        return Ok(());
+    }
+    let head = [
+        "WHEN",
+        "AGENT",
+        "WORKSPACE",
+        "PROMPTS",
+        "CALLS",
+        "TOKENS",
+        "SESSION",
+        "TITLE",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(sessions.iter().map(|session| row(app, session)));
+    write!(stdout().lock(), "{}", table(&rows))?;
+    Ok(())
+}
+
+fn row(app: &App<'_>, session: &Session) -> Vec<String> {
+    let workspace = session
+        .workspace
+        .as_deref()
+        .map_or("-", memory::workspace::name);
+    let title = session.title.as_deref().unwrap_or("-");
+    let title = text::safe(title.lines().next().unwrap_or("-"));
+    vec![
+        time::show(session.ended.or(session.started), &app.environment.zone),
+        session.flavor.to_string(),
+        cut(&text::safe(workspace), 24),
+        session.prompts.to_string(),
+        session.tool_calls.to_string(),
+        tokens(session.usage.total()),
+        // Enough of a UUID to be unique, whole where it is something else.
+        cut_id(&text::safe(session.id.native())),
+        cut(&title, 60),
+    ]
+}
+
+fn cut_id(native: &str) -> String {
+    let is_uuid = native.len() == 36 && native.bytes().filter(|byte| *byte == b'-').count() == 4;
+    if is_uuid {
+        native[..13].to_owned()
+    } else {
+        cut(native, 40)
+    }
+}
+
+/// Returns a number of tokens as people read it.
+pub fn tokens(tokens: u64) -> String {
+    match tokens {
+        0 => "-".to_owned(),
+        1..10_000 => tokens.to_string(),
+        10_000..10_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{}M", tokens / 1_000_000),
+    }
+}

@@ -1,0 +1,242 @@
+//! `throughline show`
+
+use std::io::{Write, stdout};
+
+use memory::{Kind, RecordId, Session};
+use store::{Store, StoredRecord};
+
+use crate::commands::App;
+use crate::commands::sessions::tokens;
+use crate::output::text::{Paint, indent, safe};
+use crate::output::{Outcome, hinted, time};
+
+/// Show one session, or one record
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// A session's id or the beginning of it, or a record's id
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// Show long results and thinking whole
+    #[arg(long)]
+    full: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lines shown of a tool's result unless asked for all.
+const LINES_SHOWN: usize = 12;
+
+pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    if let Ok(id) = args.id.parse::<RecordId>()
+        && let Some(record) = store.record(id)?
+    {
+        show_record(app, args, &record)?;
+        return Ok(Outcome::Done);
+    }
+    let session = the_session(&store, &args.id)?;
+    if args.json {
+        as_json(&store, &session)?;
+    } else {
+        as_text(app, args, &store, &session)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Returns the one session whose id begins with `prefix`.
+pub fn the_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
+    let mut named = store.sessions_named(prefix, 5)?;
+    // Of `abc` and `abc/agent-1`, the first is meant.
+    if let Some(exact) = named
+        .iter()
+        .position(|s| s.id.native() == prefix || s.id.as_str() == prefix)
+    {
+        return Ok(named.swap_remove(exact));
+    }
+    let shortest = named.first().map(|session| session.id.clone());
+    if let Some(shortest) = shortest
+        && named
+            .iter()
+            .all(|session| session.id.as_str().starts_with(shortest.as_str()))
+    {
+        return Ok(named.swap_remove(0));
+    }
+    let names: Vec<_> = named.iter().map(|session| session.id.to_string()).collect();
+    Err(if names.is_empty() {
+        hinted(
+            format!("no session begins with {prefix:?}"),
+            "`throughline sessions` lists them",
+        )
+    } else {
+        hinted(
+            format!("several sessions begin with {prefix:?}"),
+            format!("such as {}", names.join(", ")),
+        )
+    })
+}
+
+/// Writes record after record, so that a long session needs no memory.
+fn as_json(store: &Store, session: &Session) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    write!(
+        out,
+        "{{\"session\":{},\"records\":[",
+        serde_json::to_string(session)?
+    )?;
+    let mut result = Ok(());
+    let mut separator = "";
+    store.each_record(&session.id, |record| {
+        if result.is_ok() {
+            result = write!(out, "{separator}")
+                .and_then(|()| serde_json::to_writer(&mut out, &record).map_err(Into::into));
+            separator = ",";
+        }
+    })?;
+    result?;
+    writeln!(out, "]}}")?;
+    Ok(())
+}
+
+fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    write!(out, "{}", heading(app, store, session)?)?;
+    let mut result = Ok(());
+    store.each_record(&session.id, |record| {
+        if result.is_ok() {
+            result = write!(out, "\n{}", record_text(app, args.full, &record));
+        }
+    })?;
+    Ok(result?)
+}
+
+fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+    let zone = &app.environment.zone;
+    let paint = Paint {
+        color: app.environment.color,
+    };
+    let title = session.title.as_deref().unwrap_or("Untitled session");
+    let mut text = format!("{}\n", paint.bold(&safe(title)));
+    let mut line = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            text += &format!("{name:<10} {}\n", safe(&value));
+        }
+    };
+    line("session", Some(session.id.to_string()));
+    line(
+        "agent",
+        Some(match &session.version {
+            Some(version) => format!("{} {version}", session.flavor.title()),
+            None => session.flavor.title().to_owned(),
+        }),
+    );
+    line("workspace", session.workspace.clone());
+    line("folder", session.cwd.clone());
+    line("branch", session.branch.clone());
+    line("model", session.model.clone());
+    line("parent", session.parent.as_ref().map(ToString::to_string));
+    let times = format!(
+        "{} to {}",
+        time::show(session.started, zone),
+        time::show(session.ended, zone)
+    );
+    line("time", Some(times));
+    let usage = session.usage;
+    line(
+        "tokens",
+        (usage.total() > 0).then(|| {
+            format!(
+                "{} in, {} out, {} read from cache, {} written to it",
+                tokens(usage.input),
+                tokens(usage.output),
+                tokens(usage.cache_read),
+                tokens(usage.cache_write)
+            )
+        }),
+    );
+    line("cost", session.cost_usd.map(|cost| format!("${cost:.2}")));
+    line(
+        "log",
+        session.source.as_ref().map(|source| {
+            if session.source_gone {
+                format!("{source} (gone)")
+            } else {
+                source.clone()
+            }
+        }),
+    );
+    let subagents = store.subagents(&session.id)?;
+    for subagent in subagents.iter().filter(|subagent| subagent.records > 0) {
+        line("subagent", Some(subagent.id.to_string()));
+    }
+    Ok(text)
+}
+
+fn record_text(app: &App<'_>, full: bool, record: &StoredRecord) -> String {
+    let paint = Paint {
+        color: app.environment.color,
+    };
+    let when = record.at.map(|at| {
+        at.to_zoned(app.environment.zone.clone())
+            .strftime("%H:%M:%S")
+            .to_string()
+    });
+    let tool = record.tool.as_deref().unwrap_or("tool");
+    let path = record.path.as_deref().unwrap_or_default();
+    let who = match record.kind {
+        Kind::Prompt => "you".to_owned(),
+        Kind::Assistant => "agent".to_owned(),
+        Kind::Thinking => "agent, thinking".to_owned(),
+        Kind::ToolUse => format!("{tool} called"),
+        Kind::ToolResult => format!("{tool} returned"),
+        Kind::Artifact => format!("{tool} changed {path}"),
+        Kind::Error if record.tool.is_some() => format!("{tool} failed"),
+        Kind::Error => "error".to_owned(),
+        Kind::Approval => "you decided".to_owned(),
+        Kind::Summary => "summary".to_owned(),
+    };
+    let code = record
+        .metadata
+        .get("exit_code")
+        .and_then(|code| code.as_str());
+    let code = code
+        .filter(|code| *code != "0")
+        .map_or_else(String::new, |c| format!(", exit {c}"));
+    let head = format!(
+        "{}  {}{code}",
+        when.as_deref().unwrap_or("--:--:--"),
+        safe(&who)
+    );
+    format!(
+        "{}\n{}",
+        paint.bold(&head),
+        indent(&shown(full, record), "    ")
+    )
+}
+
+/// Returns as much of a record's text as a reader wants to see at once.
+fn shown(full: bool, record: &StoredRecord) -> String {
+    let text = safe(&record.content);
+    let spoken = matches!(record.kind, Kind::Prompt | Kind::Assistant | Kind::Summary);
+    let lines = text.lines().count();
+    if full || spoken || lines <= LINES_SHOWN {
+        return text;
+    }
+    let head: Vec<_> = text.lines().take(LINES_SHOWN).collect();
+    format!(
+        "{}\n… {} more lines (--full shows them)",
+        head.join("\n"),
+        lines - LINES_SHOWN
+    )
+}
+
+fn show_record(app: &App<'_>, args: &ShowArgs, record: &StoredRecord) -> anyhow::Result<()> {
+    if args.json {
+        return crate::output::json(record);
+    }
+    let text = record_text(app, true, record);
+    writeln!(stdout().lock(), "{}\n{text}", record.session)?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! The configuration file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use capture::Scope;
+use memory::Flavor;
+use serde::{Deserialize, Serialize};
+
+/// The file with every setting at its default, as `throughline config --default` prints it.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub capture: Capture,
+    /// Folders to look in instead of an agent's own.
+    pub roots: BTreeMap<String, Vec<PathBuf>>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Capture {
+    pub agents: Vec<String>,
+    pub never: Vec<String>,
+    pub spared: Vec<String>,
+    pub outside: bool,
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    pub threads: usize,
+}
+
+impl Default for Capture {
+    fn default() -> Self {
+        let scope = Scope::default();
+        Self {
+            agents: Flavor::ALL
+                .iter()
+                .map(|flavor| flavor.name().to_owned())
+                .collect(),
+            never: scope.never,
+            spared: scope.spared,
+            outside: scope.outside,
+            allow: scope.allowed,
+            deny: scope.denied,
+            threads: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file. One that was asked for must be there; the usual one need not.
+    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
+        let path = asked.unwrap_or(usual);
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let config: Self =
+            toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        config
+            .check()
+            .with_context(|| format!("{} is not valid", path.display()))?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        for name in self.capture.agents.iter().chain(self.roots.keys()) {
+            if Flavor::from_name(name).is_none() {
+                let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
+                anyhow::bail!(
+                    "no agent is called {name:?}; known are {}",
+                    known.join(", ")
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub fn scope(&self) -> Scope {
+        let capture = self.capture.clone();
+        Scope {
+            never: capture.never,
+            spared: capture.spared,
+            outside: capture.outside,
+            allowed: capture.allow,
+            denied: capture.deny,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_defaults_are_the_defaults() {
+        let printed: Config = toml::from_str(DEFAULT).unwrap();
+        let json = |config: &Config| serde_json::to_string_pretty(config).unwrap();
+        assert_eq!(json(&printed), json(&Config::default()));
+    }
+
+    #[test]
+    fn slips_are_named() {
+        let wrong: Result<Config, _> = toml::from_str("[capture]\nagent = []");
+        assert!(
+            wrong
+                .unwrap_err()
+                .to_string()
+                .contains("unknown field `agent`")
+        );
+        let config: Config = toml::from_str("[capture]\nagents = [\"clod\"]").unwrap();
+        assert!(
+            config
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("known are claude")
+        );
+    }
+}

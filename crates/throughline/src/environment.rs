@@ -1,0 +1,101 @@
+//! Everything that comes from outside: the environment, the home folder, the clock.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment and the clock"
+)]
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use capture::Places;
+use capture::adapter::ENVIRONMENT;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Variables of our own, with what they do; `throughline config` lists them.
+pub const VARIABLES: &[(&str, &str)] = &[
+    (
+        "THROUGHLINE_HOME",
+        "keep everything Throughline writes in this folder",
+    ),
+    ("THROUGHLINE_CONFIG", "read this configuration file"),
+    (
+        "THROUGHLINE_LOG",
+        "what to log on standard error, such as `debug` or `capture=trace`",
+    ),
+    (
+        "THROUGHLINE_NOW",
+        "take this time for now (for tests and demonstrations)",
+    ),
+    ("NO_COLOR", "print without colour"),
+    ("TZ", "show times in this zone"),
+];
+
+/// What the program was started with.
+#[derive(Debug)]
+pub struct Environment {
+    pub places: Places,
+    /// Where this platform keeps programs' data.
+    pub data_dir: PathBuf,
+    pub config_dir: PathBuf,
+    pub now: Timestamp,
+    pub zone: TimeZone,
+    pub color: bool,
+    /// Somebody watches standard error.
+    pub watched: bool,
+    log: Option<String>,
+}
+
+impl Environment {
+    pub fn read() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
+        let variables: BTreeMap<_, _> = ENVIRONMENT
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
+            .collect();
+        let under = |name: &str, fallback: &str| {
+            let base = variable(name).map_or_else(|| home.join(fallback), PathBuf::from);
+            base.join("throughline")
+        };
+        let (data_dir, config_dir) = if cfg!(target_os = "macos") {
+            let support = home.join("Library/Application Support/throughline");
+            (support.clone(), support)
+        } else if cfg!(windows) {
+            (
+                under("LOCALAPPDATA", "AppData/Local"),
+                under("APPDATA", "AppData/Roaming"),
+            )
+        } else {
+            (
+                under("XDG_DATA_HOME", ".local/share"),
+                under("XDG_CONFIG_HOME", ".config"),
+            )
+        };
+        Self {
+            places: Places { home, variables },
+            data_dir,
+            config_dir,
+            now: variable("THROUGHLINE_NOW")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or_else(Timestamp::now),
+            zone: TimeZone::system(),
+            color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
+            watched: std::io::stderr().is_terminal(),
+            log: variable("THROUGHLINE_LOG"),
+        }
+    }
+
+    /// Sends what the crates log to standard error; warnings only, unless asked for more.
+    pub fn start_logging(&self) {
+        let filter = self.log.as_deref().unwrap_or("warn");
+        tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+            .with_writer(std::io::stderr)
+            .with_ansi(self.watched && self.color)
+            .without_time()
+            .init();
+    }
+}

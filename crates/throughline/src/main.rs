@@ -1,0 +1,30 @@
+//! Throughline: session memory for coding agents.
+//!
+//! The only crate that reads the environment and the configuration, prints, and exits. Each command
+//! has a file under [`commands`] with its arguments, whose doc comments are the help, and `run`.
+
+mod cli;
+mod commands;
+mod config;
+mod environment;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::environment::Environment;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let environment = Environment::read();
+    environment.start_logging();
+    match commands::run(&cli, &environment) {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! How things are said. Data goes to standard output, talk to standard error.
+
+pub mod table;
+pub mod text;
+pub mod time;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    NothingFound,
+    Failed,
+    Interrupted,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(match outcome {
+            Outcome::Done => 0,
+            Outcome::NothingFound => 1,
+            Outcome::Failed => 2,
+            Outcome::Interrupted => 130,
+        })
+    }
+}
+
+/// An error together with the way out of it.
+#[derive(Debug)]
+pub struct Hinted {
+    pub error: String,
+    pub hint: String,
+}
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.error)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Returns an error that says what to do.
+pub fn hinted(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Hinted {
+        error: error.into(),
+        hint: hint.into(),
+    }
+    .into()
+}
+
+/// Prints an error, its causes and the way out of it.
+pub fn complain(error: &anyhow::Error) {
+    // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
+    if error.chain().any(is_broken_pipe) {
+        return;
+    }
+    say(&format!("error: {error:#}"));
+    let known = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Hinted>());
+    if let Some(hint) = known
+        .map(|known| known.hint.clone())
+        .or_else(|| hint_for(error))
+    {
+        say(&format!("hint: {hint}"));
+    }
+}
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn hint_for(error: &anyhow::Error) -> Option<String> {
+    let cause = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<store::Error>())?;
+    match cause {
+        store::Error::TooNew { .. } => {
+            Some("update throughline, or use another folder with --home".to_owned())
+        }
+        store::Error::NotAStore { .. } => {
+            Some("move that file away, or use another folder with --home".to_owned())
+        }
+        store::Error::Damaged(_) | store::Error::LostBody(_) => {
+            Some("`throughline doctor --deep` says how much is damaged".to_owned())
+        }
+        cause if cause.is_disk_full() => {
+            Some("nothing is lost: free some space and run the command again".to_owned())
+        }
+        store::Error::Io { .. } => Some("check the folder's owner and permissions".to_owned()),
+        _ => None,
+    }
+}
+
+/// Says something to the person at the terminal.
+pub fn say(text: &str) {
+    // With standard error closed there is nobody left to tell.
+    let _unheard = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints a value as JSON on a line of its own.
+pub fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}

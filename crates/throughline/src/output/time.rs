@@ -1,0 +1,86 @@
+//! Times as people say and read them.
+
+use jiff::civil;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+/// Reads a time: `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
+/// `90m`, `12h`, `3d`, `2w`.
+pub fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
+    let text = text.trim();
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    let civil = text
+        .parse::<civil::DateTime>()
+        .or_else(|_| text.parse::<civil::Date>().map(|date| date.at(0, 0, 0, 0)));
+    if let Ok(civil) = civil {
+        return zone
+            .to_ambiguous_timestamp(civil)
+            .compatible()
+            .map_err(|error| error.to_string());
+    }
+    ago(text).map(|ago| now - ago).ok_or_else(|| {
+        format!(
+            "{text:?} is not a time; write 2026-01-05, 2026-01-05T09:00, or 90m, 12h, 3d, 2w ago"
+        )
+    })
+}
+
+fn ago(text: &str) -> Option<SignedDuration> {
+    let text = text.strip_suffix("ago").map_or(text, str::trim_end);
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: i64 = text[..unit_at].parse().ok()?;
+    let hours = match text[unit_at..].trim() {
+        "m" | "min" | "minutes" => return number.checked_mul(60).map(SignedDuration::from_secs),
+        "h" | "hours" => 1,
+        "d" | "days" => 24,
+        "w" | "weeks" => 24 * 7,
+        "y" | "years" => 24 * 365,
+        _ => return None,
+    };
+    let hours = number
+        .checked_mul(hours)
+        .filter(|hours| *hours < 24 * 365 * 1000)?;
+    Some(SignedDuration::from_hours(hours))
+}
+
+/// Returns a time as `2026-01-05 09:00` where the reader is.
+pub fn show(at: Option<Timestamp>, zone: &TimeZone) -> String {
+    at.map_or_else(
+        || "unknown".to_owned(),
+        |at| {
+            at.to_zoned(zone.clone())
+                .strftime("%Y-%m-%d %H:%M")
+                .to_string()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let now: Timestamp = "2026-01-05T09:00:00Z".parse().unwrap();
+        let parsed = parse(text, now, &TimeZone::UTC).ok();
+        assert_eq!(
+            parsed.map(|at| at.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn dates_and_distances() {
+        check("2026-01-04", Some("2026-01-04T00:00:00Z"));
+        check("2026-01-04T10:30", Some("2026-01-04T10:30:00Z"));
+        check("2026-01-04T10:30:00+01:00", Some("2026-01-04T09:30:00Z"));
+        check("90m", Some("2026-01-05T07:30:00Z"));
+        check("2w ago", Some("2025-12-22T09:00:00Z"));
+        check("yesterday-ish", None);
+        check("99999999999999999999d", None);
+        check("", None);
+    }
+}
