@@ -109,7 +109,7 @@ pub fn changes(tool: &str, input: &str) -> Vec<Change> {
 }
 
 /// Says whether a tool of this name writes files.
-fn writes(tool: &str) -> bool {
+pub fn writes(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     ["edit", "write", "create", "replace", "insert"]
         .iter()

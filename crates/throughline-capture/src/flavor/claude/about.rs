@@ -1,0 +1,188 @@
+//! Records around the conversation: system notes, attachments, the prompt queue, titles.
+
+use memory::{Block, Boundary, Entry, Message, Origin, Role, TitleRank};
+
+use super::conversation::Speaker;
+use super::log::{self, Log};
+use super::prompt::{self, Said};
+use super::wire::{self, Record};
+use crate::{Line, Parsed};
+
+impl Log {
+    pub fn system(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        let block = match record.subtype.get().unwrap_or("") {
+            "compact_boundary" => {
+                let metadata: wire::CompactMetadata<'_> = wire::part(record.compact_metadata);
+                Block::Boundary(Boundary {
+                    trigger: metadata.trigger.get().map(str::to_owned),
+                    tokens_before: metadata.pre_tokens.0.map(|_| metadata.pre_tokens.count()),
+                })
+            }
+            "api_error" | "error" => Block::Error(failure(record)),
+            "api_refusal" | "model_refusal_fallback" => Block::Error(refusal(record)),
+            "local_command" => return self.local_command(record, line, out),
+            // 1.0.x told of hooks and limits without a subtype.
+            "" if record.level.is("error") => Block::Error(content_text(record)),
+            subtype if SYSTEM_NOISE.contains(&subtype) => return,
+            subtype => return out.unknown(&format!("system/{subtype}")),
+        };
+        let place = self.place(record);
+        self.state.facts.observe(&place, record, None, out);
+        let mut message = self.message(record, &place, line, (Role::System, Origin::Harness));
+        message.blocks.push(block);
+        log::push(message, out);
+    }
+
+    /// A command of the program itself; with arguments it is a person's words.
+    fn local_command(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        let text = content_text(record);
+        if !text.trim_start().starts_with("<command-") {
+            return;
+        }
+        let Said::Prompt(typed) = prompt::said(&text) else {
+            return;
+        };
+        let place = self.place(record);
+        let mut message = self.message(record, &place, line, (Role::User, Origin::Human));
+        message.blocks.push(Block::Text(typed.into_owned()));
+        log::push(message, out);
+    }
+
+    pub fn attachment(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        self.state.attachments = true;
+        let Some(raw) = record
+            .attachment
+            .filter(|raw| raw.get().contains("\"queued_command\""))
+        else {
+            return;
+        };
+        let attachment: wire::Attachment<'_> = wire::part(Some(raw));
+        let origin: wire::Origin<'_> = wire::part(attachment.origin);
+        let by_person = attachment.kind.is("queued_command")
+            && attachment
+                .command_mode
+                .get()
+                .is_none_or(|mode| mode == "prompt")
+            && origin.kind.get().is_none_or(|kind| kind == "human")
+            && !attachment.is_meta.0;
+        let place = self.place(record);
+        if !by_person || place.is_subagent() {
+            return;
+        }
+        self.state.facts.observe(&place, record, None, out);
+        let message = self.message(record, &place, line, (Role::User, Origin::Harness));
+        self.speech(attachment.prompt.0, Speaker::Person, message, out);
+    }
+
+    pub fn queue_operation(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        match record.operation.get().unwrap_or("") {
+            "enqueue" => {
+                let text = content_text(record);
+                let state = self.state.clone();
+                let queue = &mut self.state.queue;
+                queue.enqueue(&text, line, &mut self.pins, || log::state_text(&state));
+            }
+            "dequeue" => {
+                self.state.queue.take(&mut self.pins);
+            }
+            "remove" => {
+                let taken = self.state.queue.take(&mut self.pins);
+                if let Some(text) = taken.filter(|_| !self.state.attachments) {
+                    self.queued_prompt(text, record, line, out);
+                }
+            }
+            "popAll" => self.state.queue.clear(&mut self.pins),
+            operation => out.unknown(&format!("queue-operation/{operation}")),
+        }
+    }
+
+    /// Adds a prompt that was delivered in the middle of a turn and left no other trace.
+    fn queued_prompt(
+        &mut self,
+        text: String,
+        record: &Record<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
+        let place = self.place(record);
+        let id = self.link(&["queued", &text]);
+        let mut message = Message::new(id, place.session, Role::User, Origin::Human);
+        (message.cwd, message.branch) = self.state.facts.stand(&message.session);
+        message.at = record.timestamp.0;
+        message.line = line.number;
+        message.blocks.push(Block::Text(text));
+        out.push(Entry::Message(message));
+    }
+
+    pub fn title(&mut self, record: &Record<'_>, out: &mut Parsed) {
+        let (text, rank) = match record.kind.get().unwrap_or("") {
+            "custom-title" => (&record.custom_title, TitleRank::Custom),
+            "ai-title" => (&record.ai_title, TitleRank::Generated),
+            "last-prompt" => (&record.last_prompt, TitleRank::LastPrompt),
+            // Summaries at the head of a log are of other sessions.
+            _ if record
+                .leaf_uuid
+                .get()
+                .is_some_and(|leaf| self.has_leaf(leaf)) =>
+            {
+                (&record.summary, TitleRank::Summary)
+            }
+            _ => return,
+        };
+        let Some(text) = text.get() else { return };
+        let session = self.place(record).session;
+        if rank != TitleRank::LastPrompt {
+            self.state.facts.title(&session, text, rank, out);
+        } else if let Said::Prompt(typed) = prompt::said(text) {
+            self.state.facts.title(&session, &typed, rank, out);
+        }
+    }
+}
+
+/// System notes that are no part of the conversation.
+const SYSTEM_NOISE: &[&str] = &[
+    "",
+    "away_summary",
+    "bridge_status",
+    "microcompact_boundary",
+    "session_start",
+    "stop_hook_summary",
+    "turn_duration",
+];
+
+/// Returns an API error's own words, from wherever they are nested.
+fn failure(record: &Record<'_>) -> String {
+    let mut failure: wire::Failure<'_> = wire::part(record.error);
+    let (kind, status) = (failure.kind.get().map(str::to_owned), failure.status.0);
+    /// An error of the client, in it the API's answer, in it the error.
+    const NESTED_MAX: usize = 4;
+    for _ in 0..NESTED_MAX {
+        if let Some(text) = failure.message.get().or(failure.formatted.get()) {
+            return text.to_owned();
+        }
+        failure = wire::part(failure.error);
+    }
+    match (kind, status) {
+        (Some(kind), _) => kind,
+        (None, Some(status)) => format!("API error {status}"),
+        (None, None) => content_text(record),
+    }
+}
+
+fn refusal(record: &Record<'_>) -> String {
+    match record.api_refusal_explanation.get() {
+        Some(text) => text.to_owned(),
+        None => content_text(record),
+    }
+}
+
+/// Returns a record's own text, of whichever shape.
+fn content_text(record: &Record<'_>) -> String {
+    let content: wire::Content<'_> = wire::part(record.content);
+    let texts: Vec<_> = content
+        .0
+        .into_iter()
+        .map(|block| block.text.into_string())
+        .collect();
+    texts.join("\n")
+}

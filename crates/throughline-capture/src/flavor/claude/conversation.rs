@@ -1,0 +1,303 @@
+//! What was said: user and assistant records to messages.
+
+use std::borrow::Cow;
+
+use memory::{ApiId, Block, CallId, Entry, Message, Origin, Role, TitleRank, ToolResult, ToolUse};
+
+use super::facts::Place;
+use super::log::{self, Log};
+use super::prompt::{self, Said};
+use super::result;
+use super::usage;
+use super::wire::{self, Record};
+use crate::{Line, Parsed, tools};
+
+impl Log {
+    pub fn user(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        let place = self.place(&record);
+        self.state.facts.observe(&place, &record, None, out);
+        let message: wire::Message<'_> = wire::part(record.message);
+        let (results, spoken): (Vec<_>, Vec<_>) =
+            message.content.0.into_iter().partition(|block| {
+                block
+                    .kind
+                    .get()
+                    .is_some_and(|kind| kind.ends_with("tool_result"))
+            });
+        let answered = !results.is_empty();
+        if answered {
+            let mut message = self.message(&record, &place, line, (Role::User, Origin::Tool));
+            let detail = record.tool_use_result.filter(|_| results.len() == 1);
+            for block in results {
+                self.tool_result(block, detail, &record, &mut message.blocks);
+            }
+            log::push(message, out);
+        }
+        if spoken.is_empty() {
+            return;
+        }
+        let mut message = self.message(&record, &place, line, (Role::User, Origin::Harness));
+        if answered {
+            // Words beside results are their own message: who said them differs.
+            message.id = memory::MessageId::new(format!("{}/words", message.id));
+        }
+        let by = Speaker::of(&record, &place);
+        self.speech(spoken, by, message, out);
+    }
+
+    /// Adds what stands in the user's place, as the message of whoever put it there.
+    pub fn speech(
+        &mut self,
+        spoken: Vec<wire::Block<'_>>,
+        by: Speaker,
+        mut message: Message,
+        out: &mut Parsed,
+    ) {
+        let mut others = Vec::new();
+        for block in spoken {
+            if !block.kind.is("text") {
+                media(&block, &mut message.blocks, out);
+                continue;
+            }
+            let text = block.text.into_cow();
+            match (by, prompt::said(&text)) {
+                (Speaker::Summarizer, _) | (Speaker::Person | Speaker::Model, Said::Summary) => {
+                    message.origin = Origin::Model;
+                    message.blocks.push(Block::Summary(text.into_owned()));
+                }
+                (Speaker::Program, _) | (_, Said::Harness) => {
+                    if !text.trim().is_empty() {
+                        others.push(Block::Text(text.into_owned()));
+                    }
+                }
+                (_, Said::Interrupted(what)) => {
+                    message.origin = Origin::Harness;
+                    let text = format!("interrupted {what}");
+                    message
+                        .blocks
+                        .push(Block::Approval(text.trim_end().to_owned()));
+                }
+                (_, Said::Output(content)) => {
+                    message.origin = Origin::Tool;
+                    message.blocks.push(Block::ToolResult(ToolResult {
+                        tool: Some("Bash".to_owned()),
+                        content,
+                        ..ToolResult::default()
+                    }));
+                }
+                (_, Said::Prompt(typed)) => {
+                    message.origin = if by == Speaker::Model {
+                        Origin::Model
+                    } else {
+                        Origin::Human
+                    };
+                    self.state.queue.delivered(&typed, &mut self.pins);
+                    let session = message.session.clone();
+                    let rank = TitleRank::FirstPrompt;
+                    self.state.facts.title(&session, &typed, rank, out);
+                    // Most prompts are kept as they are; then no second copy is made.
+                    let typed = match typed {
+                        Cow::Owned(typed) => typed,
+                        Cow::Borrowed(_) => text.into_owned(),
+                    };
+                    message.blocks.push(Block::Text(typed));
+                }
+            }
+        }
+        if message.blocks.is_empty() {
+            message.blocks = others;
+        } else if message.origin == Origin::Harness && by == Speaker::Person && only_media(&message)
+        {
+            message.origin = Origin::Human;
+        }
+        log::push(message, out);
+    }
+
+    pub fn assistant(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        let place = self.place(&record);
+        let message: wire::Message<'_> = wire::part(record.message);
+        let model = message.model();
+        self.hold_edits(&message, line);
+        self.state
+            .facts
+            .observe(&place, &record, model.as_deref(), out);
+        let usage = usage::entry(&record, &message, &place.session, &mut self.state.usage);
+        let synthetic = message.is_synthetic() || record.is_api_error_message.0;
+        let origin = if synthetic {
+            Origin::Harness
+        } else {
+            Origin::Model
+        };
+        let mut made = self.message(&record, &place, line, (Role::Assistant, origin));
+        made.api_id = message.id.get().filter(|_| !synthetic).map(ApiId::new);
+        made.model = model;
+        for block in message.content.0 {
+            self.answer(block, &record, &mut made, out);
+        }
+        log::push(made, out);
+        if let Some(usage) = usage.filter(|_| !synthetic) {
+            out.push(Entry::Usage(usage));
+        }
+    }
+
+    fn answer(
+        &mut self,
+        block: wire::Block<'_>,
+        record: &Record<'_>,
+        message: &mut Message,
+        out: &mut Parsed,
+    ) {
+        let blocks = &mut message.blocks;
+        match block.kind.get().unwrap_or("") {
+            "text" => {
+                let text = block.text.into_string();
+                if record.is_api_error_message.0 || is_api_error(message.origin, &text) {
+                    blocks.push(Block::Error(text));
+                } else if record.is_compact_summary.0 {
+                    blocks.push(Block::Summary(text));
+                } else if !text.trim().is_empty() {
+                    blocks.push(Block::Text(text));
+                }
+            }
+            "thinking" => {
+                let text = block.thinking.into_string();
+                if !text.trim().is_empty() {
+                    blocks.push(Block::Thinking(text));
+                }
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let call = match block.id.get() {
+                    Some(id) => CallId::new(id),
+                    None => CallId::new(format!("{}#{}", message.id, blocks.len())),
+                };
+                let mut call = ToolUse {
+                    call,
+                    tool: block.name.into_string(),
+                    input: block.input.map_or("", |input| input.get()).to_owned(),
+                    path: None,
+                };
+                self.state.calls.open(&mut call);
+                blocks.push(Block::ToolUse(call));
+            }
+            kind if kind.ends_with("tool_result") => self.tool_result(block, None, record, blocks),
+            _ => media(&block, blocks, out),
+        }
+    }
+
+    /// Holds the line of a call that changes a file: the change is told with the result, and its
+    /// text is in the call.
+    fn hold_edits(&mut self, message: &wire::Message<'_>, line: Line<'_>) {
+        for block in &message.content.0 {
+            let edits = block.kind.is("tool_use") && block.name.get().is_some_and(tools::writes);
+            if let Some(call) = block.id.get().filter(|_| edits) {
+                let state = &self.state;
+                self.pins
+                    .hold(call.to_owned(), line, || log::state_text(state));
+            }
+        }
+    }
+
+    fn tool_result(
+        &mut self,
+        block: wire::Block<'_>,
+        detail: Option<&serde_json::value::RawValue>,
+        record: &Record<'_>,
+        blocks: &mut Vec<Block>,
+    ) {
+        let call = block.tool_use_id.get();
+        if let Some(call) = call {
+            self.pins.release(call);
+        }
+        let mut result = ToolResult {
+            call: call.map(CallId::new),
+            is_error: block.is_error.0,
+            ..ToolResult::default()
+        };
+        result.content = prompt::without_last_reminder(result_text(block.content));
+        result::add_detail(&mut result, detail);
+        self.state.calls.close(&mut result);
+        let decision = result::decision(&result, record.tool_denial_kind.get());
+        blocks.push(Block::ToolResult(result));
+        blocks.extend(decision.map(Block::Approval));
+    }
+}
+
+/// Who puts words into the user's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    Person,
+    /// The model that started a subagent.
+    Model,
+    Program,
+    /// The model that compacted the conversation.
+    Summarizer,
+}
+
+impl Speaker {
+    fn of(record: &Record<'_>, place: &Place) -> Self {
+        if record.is_compact_summary.0 {
+            return Self::Summarizer;
+        }
+        let origin: wire::Origin<'_> = wire::part(record.origin);
+        let foreign = origin.kind.get().is_some_and(|kind| kind != "human");
+        if record.is_meta.0
+            || record.prompt_source.is("system")
+            || (foreign && !record.prompt_source.is("typed"))
+        {
+            return Self::Program;
+        }
+        if place.is_subagent() {
+            Self::Model
+        } else {
+            Self::Person
+        }
+    }
+}
+
+/// Notes what has no words: images, documents.
+fn media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut Parsed) {
+    match block.kind.get().unwrap_or("") {
+        kind @ ("image" | "document") => {
+            let source: wire::Source<'_> = wire::part(block.source);
+            blocks.push(Block::Image {
+                media_type: source.media_type.get().unwrap_or(kind).to_owned(),
+                size_bytes: source.data.0,
+            });
+        }
+        // Redacted thoughts, and the note that another model took over.
+        "redacted_thinking" | "fallback" | "tool_reference" | "container_upload" => {}
+        kind => out.unknown(&format!("block/{kind}")),
+    }
+}
+
+fn only_media(message: &Message) -> bool {
+    let mut blocks = message.blocks.iter();
+    blocks.all(|block| matches!(block, Block::Image { .. }))
+}
+
+/// Before the flag for it existed, an API error was told by its beginning.
+fn is_api_error(origin: Origin, text: &str) -> bool {
+    origin == Origin::Harness && text.starts_with("API Error")
+}
+
+/// Returns a result's text; what is not text is noted in its place.
+fn result_text(content: wire::Content<'_>) -> String {
+    let mut parts = Vec::with_capacity(content.0.len());
+    for block in content.0 {
+        match block.kind.get().unwrap_or("") {
+            "text" => parts.push(block.text.into_string()),
+            kind @ ("image" | "document") => {
+                let source: wire::Source<'_> = wire::part(block.source);
+                let media = source.media_type.get().unwrap_or(kind);
+                parts.push(format!("[{kind}: {media}, {} bytes]", source.data.0));
+            }
+            "tool_reference" => parts.push(format!("[tool: {}]", block.name.into_string())),
+            _ => parts.extend(block.text.get().map(str::to_owned)),
+        }
+    }
+    if parts.len() == 1 {
+        parts.swap_remove(0)
+    } else {
+        parts.join("\n")
+    }
+}

@@ -1,0 +1,248 @@
+//! Where Claude Code keeps its logs, and which files there are logs.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::{Format, Places};
+
+/// Returns the folders of project folders.
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    if let Some(list) = places
+        .variables
+        .get("CLAUDE_CONFIG_DIR")
+        .filter(|list| !list.trim().is_empty())
+    {
+        let homes = list
+            .split(',')
+            .map(str::trim)
+            .filter(|home| !home.is_empty());
+        return homes.map(|home| projects(Path::new(home))).collect();
+    }
+    let config = places
+        .folder("XDG_CONFIG_HOME")
+        .unwrap_or_else(|| places.home.join(".config"));
+    vec![
+        projects(&places.home.join(".claude")),
+        projects(&config.join("claude")),
+    ]
+}
+
+fn projects(home: &Path) -> PathBuf {
+    if home.ends_with("projects") {
+        home.to_owned()
+    } else {
+        home.join("projects")
+    }
+}
+
+/// Folders of an agent's home, or of a session, that hold anything but logs.
+const NOT_LOGS: &[&str] = &[
+    "backups",
+    "cache",
+    "debug",
+    "file-history",
+    "plugins",
+    "shell-snapshots",
+    "tasks",
+    "telemetry",
+    "todos",
+    "tool-results",
+];
+
+/// Returns how a file is read, by its path alone.
+pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+    let names: Vec<&str> = relative
+        .components()
+        .map(|component| match component {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let (&file, folders) = names.split_last()?;
+    if folders.iter().any(|folder| NOT_LOGS.contains(folder)) {
+        return None;
+    }
+    if folders.contains(&"subagents") {
+        return subagent(file);
+    }
+    let stem = file
+        .strip_suffix(".jsonl")
+        .filter(|stem| !stem.is_empty())?;
+    // The root may be a home above `projects`; what lies beside that is not a log.
+    let in_project = match folders.iter().rposition(|&folder| folder == "projects") {
+        Some(at) => folders.len() == at + 2,
+        None => folders.len() == 1 && !is_home(root),
+    };
+    (in_project || is_uuid(stem) || (folders.is_empty() && stem.starts_with("agent-")))
+        .then_some(Format::Lines)
+}
+
+fn subagent(file: &str) -> Option<Format> {
+    let name = file.strip_prefix("agent-")?;
+    if name.ends_with(".meta.json") {
+        Some(Format::Document)
+    } else {
+        name.ends_with(".jsonl").then_some(Format::Lines)
+    }
+}
+
+fn is_home(root: &Path) -> bool {
+    root.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with(".claude"))
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Says whether the head of a file is one of Claude Code's logs.
+pub fn recognises(head: &str) -> bool {
+    head.lines().take(8).any(|line| {
+        let has = |key: &str| line.contains(key);
+        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !has("\"parts\":");
+        let about_it = has("\"leafUuid\":")
+            || (has("\"file-history-snapshot\"") && has("\"messageId\":"))
+            || (has("\"queue-operation\"") && has("\"sessionId\":"));
+        conversation || about_it
+    })
+}
+
+/// What a log's path says of whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// The session that a record without an id of its own belongs to.
+    pub session: String,
+    /// The subagent whose log it is.
+    pub agent: Option<String>,
+}
+
+pub fn whose(path: &Path) -> Whose {
+    let name = path
+        .file_name()
+        .map_or("", |name| name.to_str().unwrap_or(""));
+    let stem = name
+        .strip_suffix(".meta.json")
+        .or_else(|| name.strip_suffix(".jsonl"))
+        .unwrap_or(name);
+    let agent = stem.strip_prefix("agent-").map(str::to_owned);
+    let above = path
+        .ancestors()
+        .find(|folder| folder.ends_with("subagents"))
+        .and_then(|folder| folder.parent()?.file_name()?.to_str());
+    Whose {
+        session: above.unwrap_or(stem).to_owned(),
+        agent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "2c5941bd-b9de-41d6-9414-221d175776f7";
+
+    #[track_caller]
+    fn check(root: &str, file: &str, format: Option<Format>) {
+        let file = file.replace("UUID", UUID);
+        assert_eq!(
+            claim(Path::new(root), Path::new(&file)),
+            format,
+            "{root} {file}"
+        );
+    }
+
+    #[test]
+    fn logs_below_projects() {
+        for root in ["/h/.claude/projects", "/copy"] {
+            check(root, "-work-p/UUID.jsonl", Some(Format::Lines));
+            check(root, "-work-p/any name.jsonl", Some(Format::Lines));
+            check(root, "-work-p/agent-3430b97e.jsonl", Some(Format::Lines));
+            check(
+                root,
+                "-work-p/UUID/subagents/agent-a1.jsonl",
+                Some(Format::Lines),
+            );
+            check(
+                root,
+                "-work-p/UUID/subagents/workflows/wf/agent-a1.jsonl",
+                Some(Format::Lines),
+            );
+            check(
+                root,
+                "-work-p/UUID/subagents/agent-a1.meta.json",
+                Some(Format::Document),
+            );
+        }
+        check(
+            "/h/.claude",
+            "projects/-work-p/x.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/backup",
+            "home/.claude/projects/-work-p/x.jsonl",
+            Some(Format::Lines),
+        );
+        check("/copy/-work-p", "UUID.jsonl", Some(Format::Lines));
+    }
+
+    #[test]
+    fn what_lies_beside_them() {
+        check("/h/.claude", "history.jsonl", None);
+        check("/h/.claude", "jobs/x.jsonl", None);
+        check("/h/.claude", "backups/UUID.jsonl", None);
+        check("/copy", "history.jsonl", None);
+        check(
+            "/copy",
+            "-work-p/UUID/subagents/workflows/wf/journal.jsonl",
+            None,
+        );
+        check("/copy", "-work-p/UUID/workflows/wf.json", None);
+        check("/copy", "-work-p/UUID/tool-results/x.txt", None);
+        check("/copy", "-work-p/UUID/other.jsonl", None);
+        check("/copy", "-work-p/.jsonl", None);
+        check("/copy", "../-work-p/x.jsonl", None);
+    }
+
+    #[test]
+    fn roots_of_a_machine() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        let shown = |places: &Places| format!("{:?}", roots(places));
+        assert_eq!(
+            shown(&places),
+            r#"["/h/.claude/projects", "/h/.config/claude/projects"]"#
+        );
+        places
+            .variables
+            .insert("XDG_CONFIG_HOME".into(), "/x".into());
+        assert_eq!(
+            shown(&places),
+            r#"["/h/.claude/projects", "/x/claude/projects"]"#
+        );
+        places
+            .variables
+            .insert("CLAUDE_CONFIG_DIR".into(), "/a, /b/projects".into());
+        assert_eq!(shown(&places), r#"["/a/projects", "/b/projects"]"#);
+    }
+
+    #[test]
+    fn whose_a_log_is() {
+        let of = |path: &str| {
+            let whose = whose(Path::new(path));
+            format!("{} {:?}", whose.session, whose.agent)
+        };
+        assert_eq!(of("/p/s1.jsonl"), "s1 None");
+        assert_eq!(of("/p/agent-a1.jsonl"), r#"agent-a1 Some("a1")"#);
+        assert_eq!(
+            of("/p/s1/subagents/wf/x/agent-a1.meta.json"),
+            r#"s1 Some("a1")"#
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! Lines to entries: which session a record belongs to, and who reads it.
+
+use std::collections::VecDeque;
+
+use memory::{Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind};
+use serde::de::Error;
+use serde::{Deserialize, Serialize};
+
+use super::discover::Whose;
+use super::facts::{Facts, Place, fingerprint};
+use super::pins::Pins;
+use super::queue::Queue;
+use super::usage::LastUsage;
+use super::wire::{self, Record};
+use crate::calls::OpenCalls;
+use crate::{Line, Parsed, Reader, Resume, lines};
+
+/// How many entries a summary may lie behind the one it summarises.
+const LEAVES_MAX: usize = 64;
+
+#[derive(Debug)]
+pub struct Log {
+    whose: Whose,
+    pub state: State,
+    pub pins: Pins,
+    last_line: u64,
+}
+
+/// What reading on needs. It is stored: ids and names, no conversation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    pub calls: OpenCalls,
+    pub facts: Facts,
+    pub queue: Queue,
+    pub usage: LastUsage,
+    /// Whether this log is of a version that writes attachments.
+    pub attachments: bool,
+    /// The main session of the last record that named one.
+    session: Option<String>,
+    chain: Chain,
+    /// Fingerprints of the last entries, to know a summary of this conversation by its leaf.
+    leaves: VecDeque<u32>,
+}
+
+/// Names the session of a subagent.
+pub fn subagent(session: &str, agent: &str) -> String {
+    format!("{session}/agent-{agent}")
+}
+
+impl Log {
+    pub fn new(whose: Whose, state: Option<&str>) -> Self {
+        let state = state.and_then(|state| serde_json::from_str(state).ok());
+        Self {
+            whose,
+            state: state.unwrap_or_default(),
+            pins: Pins::default(),
+            last_line: 0,
+        }
+    }
+
+    fn record(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
+        if let Some(session) = record.session_id.get()
+            && self.state.session.as_deref() != Some(session)
+        {
+            self.state.session = Some(session.to_owned());
+        }
+        match record.kind.get().unwrap_or("") {
+            "user" => self.user(record, line, out),
+            "assistant" => self.assistant(record, line, out),
+            "system" => self.system(&record, line, out),
+            "attachment" => self.attachment(&record, line, out),
+            "queue-operation" => self.queue_operation(&record, line, out),
+            "summary" | "custom-title" | "ai-title" | "last-prompt" => self.title(&record, out),
+            kind if NOISE.contains(&kind) || kind.starts_with("api-request") => {}
+            kind => out.unknown(kind),
+        }
+    }
+
+    /// Returns the session a record belongs to.
+    pub fn place(&self, record: &Record<'_>) -> Place {
+        let main = self.main_session(record);
+        let agent = match (
+            record.is_sidechain.0,
+            record.agent_id.get(),
+            &self.whose.agent,
+        ) {
+            (true, Some(agent), _) | (_, Some(agent), Some(_)) => Some(agent),
+            (_, None, Some(agent)) => Some(agent.as_str()),
+            _ => None,
+        };
+        let native = match agent {
+            Some(agent) => subagent(main, agent),
+            // 1.0.x wrote subagents between the lines of their session and gave them no name.
+            None if record.is_sidechain.0 => format!("{main}/sidechain"),
+            None => {
+                return Place {
+                    session: SessionId::of(Flavor::Claude, main),
+                    parent: None,
+                    kind: is_automated(record).then_some(SessionKind::Automated),
+                };
+            }
+        };
+        Place {
+            session: SessionId::of(Flavor::Claude, &native),
+            parent: Some(SessionId::of(Flavor::Claude, main)),
+            kind: Some(SessionKind::Subagent),
+        }
+    }
+
+    fn main_session<'a>(&'a self, record: &'a Record<'_>) -> &'a str {
+        let named = record.session_id.get().or(self.state.session.as_deref());
+        named.unwrap_or(&self.whose.session)
+    }
+
+    /// Returns a message of a record, still without blocks.
+    pub fn message(
+        &mut self,
+        record: &Record<'_>,
+        place: &Place,
+        line: Line<'_>,
+        (role, origin): (Role, Origin),
+    ) -> Message {
+        let id = match record.uuid.get() {
+            Some(uuid) => {
+                self.remember_leaf(uuid);
+                MessageId::new(uuid)
+            }
+            None => {
+                let raw = record.message.or(record.content).or(record.attachment);
+                let body = raw.map_or("", |raw| raw.get());
+                self.link(&[record.kind.get().unwrap_or(""), body])
+            }
+        };
+        let mut message = Message::new(id, place.session.clone(), role, origin);
+        message.at = record.timestamp.0;
+        message.cwd = record.cwd.get().map(str::to_owned);
+        message.branch = record.git_branch.get().map(str::to_owned);
+        message.line = line.number;
+        message
+    }
+
+    pub fn link(&mut self, parts: &[&str]) -> MessageId {
+        self.state.chain.link(parts)
+    }
+
+    fn remember_leaf(&mut self, uuid: &str) {
+        // Versions that write attachments write no summaries.
+        if self.state.attachments {
+            self.state.leaves.clear();
+            return;
+        }
+        if self.state.leaves.len() == LEAVES_MAX {
+            self.state.leaves.pop_front();
+        }
+        self.state.leaves.push_back(fingerprint(uuid));
+    }
+
+    pub fn has_leaf(&self, uuid: &str) -> bool {
+        self.state.leaves.contains(&fingerprint(uuid))
+    }
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        self.last_line = line.number;
+        if wire::is_noise(line.text) {
+            return;
+        }
+        lines::objects(line, out, |object, out| {
+            let record: Record<'_> = serde_json::from_str(object)?;
+            if record.kind.get().is_none() {
+                return Err(serde_json::Error::custom("a record has a type"));
+            }
+            self.record(record, line, out);
+            Ok(())
+        });
+    }
+
+    fn end(&mut self, settled: bool, out: &mut Parsed) {
+        if settled {
+            self.pins.clear();
+        }
+        self.state.facts.times(out);
+    }
+
+    fn state(&self) -> String {
+        state_text(&self.state)
+    }
+
+    fn resume(&self) -> Option<Resume> {
+        self.pins.resume(self.last_line)
+    }
+}
+
+pub fn state_text(state: &State) -> String {
+    // Maps with string keys and numbers: writing them cannot fail, and no state is a fresh start.
+    serde_json::to_string(state).unwrap_or_default()
+}
+
+/// Adds a message unless nothing of it was kept.
+pub fn push(message: Message, out: &mut Parsed) {
+    if !message.blocks.is_empty() {
+        out.push(Entry::Message(message));
+    }
+}
+
+/// Says whether a program drives the session. The desktop application also speaks through the
+/// SDK, but says that a person is behind it.
+fn is_automated(record: &Record<'_>) -> bool {
+    let entrypoint = record.entrypoint.get().unwrap_or("sdk-");
+    entrypoint.starts_with("sdk-")
+        && (record.entrypoint.get().is_some() || record.prompt_source.is("sdk"))
+        && !wire::part::<wire::Origin<'_>>(record.origin)
+            .kind
+            .is("human")
+}
+
+/// Records that are no part of the conversation: settings, snapshots, copies, bookkeeping.
+const NOISE: &[&str] = &[
+    "agent-name",
+    "atis-latch",
+    "bridge-session",
+    "cost-state",
+    "file-history-snapshot",
+    "frame-link",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "relocated",
+    "result",
+    "started",
+    "tools-used",
+    "worktree-state",
+];

@@ -1,0 +1,61 @@
+//! Claude Code, 1.0.24 to 2.1.325.
+//!
+//! [`discover`] finds the logs. [`wire`] mirrors their records, [`scalar`] their fields. [`log`]
+//! reads them line by line: [`conversation`] turns user and assistant records into messages with
+//! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`about`] reads the
+//! records around them: titles, errors, compaction, the prompt [`queue`]. [`facts`] keeps
+//! what was told of a session, [`pins`] where a half-told thing must be read again. [`meta`] is
+//! the small document beside a subagent's log.
+
+mod about;
+mod conversation;
+mod discover;
+mod facts;
+mod log;
+mod meta;
+mod pins;
+mod prompt;
+mod queue;
+mod result;
+mod scalar;
+mod usage;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Claude;
+
+impl Adapter for Claude {
+    fn flavor(&self) -> Flavor {
+        Flavor::Claude
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::claim(root, relative)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        let whose = discover::whose(&source.path);
+        if source.format == Format::Document {
+            Box::new(meta::Meta(whose))
+        } else {
+            Box::new(log::Log::new(whose, state))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Tokens of one API response, told again on each line the response is split over.
+
+use memory::{SessionId, Usage, UsageEntry};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::scalar::Number;
+use super::wire;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Wire<'a> {
+    input_tokens: Number,
+    output_tokens: Number,
+    cache_creation_input_tokens: Number,
+    cache_read_input_tokens: Number,
+    #[serde(borrow)]
+    cache_creation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_tokens_details: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CacheCreation {
+    ephemeral_5m_input_tokens: Number,
+    ephemeral_1h_input_tokens: Number,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: Number,
+}
+
+/// The entry given last, so that equal lines of one response give one entry.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LastUsage(Option<(String, Usage)>);
+
+/// Returns the usage on this line, unless the line before it said the same.
+pub fn entry(
+    record: &wire::Record<'_>,
+    message: &wire::Message<'_>,
+    session: &SessionId,
+    last: &mut LastUsage,
+) -> Option<UsageEntry> {
+    let raw = message.usage?;
+    let key = key(record, message)?;
+    let usage = read(&wire::part(Some(raw)));
+    let said = Some((key, usage));
+    if usage.total() == 0 || last.0 == said {
+        return None;
+    }
+    last.0.clone_from(&said);
+    Some(UsageEntry {
+        session: session.clone(),
+        key: said?.0,
+        at: record.timestamp.0,
+        model: message.model(),
+        usage,
+        cost_usd: record.cost_usd.0,
+    })
+}
+
+/// Names the response: by the API's message and request, which copies of a log keep.
+fn key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<String> {
+    match (message.id.get(), record.request_id.get()) {
+        (Some(message), Some(request)) => Some(format!("{message}:{request}")),
+        (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
+        (None, None) => record.uuid.get().map(str::to_owned),
+    }
+}
+
+fn read(wire: &Wire<'_>) -> Usage {
+    let by_lifetime: CacheCreation = wire::part(wire.cache_creation);
+    let details: OutputDetails = wire::part(wire.output_tokens_details);
+    let by_lifetime = by_lifetime.ephemeral_5m_input_tokens.count()
+        + by_lifetime.ephemeral_1h_input_tokens.count();
+    Usage {
+        input: wire.input_tokens.count(),
+        output: wire.output_tokens.count(),
+        cache_read: wire.cache_read_input_tokens.count(),
+        cache_write: wire.cache_creation_input_tokens.count().max(by_lifetime),
+        reasoning: details.thinking_tokens.count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: [u64; 5]) {
+        let usage = read(&serde_json::from_str(json).unwrap());
+        let found = [
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.reasoning,
+        ];
+        assert_eq!(found, expected, "{json}");
+    }
+
+    #[test]
+    fn all_generations() {
+        check(r#"{"input_tokens":4,"output_tokens":2}"#, [4, 2, 0, 0, 0]);
+        check(
+            r#"{"input_tokens":4,"cache_creation_input_tokens":7,"cache_read_input_tokens":9,
+                "cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4},
+                "output_tokens":2,"output_tokens_details":{"thinking_tokens":1}}"#,
+            [4, 2, 9, 7, 1],
+        );
+        check(
+            r#"{"cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4}}"#,
+            [0, 0, 0, 7, 0],
+        );
+    }
+
+    #[test]
+    fn odd_numbers_count_nothing() {
+        check(
+            r#"{"input_tokens":"4","output_tokens":-2,"cache_creation":7,"cache_read_input_tokens":null}"#,
+            [0; 5],
+        );
+    }
+}

@@ -1,0 +1,283 @@
+//! Claude Code's records as it writes them. Texts are borrowed from the line; what is large and
+//! not always wanted stays raw until it is.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::scalar::{EncodedSize, Flag, Number, Text};
+use crate::time::Time;
+
+/// The envelope of any record: the conversation's and the ones about it.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub subtype: Text<'a>,
+    #[serde(borrow)]
+    pub uuid: Text<'a>,
+    #[serde(borrow)]
+    pub session_id: Text<'a>,
+    pub timestamp: Time,
+    #[serde(borrow)]
+    pub cwd: Text<'a>,
+    #[serde(borrow)]
+    pub git_branch: Text<'a>,
+    #[serde(borrow)]
+    pub version: Text<'a>,
+    #[serde(borrow)]
+    pub entrypoint: Text<'a>,
+    #[serde(borrow)]
+    pub agent_id: Text<'a>,
+    pub is_sidechain: Flag,
+    pub is_meta: Flag,
+    pub is_compact_summary: Flag,
+    pub is_api_error_message: Flag,
+    #[serde(borrow)]
+    pub prompt_source: Text<'a>,
+    #[serde(borrow)]
+    pub origin: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub request_id: Text<'a>,
+    #[serde(rename = "costUSD")]
+    pub cost_usd: Number,
+    #[serde(borrow)]
+    pub message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_denial_kind: Text<'a>,
+    #[serde(borrow)]
+    pub attachment: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub level: Text<'a>,
+    #[serde(borrow)]
+    pub api_refusal_explanation: Text<'a>,
+    /// Of system records and queue operations.
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub operation: Text<'a>,
+    #[serde(borrow)]
+    pub summary: Text<'a>,
+    #[serde(borrow)]
+    pub leaf_uuid: Text<'a>,
+    #[serde(borrow)]
+    pub custom_title: Text<'a>,
+    #[serde(borrow)]
+    pub ai_title: Text<'a>,
+    #[serde(borrow)]
+    pub last_prompt: Text<'a>,
+}
+
+/// Reads a part that was left raw; one of another shape is as good as none.
+pub fn part<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
+
+/// What the model API was sent or answered.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Message<'a> {
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow)]
+    pub model: Text<'a>,
+    #[serde(borrow)]
+    pub content: Content<'a>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+}
+
+impl Message<'_> {
+    /// Says whether the program made the message up itself.
+    pub fn is_synthetic(&self) -> bool {
+        self.model.is("<synthetic>")
+    }
+
+    /// Returns the model that answered.
+    pub fn model(&self) -> Option<String> {
+        let model = self.model.get().filter(|_| !self.is_synthetic());
+        model.map(str::to_owned)
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Origin<'a> {
+    #[serde(borrow)]
+    pub kind: Text<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Attachment<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub prompt: Content<'a>,
+    #[serde(borrow)]
+    pub command_mode: Text<'a>,
+    #[serde(borrow)]
+    pub origin: Option<&'a RawValue>,
+    pub is_meta: Flag,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CompactMetadata<'a> {
+    #[serde(borrow)]
+    pub trigger: Text<'a>,
+    pub pre_tokens: Number,
+}
+
+/// An API error, which nests the one it was made of. Headers and the like are not read.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Failure<'a> {
+    #[serde(borrow)]
+    pub formatted: Text<'a>,
+    #[serde(borrow)]
+    pub message: Text<'a>,
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    pub status: Number,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+/// A content list, whichever way it is written: a text, one block, or blocks and texts.
+#[derive(Default)]
+pub struct Content<'a>(pub Vec<Block<'a>>);
+
+/// A block of any type; the type says which fields count.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    #[serde(borrow)]
+    pub thinking: Text<'a>,
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow, alias = "tool_name")]
+    pub name: Text<'a>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub content: Content<'a>,
+    pub is_error: Flag,
+    #[serde(borrow)]
+    pub source: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Source<'a> {
+    #[serde(borrow)]
+    pub media_type: Text<'a>,
+    pub data: EncodedSize,
+}
+
+impl<'a> Block<'a> {
+    fn text(text: Text<'a>) -> Self {
+        Self {
+            kind: Text(Some("text".into())),
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text or blocks")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content(vec![Block::text(Text(Some(text.into())))]))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        let text = Text(Some(text.to_owned().into()));
+        Ok(Content(vec![Block::text(text)]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(Content(items)) = seq.next_element()? {
+            blocks.extend(items);
+        }
+        Ok(Content(blocks))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let block = Block::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Content(vec![block]))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+}
+
+/// Says whether a line is a record that is passed over, without parsing it.
+///
+/// Progress reports and copies of API requests are most of some logs' bytes. In a line that holds
+/// two records the second may be of another type, so such a line is never passed over here.
+pub fn is_noise(line: &str) -> bool {
+    /// The envelope stands in front of what it wraps and is short.
+    const ENVELOPE_BYTES_MAX: usize = 1 << 10;
+    let head = &line[..line.floor_char_boundary(ENVELOPE_BYTES_MAX)];
+    let noise = match head.strip_prefix("{\"type\":\"") {
+        Some(kind) => ["api-request", "file-history-snapshot\"", "progress\""]
+            .iter()
+            .any(|noise| kind.starts_with(noise)),
+        None => head
+            .find("\"type\":\"progress\",\"data\":{")
+            .is_some_and(|at| !head[..at].contains(":{")),
+    };
+    noise
+        && memchr::memmem::find(line.as_bytes(), b"}{\"").is_none()
+        && line.trim_end().ends_with('}')
+}
