@@ -1,12 +1,12 @@
 //! Events: the program's own account. Most repeat content for the screen and are passed over.
 
-use memory::{Block, CallId, Change, Entry, Origin, Role, UsageEntry};
+use memory::{Block, CallId, Entry, Origin, Role, UsageEntry};
 
 use super::index;
 use super::log::{At, Log};
 use super::state::Signal;
 use super::usage::Totals;
-use super::wire::{self, Event, FileChange, lenient};
+use super::wire::{self, Event, lenient};
 use crate::Parsed;
 
 impl Log {
@@ -73,33 +73,7 @@ impl Log {
         }));
     }
 
-    /// Notes what a patch did, for the result of its call. A result that was read before the
-    /// event has the changes that its call spoke of.
-    fn patched(&mut self, at: At<'_>, call: &str, event: &Event<'_>) {
-        let before = self.state.clone();
-        let failed = event
-            .success
-            .is_some_and(|success| success.get() == "false");
-        self.signal(
-            call,
-            event,
-            failed || matches!(event.status.as_str(), "failed" | "declined"),
-        );
-        let Some(files) = lenient::<wire::FileChanges<'_>>(event.changes) else {
-            return;
-        };
-        let changes: Vec<Change> = files
-            .into_iter()
-            .map(|(path, change)| self::change(path, &change))
-            .collect();
-        if !changes.is_empty() && !failed {
-            let call = CallId::new(call);
-            self.come_back(at, &call, &before);
-            self.applied.push((call, changes));
-        }
-    }
-
-    fn signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
+    pub(super) fn signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
         let exit_code = lenient::<i64>(event.exit_code);
         if !call.is_empty() && (failed || exit_code.is_some()) {
             self.state.signals.note(Signal {
@@ -169,45 +143,6 @@ fn mcp_failed(event: &Event<'_>) -> bool {
     }
     event.status.as_str() == "failed"
         || lenient::<wire::McpResult<'_>>(event.result).is_some_and(|result| failed(&result))
-}
-
-/// Longest part of a deleted file that its change shows.
-const DELETED_LINES_MAX: usize = 40;
-
-fn change(path: String, change: &FileChange<'_>) -> Change {
-    if let Some(inner) = [&change.add, &change.update, &change.delete]
-        .into_iter()
-        .flatten()
-        .next()
-    {
-        let deleted = change.delete.is_some();
-        return Change {
-            path,
-            diff: diff(inner, deleted),
-        };
-    }
-    Change {
-        path,
-        diff: diff(change, change.kind.as_str() == "delete"),
-    }
-}
-
-fn diff(change: &FileChange<'_>, deleted: bool) -> String {
-    let text = change
-        .unified_diff
-        .some()
-        .unwrap_or(change.content.as_str());
-    if deleted {
-        let lines = text.lines().take(DELETED_LINES_MAX);
-        return lines
-            .map(|line| format!("-{line}"))
-            .collect::<Vec<_>>()
-            .join("\n");
-    }
-    match change.move_path.some() {
-        Some(to) => format!("*** Move to: {to}\n{text}"),
-        None => text.to_owned(),
-    }
 }
 
 /// Events that repeat content, or say nothing of it.

@@ -1,17 +1,21 @@
 //! Codex CLI: rollout logs, from the bare items of 2025 to the paginated history of 0.149 and on.
 //!
 //! [`discover`] knows where rollouts lie and what their names say, [`wire`] mirrors the JSON,
-//! [`log`] goes through the lines. A line is a response item ([`item`]), which is content, or an
-//! event ([`event`]), which mostly repeats content and adds what only the program knows: token
-//! counts, exit codes, applied patches. [`prompt`], [`output`] and [`usage`] read one thing each;
-//! [`state`] is what a reader remembers between sweeps.
+//! [`log`] goes through the lines. A line speaks of the session ([`head`]), or is a response item
+//! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which mostly repeats
+//! content and adds what only the program knows: token counts, exit codes, applied patches.
+//! [`prompt`], [`output`] and [`usage`] read one thing each; [`state`] is what a reader remembers
+//! between sweeps.
 
+mod call;
 mod discover;
 mod event;
+mod head;
 mod index;
 mod item;
 mod log;
 mod output;
+mod patch;
 mod prompt;
 mod state;
 #[cfg(test)]

@@ -63,6 +63,7 @@ fn unwrap(text: Cow<'_, str>, output: &mut Output) {
         output.exit_code = exit_code(header);
         output.content = body.to_owned();
     } else {
+        output.exit_code = sandbox_exit_code(&text);
         output.content = text.into_owned();
     }
     output.refused = REFUSED.iter().any(|mark| output.content.starts_with(mark));
@@ -162,6 +163,13 @@ fn exit_code(header: &str) -> Option<i64> {
             .find_map(|mark| line.strip_prefix(mark))?;
         code.trim().parse().ok()
     })
+}
+
+/// Returns the code that an old version's `failed in sandbox …, exit code: 101, stdout: …` names.
+fn sandbox_exit_code(text: &str) -> Option<i64> {
+    let rest = text.strip_prefix("failed in sandbox ")?;
+    let (_, rest) = rest.lines().next()?.split_once("exit code: ")?;
+    rest.split(',').next()?.trim().parse().ok()
 }
 
 #[cfg(test)]

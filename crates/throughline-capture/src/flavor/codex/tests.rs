@@ -48,19 +48,23 @@ fn shown(relative: &str) -> String {
 }
 
 fn messages(parsed: &Parsed) -> Vec<&Message> {
-    let message = |entry| match entry {
-        &Entry::Message(ref message) => Some(message),
-        _ => None,
-    };
-    parsed.entries.iter().filter_map(message).collect()
+    let mut found = Vec::new();
+    for entry in &parsed.entries {
+        if let Entry::Message(message) = entry {
+            found.push(message);
+        }
+    }
+    found
 }
 
 fn usages(parsed: &Parsed) -> Vec<&UsageEntry> {
-    let usage = |entry| match entry {
-        &Entry::Usage(ref usage) => Some(usage),
-        _ => None,
-    };
-    parsed.entries.iter().filter_map(usage).collect()
+    let mut found = Vec::new();
+    for entry in &parsed.entries {
+        if let Entry::Usage(usage) = entry {
+            found.push(usage);
+        }
+    }
+    found
 }
 
 /// Returns every log under the fixtures.

@@ -191,7 +191,7 @@ pub struct McpResult<'a> {
     #[serde(default, rename = "isError", alias = "is_error")]
     pub is_error: Option<bool>,
     #[serde(borrow, default, rename = "Ok")]
-    pub ok: Option<Box<McpResult<'a>>>,
+    pub ok: Option<Box<Self>>,
     #[serde(borrow, default, rename = "Err")]
     pub err: Option<&'a RawValue>,
 }
@@ -217,11 +217,11 @@ pub struct FileChange<'a> {
     #[serde(borrow, default)]
     pub move_path: Text<'a>,
     #[serde(borrow, default)]
-    pub add: Option<Box<FileChange<'a>>>,
+    pub add: Option<Box<Self>>,
     #[serde(borrow, default)]
-    pub update: Option<Box<FileChange<'a>>>,
+    pub update: Option<Box<Self>>,
     #[serde(borrow, default)]
-    pub delete: Option<Box<FileChange<'a>>>,
+    pub delete: Option<Box<Self>>,
 }
 
 #[derive(Deserialize)]
