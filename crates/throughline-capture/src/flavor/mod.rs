@@ -1,13 +1,14 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
-pub mod claude;
+mod claude;
+mod codex;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {

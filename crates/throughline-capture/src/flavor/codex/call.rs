@@ -1,0 +1,155 @@
+//! Tool calls and what they returned.
+
+use std::borrow::Cow;
+
+use memory::{Block, CallId, MessageId, Origin, Role, ToolResult, ToolUse};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::log::{At, Log};
+use super::output::Output;
+use super::text::Text;
+use super::wire::{self, Item};
+use crate::{Parsed, tools};
+
+impl Log {
+    /// Takes in a call that will get a result.
+    pub(super) fn called(
+        &mut self,
+        at: At<'_>,
+        item: &Item<'_>,
+        tool: &str,
+        input: &str,
+        out: &mut Parsed,
+    ) {
+        if item.call_id.some().is_none() && tool.is_empty() {
+            return out.unknown(&format!(
+                "response_item/{} without name",
+                item.kind.as_str()
+            ));
+        }
+        let changes = !tools::changes(tool, input).is_empty();
+        let before = changes.then(|| self.state.clone());
+        let (id, mut call) = self.call(item, tool, input);
+        if let Some(before) = before {
+            self.come_back(at, &call.call, &before);
+        }
+        self.state.calls.open(&mut call);
+        self.tell(at, id, vec![Block::ToolUse(call)], out);
+    }
+
+    /// Takes in a call that gets none.
+    pub(super) fn used(
+        &mut self,
+        at: At<'_>,
+        item: &Item<'_>,
+        tool: &str,
+        input: &str,
+        out: &mut Parsed,
+    ) {
+        let (id, call) = self.call(item, tool, input);
+        self.tell(at, id, vec![Block::ToolUse(call)], out);
+    }
+
+    fn call(&mut self, item: &Item<'_>, tool: &str, input: &str) -> (MessageId, ToolUse) {
+        let told = item.call_id.some().or(item.id.some());
+        let id = self
+            .state
+            .link(&["call", told.unwrap_or_default(), tool, input]);
+        let call = ToolUse {
+            call: CallId::new(told.unwrap_or(id.as_str())),
+            tool: tool.to_owned(),
+            input: input.to_owned(),
+            path: None,
+        };
+        (id, call)
+    }
+
+    pub(super) fn returned(
+        &mut self,
+        at: At<'_>,
+        item: &Item<'_>,
+        output: Output,
+        out: &mut Parsed,
+    ) {
+        let id = self
+            .state
+            .link(&["result", item.call_id.as_str(), &output.content]);
+        let call = item.call_id.some().map(CallId::new);
+        let signal = call.as_ref().and_then(|call| self.state.signals.take(call));
+        let (said_code, said_failed) =
+            signal.map_or((None, false), |signal| (signal.exit_code, signal.failed));
+        let applied = call
+            .as_ref()
+            .map_or_else(Vec::new, |call| self.settle(call));
+        let told = !applied.is_empty();
+        let mut result = ToolResult {
+            call,
+            exit_code: output.exit_code.or(said_code),
+            is_error: output.failed || said_failed,
+            content: output.content,
+            changes: applied,
+            ..ToolResult::default()
+        };
+        self.state.calls.close(&mut result);
+        let failing = result.exit_code.is_some_and(|code| code != 0);
+        if failing && result.tool.as_deref() == Some("apply_patch") {
+            result.is_error = true;
+        }
+        // A command may apply a patch and then fail; then it says that it did apply it.
+        if result.is_error || failing && !told && !result.content.contains(PATCH_APPLIED) {
+            result.changes.clear();
+        }
+        let refused = output.refused.then(|| {
+            Block::Approval(format!(
+                "refused: {}",
+                result.tool.as_deref().unwrap_or("a tool call")
+            ))
+        });
+        let mut blocks = vec![Block::ToolResult(result)];
+        blocks.extend(output.images);
+        blocks.extend(refused);
+        self.state.response = None;
+        self.emit(at, id, Role::User, Origin::Tool, blocks, out);
+    }
+}
+
+/// What `apply_patch` prints when it has done its work.
+const PATCH_APPLIED: &str = "Success. Updated the following files";
+
+/// Returns the tool's name as the model knows it, which may be a slip of the model.
+pub fn name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
+    let name = item.name.as_str();
+    match item.namespace.some() {
+        None => Cow::Borrowed(name),
+        Some(space) if name.starts_with(space) => Cow::Borrowed(name),
+        Some(space) => {
+            let space = space.trim_end_matches('_');
+            Cow::Owned(format!("{space}__{}", name.trim_start_matches('_')))
+        }
+    }
+}
+
+/// Returns the names of the tools that a search found; their schemas are not worth keeping.
+pub fn tool_names(tools: Option<&RawValue>) -> String {
+    #[derive(Deserialize)]
+    struct Tool<'a> {
+        #[serde(borrow, default)]
+        name: Text<'a>,
+        #[serde(borrow, default)]
+        tools: Vec<Self>,
+    }
+    fn add(tool: &Tool<'_>, indent: &str, names: &mut String) {
+        names.push_str(indent);
+        names.push_str(tool.name.as_str());
+        names.push('\n');
+        for tool in &tool.tools {
+            add(tool, "  ", names);
+        }
+    }
+    let mut names = String::new();
+    for tool in wire::lenient::<Vec<Tool<'_>>>(tools).unwrap_or_default() {
+        add(&tool, "", &mut names);
+    }
+    names
+}

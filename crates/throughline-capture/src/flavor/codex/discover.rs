@@ -1,0 +1,171 @@
+//! Where rollouts lie, and what a file's name says.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::{Format, Places};
+
+const INDEX: &str = "session_index.jsonl";
+
+/// Returns the two folders of rollouts, and the file with the sessions' names as a root of its
+/// own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let home = places
+        .folder("CODEX_HOME")
+        .unwrap_or_else(|| places.home.join(".codex"));
+    ["sessions", "archived_sessions", INDEX]
+        .iter()
+        .map(|name| home.join(name))
+        .collect()
+}
+
+/// Claims rollouts at any depth, whatever folder was given.
+pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+    // The path below a root that is itself a file is empty.
+    let name = relative.file_name().or_else(|| root.file_name());
+    let name = name.and_then(OsStr::to_str)?;
+    if name == INDEX {
+        return Some(Format::Lines);
+    }
+    // Collections of logs flatten the folders into the name, so the word may stand inside it.
+    let rollout = &name[name.find("rollout-")?..];
+    if rollout.ends_with(".jsonl") {
+        Some(Format::Lines)
+    } else if rollout.ends_with(".jsonl.zst") {
+        Some(Format::LinesZstd)
+    } else if rollout.ends_with(".json") {
+        Some(Format::Document)
+    } else {
+        None
+    }
+}
+
+pub fn is_index(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(INDEX))
+}
+
+/// Looks for marks rather than parsing: the head may be cut inside the first line, which is long.
+pub fn recognises(head: &str) -> bool {
+    let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
+    let has = |mark: &str| head.contains(mark);
+    let enveloped = has("\"payload\"")
+        && (has("\"cli_version\"") || has("\"session_meta\"") || has("\"turn_context\""));
+    let bare = has("\"timestamp\"") && has("\"instructions\"") && head.starts_with("{\"id\":");
+    let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
+    head.starts_with('{')
+        && (enveloped || bare || has("{\"record_type\":\"state\"}") || document && has("\"items\""))
+}
+
+/// Returns the session that a file's name speaks of: the thread of
+/// `rollout-<time>-<thread>[_<rollout>]`, else the whole stem.
+pub fn session_in_name(path: &Path) -> String {
+    let name = path.file_name().map(OsStr::to_string_lossy);
+    let name = name.unwrap_or_default();
+    let stem = [".jsonl.zst", ".jsonl", ".json"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(&name);
+    let Some((before, last)) = last_uuid(stem) else {
+        return stem.to_owned();
+    };
+    before
+        .strip_suffix('_')
+        .and_then(last_uuid)
+        .map_or(last, |(_, thread)| thread)
+        .to_owned()
+}
+
+/// Splits off a UUID that ends the text.
+fn last_uuid(text: &str) -> Option<(&str, &str)> {
+    let (before, last) = text.split_at_checked(text.len().checked_sub(36)?)?;
+    let shaped = last.char_indices().all(|(at, c)| match at {
+        8 | 13 | 18 | 23 => c == '-',
+        _ => c.is_ascii_hexdigit(),
+    });
+    shaped.then_some((before, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(relative: &str, format: Option<Format>) {
+        assert_eq!(
+            claim(Path::new("/x"), Path::new(relative)),
+            format,
+            "{relative}"
+        );
+    }
+
+    #[test]
+    fn rollouts_are_claimed_at_any_depth() {
+        let name = "rollout-2026-02-02T10-00-00-019ed836-b1da-78f1-8a0c-e598363d10f4";
+        check(&format!("{name}.jsonl"), Some(Format::Lines));
+        check(
+            &format!("sessions/2026/02/02/{name}.jsonl"),
+            Some(Format::Lines),
+        );
+        check(&format!("2026/{name}.jsonl.zst"), Some(Format::LinesZstd));
+        check(&format!("{name}.json"), Some(Format::Document));
+        check("session_index.jsonl", Some(Format::Lines));
+        check("history.jsonl", None);
+        check("state_5.sqlite", None);
+        check("worktrees/a/rollout-plan.md", None);
+        assert_eq!(
+            claim(
+                Path::new("/home/dev/.codex/session_index.jsonl"),
+                Path::new("")
+            ),
+            Some(Format::Lines)
+        );
+    }
+
+    #[test]
+    fn the_home_moves_with_its_variable() {
+        let mut places = Places {
+            home: "/home/dev".into(),
+            ..Places::default()
+        };
+        assert_eq!(roots(&places)[0], Path::new("/home/dev/.codex/sessions"));
+        places
+            .variables
+            .insert("CODEX_HOME".into(), "/srv/codex".into());
+        assert_eq!(roots(&places)[1], Path::new("/srv/codex/archived_sessions"));
+    }
+
+    #[test]
+    fn a_name_tells_the_thread() {
+        let (thread, rollout) = (
+            "019ed836-b1da-78f1-8a0c-e598363d10f4",
+            "019f03e0-321f-7eb2-83cc-b54ecd71be23",
+        );
+        for name in [
+            format!("rollout-2026-02-02T10-00-00-{thread}.jsonl"),
+            format!("rollout-2026-02-02T10-00-00-{thread}.jsonl.zst"),
+            format!("rollout-2026-02-02T10-00-00-{thread}_{rollout}.jsonl"),
+        ] {
+            assert_eq!(session_in_name(Path::new(&name)), thread);
+        }
+        assert_eq!(
+            session_in_name(Path::new("dir/codex_050.jsonl")),
+            "codex_050"
+        );
+    }
+
+    #[test]
+    fn heads_are_recognised() {
+        assert!(recognises(
+            r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"#
+        ));
+        assert!(recognises(
+            r#"{"payload":{"base_instructions":{"text":"…"},"cli_version":"0.142.2"#
+        ));
+        assert!(recognises(
+            r#"{"id":"84b6","timestamp":"2025-08-23T16:52:59.705Z","instructions":"#
+        ));
+        assert!(!recognises(
+            r#"{"type":"user","uuid":"1","sessionId":"2","message":{}}"#
+        ));
+    }
+}

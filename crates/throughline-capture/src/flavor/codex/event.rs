@@ -1,0 +1,205 @@
+//! Events: the program's own account. Most repeat content for the screen and are passed over.
+
+use memory::{Block, CallId, Entry, Origin, Role, UsageEntry};
+
+use super::index;
+use super::log::{At, Log};
+use super::state::Signal;
+use super::usage::Totals;
+use super::wire::{self, Event, lenient};
+use crate::Parsed;
+
+impl Log {
+    pub(super) fn event(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        match event.kind.as_str() {
+            "token_count" => self.counted(at, event, out),
+            "patch_apply_end" => self.patched(at, event.call_id.as_str(), event),
+            "exec_command_end" => self.signal(event.call_id.as_str(), event, false),
+            "mcp_tool_call_end" => {
+                self.signal(event.call_id.as_str(), event, mcp_failed(event));
+            }
+            "item_completed" => {
+                if let Some(item) = lenient::<Event<'_>>(event.item) {
+                    self.completed(at, &item, out);
+                }
+            }
+            "agent_reasoning_raw_content" => self.thought_aloud(at, event, out),
+            "turn_aborted" => self.aborted(at, event, out),
+            "error" | "stream_error" => self.failed(at, event, "error", out),
+            "task_complete" | "turn_complete" => self.failed(at, event, "turn", out),
+            "thread_name_updated" => {
+                if let Some(name) = event.thread_name.some() {
+                    out.push(Entry::Session(index::named(self.session(), name)));
+                }
+            }
+            known if KNOWN.contains(&known) => {}
+            other => out.unknown(&format!("event_msg/{other}")),
+        }
+    }
+
+    /// Reads the form that replaced most events in 0.149. Of what an item holds only the outcome
+    /// of calls is news.
+    fn completed(&mut self, at: At<'_>, item: &Event<'_>, out: &mut Parsed) {
+        match item.kind.as_str() {
+            "FileChange" => self.patched(at, item.id.as_str(), item),
+            "CommandExecution" => self.signal(item.id.as_str(), item, false),
+            "McpToolCall" => self.signal(item.id.as_str(), item, mcp_failed(item)),
+            known if KNOWN_ITEMS.contains(&known) => {}
+            other => out.unknown(&format!("event_msg/item_completed/{other}")),
+        }
+    }
+
+    fn counted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        let Some(info) = lenient::<wire::TokenInfo>(event.info) else {
+            return;
+        };
+        let last = info
+            .last_token_usage
+            .map(|last| last.input_tokens + last.output_tokens);
+        self.state.context = last.filter(|&tokens| tokens > 0).or(self.state.context);
+        let inherited = self.state.parent.is_some();
+        let used = Totals::advance(&mut self.state.totals, &info, inherited);
+        let (Some(usage), Some(totals)) = (used, self.state.totals) else {
+            return;
+        };
+        let mut chain = self.state.chain;
+        out.push(Entry::Usage(UsageEntry {
+            session: self.session(),
+            key: chain.link(&["usage", &totals.key()]).to_string(),
+            at: at.time,
+            model: self.state.model.clone(),
+            usage,
+            cost_usd: None,
+        }));
+    }
+
+    pub(super) fn signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
+        let exit_code = lenient::<i64>(event.exit_code);
+        if !call.is_empty() && (failed || exit_code.is_some()) {
+            self.state.signals.note(Signal {
+                call: CallId::new(call),
+                exit_code,
+                failed,
+            });
+        }
+    }
+
+    /// Reasoning that some models give in the open. Some versions repeat it in the item.
+    fn thought_aloud(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        let Some(text) = event.text.some() else {
+            return;
+        };
+        if self.state.told.again(text, "raw reasoning", "reasoning") {
+            return;
+        }
+        let id = self.state.link_beside(&["reasoning", text]);
+        let blocks = vec![Block::Thinking(text.to_owned())];
+        self.emit(at, id, Role::Assistant, Origin::Model, blocks, out);
+    }
+
+    fn aborted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        let reason = event.reason.as_str();
+        let (origin, block) = match reason {
+            "" | "interrupted" => (
+                Origin::Human,
+                Block::Approval("interrupted the turn".into()),
+            ),
+            // The next prompt took the turn's place, or the review that it was has ended.
+            "replaced" | "review_ended" => return,
+            other => (
+                Origin::Harness,
+                Block::Error(format!("turn aborted: {other}")),
+            ),
+        };
+        self.state.response = None;
+        let id = self.state.link_beside(&["aborted", reason]);
+        self.emit(at, id, Role::User, origin, vec![block], out);
+    }
+
+    /// Takes in an error, which the end of its turn may tell again.
+    fn failed(&mut self, at: At<'_>, event: &Event<'_>, by: &str, out: &mut Parsed) {
+        let body = lenient::<wire::ErrorBody<'_>>(event.error);
+        let text = match (by, &body) {
+            ("error", None) => event.message.as_str(),
+            (_, Some(body)) => body.message.some().unwrap_or(event.message.as_str()),
+            _ => "",
+        };
+        let other = if by == "error" { "turn" } else { "error" };
+        if text.is_empty() || self.state.told.again(text, by, other) {
+            return;
+        }
+        self.state.response = None;
+        let id = self.state.link_beside(&["error", text]);
+        let blocks = vec![Block::Error(text.to_owned())];
+        self.emit(at, id, Role::System, Origin::Harness, blocks, out);
+    }
+}
+
+fn mcp_failed(event: &Event<'_>) -> bool {
+    fn failed(result: &wire::McpResult<'_>) -> bool {
+        result.is_error == Some(true)
+            || result.err.is_some()
+            || result.ok.as_deref().is_some_and(failed)
+    }
+    event.status.as_str() == "failed"
+        || lenient::<wire::McpResult<'_>>(event.result).is_some_and(|result| failed(&result))
+}
+
+/// Events that repeat content, or say nothing of it.
+const KNOWN: &[&str] = &[
+    "account/rateLimits/updated",
+    "agent_message",
+    "agent_reasoning",
+    "agent_reasoning_section_break",
+    "background_event",
+    "collab_agent_interaction_end",
+    "collab_agent_spawn_end",
+    "collab_close_end",
+    "collab_resume_end",
+    "collab_waiting_end",
+    "context_compacted",
+    "deprecation_notice",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "entered_review_mode",
+    "exited_review_mode",
+    "guardian_assessment",
+    "image_generation_end",
+    "item_started",
+    "model_reroute",
+    "plan_update",
+    "session_configured",
+    "shutdown_complete",
+    "sub_agent_activity",
+    "task_started",
+    "thread_goal_updated",
+    "thread_rolled_back",
+    "thread_settings_applied",
+    "turn_diff",
+    "turn_started",
+    "undo_completed",
+    "user_message",
+    "view_image_tool_call",
+    "warning",
+    "web_search_end",
+];
+
+/// Completed items that repeat response items.
+const KNOWN_ITEMS: &[&str] = &[
+    "AgentMessage",
+    "CollabAgentToolCall",
+    "ContextCompaction",
+    "DynamicToolCall",
+    "EnteredReviewMode",
+    "ExitedReviewMode",
+    "Extension",
+    "HookPrompt",
+    "ImageGeneration",
+    "ImageView",
+    "Plan",
+    "Reasoning",
+    "Sleep",
+    "SubAgentActivity",
+    "UserMessage",
+    "WebSearch",
+];

@@ -1,0 +1,150 @@
+//! What the lines around the content say of a session: whose it is, where it works, its name.
+
+use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::log::Log;
+use super::prompt;
+use super::text::Text;
+use super::wire::{self, lenient};
+use crate::Parsed;
+
+impl Log {
+    pub(super) fn meta(&mut self, meta: &wire::SessionMeta<'_>, out: &mut Parsed) {
+        let Some(id) = meta.id.some() else { return };
+        match &self.state.session {
+            None => self.state.session = Some(id.to_owned()),
+            Some(own) if own == id => return,
+            // A resumed log begins with its parent's lines, the parent's own head among them.
+            Some(_) => {
+                if self.state.parent.is_none() {
+                    self.state.parent = Some(id.to_owned());
+                    let patch = SessionPatch {
+                        parent: self.parent(),
+                        ..self.patch()
+                    };
+                    out.push(Entry::Session(patch));
+                }
+                return;
+            }
+        }
+        let source = Origins::read(meta.source);
+        self.state.subagent = source.kind == Some(SessionKind::Subagent);
+        self.state.parent = source
+            .parent
+            .or_else(|| meta.parent_thread_id.to_owned())
+            .or_else(|| meta.forked_from_id.to_owned())
+            .or_else(|| {
+                lenient::<wire::HistoryBase<'_>>(meta.history_base)?
+                    .thread_id
+                    .to_owned()
+            })
+            .filter(|parent| parent != id);
+        let git = lenient::<wire::Git<'_>>(meta.git);
+        self.state.branch = git.as_ref().and_then(|git| git.branch.to_owned());
+        self.state.cwd = meta.cwd.to_owned();
+        let patch = SessionPatch {
+            kind: source.kind,
+            cwd: self.state.cwd.clone(),
+            remote: git.and_then(|git| git.repository_url.to_owned()),
+            branch: self.state.branch.clone(),
+            version: meta.cli_version.to_owned(),
+            parent: self.parent(),
+            started: meta.timestamp.0,
+            ..self.patch()
+        };
+        out.push(Entry::Session(patch));
+    }
+
+    pub(super) fn turn(&mut self, turn: &wire::TurnContext<'_>, out: &mut Parsed) {
+        if let Some(cwd) = turn.cwd.some() {
+            self.stand_in(cwd, out);
+            self.state.cwd = Some(cwd.to_owned());
+        }
+        if let Some(model) = turn.model.some()
+            && self.state.model.as_deref() != Some(model)
+        {
+            self.state.model = Some(model.to_owned());
+            let model = self.state.model.clone();
+            out.push(Entry::Session(SessionPatch {
+                model,
+                ..self.patch()
+            }));
+        }
+    }
+
+    /// Notes where a session works that has not told yet.
+    pub(super) fn stand_in(&mut self, cwd: &str, out: &mut Parsed) {
+        if self.state.cwd.is_none() {
+            self.state.cwd = Some(cwd.to_owned());
+            let cwd = self.state.cwd.clone();
+            out.push(Entry::Session(SessionPatch {
+                cwd,
+                ..self.patch()
+            }));
+        }
+    }
+
+    /// Gives the first prompt as the session's title.
+    pub(super) fn entitle(&mut self, text: &str, out: &mut Parsed) {
+        if self.state.titled {
+            return;
+        }
+        if let Some(text) = prompt::title(text) {
+            self.state.titled = true;
+            let title = Some(Title {
+                text,
+                rank: TitleRank::FirstPrompt,
+            });
+            out.push(Entry::Session(SessionPatch {
+                title,
+                ..self.patch()
+            }));
+        }
+    }
+
+    fn parent(&self) -> Option<SessionId> {
+        let parent = self.state.parent.as_ref()?;
+        Some(SessionId::of(Flavor::Codex, parent))
+    }
+}
+
+/// What `source` says of who started a session.
+#[derive(Default)]
+struct Origins {
+    kind: Option<SessionKind>,
+    parent: Option<String>,
+}
+
+impl Origins {
+    fn read(source: Option<&RawValue>) -> Self {
+        #[derive(Deserialize)]
+        struct Subagent<'a> {
+            #[serde(borrow)]
+            subagent: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Spawned<'a> {
+            #[serde(borrow)]
+            thread_spawn: Spawn<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Spawn<'a> {
+            #[serde(borrow, default)]
+            parent_thread_id: Text<'a>,
+        }
+        if let Some(by) = lenient::<Subagent<'_>>(source) {
+            let spawned = lenient::<Spawned<'_>>(Some(by.subagent));
+            return Self {
+                kind: Some(SessionKind::Subagent),
+                parent: spawned.and_then(|by| by.thread_spawn.parent_thread_id.to_owned()),
+            };
+        }
+        let automated = matches!(&*wire::as_text(source), "exec" | "mcp");
+        Self {
+            kind: automated.then_some(SessionKind::Automated),
+            parent: None,
+        }
+    }
+}

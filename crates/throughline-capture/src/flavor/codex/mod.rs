@@ -1,0 +1,60 @@
+//! Codex CLI: rollout logs, from the bare items of 2025 to the paginated history of 0.149 and on.
+//!
+//! [`discover`] knows where rollouts lie and what their names say, [`wire`] mirrors the JSON,
+//! [`log`] goes through the lines. A line speaks of the session ([`head`]), or is a response item
+//! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which mostly repeats
+//! content and adds what only the program knows: token counts, exit codes, applied patches.
+//! [`prompt`], [`output`] and [`usage`] read one thing each; [`state`] is what a reader remembers
+//! between sweeps.
+
+mod call;
+mod discover;
+mod event;
+mod head;
+mod index;
+mod item;
+mod log;
+mod output;
+mod patch;
+mod prompt;
+mod state;
+#[cfg(test)]
+mod tests;
+mod text;
+mod usage;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+/// Reads the logs of Codex CLI and of the programs that share its folder.
+#[derive(Debug)]
+pub struct Codex;
+
+impl Adapter for Codex {
+    fn flavor(&self) -> Flavor {
+        Flavor::Codex
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::claim(root, relative)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        if discover::is_index(&source.path) {
+            return Box::new(index::Index);
+        }
+        Box::new(log::Log::new(source, state))
+    }
+}

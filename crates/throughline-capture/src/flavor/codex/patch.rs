@@ -1,0 +1,73 @@
+//! Patches as the program reports them.
+
+use memory::{CallId, Change};
+
+use super::log::{At, Log};
+use super::wire::{Event, FileChange, FileChanges, lenient};
+
+impl Log {
+    /// Notes what a patch did, for the result of its call. A result that was read before the
+    /// event has the changes that its call spoke of.
+    pub(super) fn patched(&mut self, at: At<'_>, call: &str, event: &Event<'_>) {
+        let before = self.state.clone();
+        let failed = event
+            .success
+            .is_some_and(|success| success.get() == "false");
+        self.signal(
+            call,
+            event,
+            failed || matches!(event.status.as_str(), "failed" | "declined"),
+        );
+        let Some(files) = lenient::<FileChanges<'_>>(event.changes) else {
+            return;
+        };
+        let changes: Vec<Change> = files
+            .into_iter()
+            .map(|(path, told)| change(path, &told))
+            .collect();
+        if !changes.is_empty() && !failed {
+            let call = CallId::new(call);
+            self.come_back(at, &call, &before);
+            self.applied.push((call, changes));
+        }
+    }
+}
+
+/// Longest part of a deleted file that its change shows.
+const DELETED_LINES_MAX: usize = 40;
+
+fn change(path: String, change: &FileChange<'_>) -> Change {
+    if let Some(inner) = [&change.add, &change.update, &change.delete]
+        .into_iter()
+        .flatten()
+        .next()
+    {
+        let deleted = change.delete.is_some();
+        return Change {
+            path,
+            diff: diff(inner, deleted),
+        };
+    }
+    Change {
+        path,
+        diff: diff(change, change.kind.as_str() == "delete"),
+    }
+}
+
+fn diff(change: &FileChange<'_>, deleted: bool) -> String {
+    let text = change
+        .unified_diff
+        .some()
+        .unwrap_or(change.content.as_str());
+    if deleted {
+        let lines = text.lines().take(DELETED_LINES_MAX);
+        return lines
+            .map(|line| format!("-{line}"))
+            .collect::<Vec<_>>()
+            .join("\n");
+    }
+    match change.move_path.some() {
+        Some(to) => format!("*** Move to: {to}\n{text}"),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Which user messages a person wrote.
+//!
+//! Codex puts its own texts into the user's role. Newer logs tell who is behind each part of a
+//! message; in older ones the form of the text decides, which needs no look ahead to the event
+//! that repeats a person's prompts.
+
+use serde_json::value::RawValue;
+
+use super::wire::{Passthrough, lenient};
+
+/// How the texts begin that Codex itself says in the user's role.
+const FORMS: &[&str] = &[
+    "# AGENTS.md instructions",
+    "<user_instructions>",
+    "<environment_context>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<personality_spec>",
+    "<apps_instructions>",
+    "<skills_instructions>",
+    "<plugins_instructions>",
+    "<recommended_plugins>",
+    "<skill>",
+    "<user_shell_command>",
+    "<user_action>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<codex_internal_context",
+    "<goal_context>",
+    "<hook_prompt",
+    "<model_switch>",
+    "<additional_context",
+    "Another language model started to solve this problem",
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via exec_command",
+    "Warning: Your account was flagged for potentially high-risk cyber activity",
+];
+
+/// Says for a message's parts whether a person wrote them.
+pub struct Authors(Vec<Option<bool>>);
+
+impl Authors {
+    pub fn read(passthrough: Option<&RawValue>) -> Self {
+        let told = lenient::<Passthrough<'_>>(passthrough);
+        let parts = told.map_or_else(Vec::new, |told| told.content_item_metadata);
+        Self(
+            parts
+                .iter()
+                .map(|part| Some(part.provenance.as_ref()?.kind.some()? == "user"))
+                .collect(),
+        )
+    }
+
+    pub fn human(&self, part: usize, text: &str) -> bool {
+        let told = self.0.get(part).copied().flatten();
+        told.unwrap_or(true) && !is_harness(text)
+    }
+}
+
+fn is_harness(text: &str) -> bool {
+    let text = text.trim_start().as_bytes();
+    FORMS.iter().any(|form| {
+        text.get(..form.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(form.as_bytes()))
+    })
+}
+
+/// Returns the working directory that an `<environment_context>` names.
+pub fn cwd(text: &str) -> Option<&str> {
+    let context = text.trim_start().strip_prefix("<environment_context>")?;
+    let (_, rest) = context.split_once("<cwd>")?;
+    let (cwd, _) = rest.split_once("</cwd>")?;
+    Some(cwd.trim()).filter(|cwd| !cwd.is_empty())
+}
+
+/// Longest title made of a prompt.
+const TITLE_CHARS_MAX: usize = 120;
+
+/// Returns the line of a prompt that names its session best.
+pub fn title(text: &str) -> Option<String> {
+    // Editors put open files and selections before the request itself.
+    let request = text
+        .rsplit_once("## My request for Codex:")
+        .map_or(text, |(_, request)| request);
+    let line = request
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    Some(line.chars().take(TITLE_CHARS_MAX).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(passthrough: &str, text: &str, human: bool) {
+        let raw: &RawValue = serde_json::from_str(passthrough).unwrap();
+        assert_eq!(Authors::read(Some(raw)).human(0, text), human, "{text}");
+    }
+
+    #[test]
+    fn the_form_decides_where_nothing_is_told() {
+        for form in FORMS {
+            check("null", &format!("\n{form} …"), false);
+        }
+        check("null", "fix <environment_context> please", true);
+        check(r#"{"turn_id":"7"}"#, "go", true);
+    }
+
+    #[test]
+    fn what_is_told_counts() {
+        let told = |kind: &str| {
+            format!(r#"{{"content_item_metadata":[{{"provenance":{{"type":"{kind}"}}}}]}}"#)
+        };
+        check(&told("harness"), "a text of a form we do not know", false);
+        check(&told("user"), "go", true);
+    }
+
+    #[test]
+    fn the_folder_is_in_the_context() {
+        let text = "<environment_context>\n  <cwd>/home/dev/proj</cwd>\n</environment_context>";
+        assert_eq!(cwd(text), Some("/home/dev/proj"));
+        assert_eq!(cwd("<cwd>/x</cwd>"), None);
+    }
+
+    #[test]
+    fn the_request_behind_the_editor_is_the_title() {
+        let text = "# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\n\n add tests\nnow";
+        assert_eq!(title(text).as_deref(), Some("add tests"));
+        assert_eq!(title(" \n"), None);
+    }
+}

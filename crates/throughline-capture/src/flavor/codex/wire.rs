@@ -1,0 +1,300 @@
+//! Codex's JSON as it is written, borrowed from the line.
+//!
+//! Fields that changed their type over the versions are kept raw and read where they are needed,
+//! so that no oddity in one costs the others.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::text::Text;
+use crate::time::Time;
+
+/// One line: an envelope around a payload, or, before September 2025, the bare item itself.
+#[derive(Deserialize)]
+pub struct Line<'a> {
+    #[serde(default)]
+    pub timestamp: Time,
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub record_type: Text<'a>,
+    #[serde(borrow, default)]
+    pub payload: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub metadata: Option<&'a RawValue>,
+}
+
+/// The oldest form: a whole session in one document.
+#[derive(Deserialize)]
+pub struct Document<'a> {
+    #[serde(borrow)]
+    pub session: &'a RawValue,
+    #[serde(borrow)]
+    pub items: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub struct SessionMeta<'a> {
+    #[serde(borrow, default)]
+    pub id: Text<'a>,
+    #[serde(default)]
+    pub timestamp: Time,
+    #[serde(borrow, default)]
+    pub cwd: Text<'a>,
+    #[serde(borrow, default)]
+    pub cli_version: Text<'a>,
+    #[serde(borrow, default)]
+    pub source: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub git: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub forked_from_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub parent_thread_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub history_base: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub struct Git<'a> {
+    #[serde(borrow, default)]
+    pub branch: Text<'a>,
+    #[serde(borrow, default)]
+    pub repository_url: Text<'a>,
+}
+
+/// Where a fork's history goes on from.
+#[derive(Deserialize)]
+pub struct HistoryBase<'a> {
+    #[serde(borrow, default)]
+    pub thread_id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub struct TurnContext<'a> {
+    #[serde(borrow, default)]
+    pub cwd: Text<'a>,
+    #[serde(borrow, default)]
+    pub model: Text<'a>,
+}
+
+#[derive(Deserialize)]
+pub struct Compacted<'a> {
+    #[serde(borrow, default)]
+    pub message: Text<'a>,
+}
+
+/// A response item of any type.
+#[derive(Deserialize)]
+pub struct Item<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub id: Text<'a>,
+    #[serde(borrow, default)]
+    pub role: Text<'a>,
+    #[serde(borrow, default)]
+    pub author: Text<'a>,
+    #[serde(borrow, default)]
+    pub name: Text<'a>,
+    #[serde(borrow, default)]
+    pub namespace: Text<'a>,
+    #[serde(borrow, default)]
+    pub call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub revised_prompt: Text<'a>,
+    #[serde(borrow, default)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub summary: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub action: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub output: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub tools: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "internal_chat_message_metadata_passthrough")]
+    pub passthrough: Option<&'a RawValue>,
+}
+
+/// What stands beside a response item since 0.16x.
+#[derive(Deserialize)]
+pub struct ItemMetadata {
+    #[serde(default)]
+    pub compaction_output: bool,
+}
+
+/// Who is behind each part of a message, told since 0.16x.
+#[derive(Deserialize)]
+pub struct Passthrough<'a> {
+    #[serde(borrow, default)]
+    pub content_item_metadata: Vec<PartMetadata<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct PartMetadata<'a> {
+    #[serde(borrow, default)]
+    pub provenance: Option<Provenance<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct Provenance<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Text<'a>,
+}
+
+/// An event of any type, or an item that one tells to be completed.
+#[derive(Deserialize)]
+pub struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub id: Text<'a>,
+    #[serde(borrow, default)]
+    pub call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub message: Text<'a>,
+    #[serde(borrow, default)]
+    pub text: Text<'a>,
+    #[serde(borrow, default)]
+    pub reason: Text<'a>,
+    #[serde(borrow, default)]
+    pub status: Text<'a>,
+    #[serde(borrow, default)]
+    pub thread_name: Text<'a>,
+    #[serde(borrow, default)]
+    pub success: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub exit_code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub info: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub changes: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub item: Option<&'a RawValue>,
+}
+
+/// How an MCP call ended: since 0.14x as itself, before as one of `Ok` and `Err`.
+#[derive(Deserialize)]
+pub struct McpResult<'a> {
+    #[serde(default, rename = "isError", alias = "is_error")]
+    pub is_error: Option<bool>,
+    #[serde(borrow, default, rename = "Ok")]
+    pub ok: Option<Box<Self>>,
+    #[serde(borrow, default, rename = "Err")]
+    pub err: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub struct ErrorBody<'a> {
+    #[serde(borrow, default)]
+    pub message: Text<'a>,
+}
+
+/// The changes of a patch, by path.
+pub type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
+
+/// What a patch did to a file. Before 0.4x the type was a key around the rest.
+#[derive(Deserialize)]
+pub struct FileChange<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub unified_diff: Text<'a>,
+    #[serde(borrow, default)]
+    pub content: Text<'a>,
+    #[serde(borrow, default)]
+    pub move_path: Text<'a>,
+    #[serde(borrow, default)]
+    pub add: Option<Box<Self>>,
+    #[serde(borrow, default)]
+    pub update: Option<Box<Self>>,
+    #[serde(borrow, default)]
+    pub delete: Option<Box<Self>>,
+}
+
+#[derive(Deserialize)]
+pub struct TokenInfo {
+    #[serde(default)]
+    pub total_token_usage: Option<TokenUsage>,
+    #[serde(default)]
+    pub last_token_usage: Option<TokenUsage>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+pub struct TokenUsage {
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    #[serde(default)]
+    pub cache_write_input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub reasoning_output_tokens: u64,
+}
+
+/// A line of `session_index.jsonl`.
+#[derive(Deserialize)]
+pub struct IndexEntry<'a> {
+    #[serde(borrow, default)]
+    pub id: Text<'a>,
+    #[serde(borrow, default)]
+    pub thread_name: Text<'a>,
+}
+
+/// A part of a message or of a tool's output.
+#[derive(Deserialize)]
+pub struct Part<'a> {
+    #[serde(borrow, default)]
+    pub text: Text<'a>,
+    #[serde(borrow, default)]
+    pub image_url: Text<'a>,
+}
+
+/// Returns the parts of a value that is a text, a part, or a list of parts.
+pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
+    let Some(json) = raw.map(RawValue::get) else {
+        return Vec::new();
+    };
+    match json.as_bytes().first() {
+        Some(b'[') => serde_json::from_str(json).unwrap_or_default(),
+        Some(b'{') => serde_json::from_str(json).map_or_else(|_| Vec::new(), |part| vec![part]),
+        _ => vec![Part {
+            text: read(json).unwrap_or_default(),
+            image_url: Text(None),
+        }],
+    }
+}
+
+/// Reads a raw value as what it should be; what is of another shape is not there.
+pub fn lenient<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    read(raw?.get())
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    serde_json::from_str(json).ok()
+}
+
+/// Returns a value as text: a string decoded, anything else as its JSON, `null` as nothing.
+pub fn as_text(raw: Option<&RawValue>) -> Cow<'_, str> {
+    let Some(json) = raw.map(RawValue::get) else {
+        return Cow::Borrowed("");
+    };
+    match lenient::<Text<'_>>(raw) {
+        Some(Text(Some(text))) => text,
+        _ => Cow::Borrowed(json),
+    }
+}
