@@ -132,7 +132,8 @@ fn read(input: &str) -> Input<'_> {
     serde_json::from_str(input).unwrap_or_default()
 }
 
-fn diff(old: &str, new: &str) -> String {
+/// Returns a replacement as a diff: what went, then what came.
+pub fn diff(old: &str, new: &str) -> String {
     let removed = old.lines().map(|line| format!("-{line}"));
     let added = new.lines().map(|line| format!("+{line}"));
     removed.chain(added).collect::<Vec<_>>().join("\n")
