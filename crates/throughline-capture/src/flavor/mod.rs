@@ -1,11 +1,13 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
+mod grok;
+
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[];
+pub const ADAPTERS: &[&dyn Adapter] = &[&grok::Grok];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
