@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use memory::{Block, CallId, Origin, Role};
+use memory::{Block, CallId, Origin, Role, ToolUse};
 
 use super::pending::Mark;
-use super::session::Session;
+use super::session::{Announced, Session};
 use super::wire::Tool;
 use crate::Parsed;
 
@@ -15,11 +15,16 @@ const REMEMBERED_MAX: usize = 32;
 
 impl Session {
     pub fn call(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+        let call = tool.call();
         if tool.input().is_some() {
-            self.open(tool, tool.name(), mark, out);
+            self.open(call, mark, out);
         } else {
-            let call = CallId::new(&*tool.tool_call_id);
-            remember(&mut self.state.announced, (call, tool.name()));
+            let announced = Announced {
+                call: call.call,
+                tool: call.tool,
+                path: call.path,
+            };
+            remember(&mut self.state.announced, announced);
         }
         self.call_update(tool, mark, out);
     }
@@ -37,9 +42,12 @@ impl Session {
             return;
         }
         if let Some(at) = self.announced(tool)
-            && let Some((_, name)) = self.state.announced.remove(at)
+            && let Some(announced) = self.state.announced.remove(at)
         {
-            self.open(tool, name, mark, out);
+            let mut call = tool.call();
+            call.tool = announced.tool;
+            call.path = call.path.or(announced.path);
+            self.open(call, mark, out);
         }
         if tool.is_finished() {
             self.finish(tool, mark, out);
@@ -48,11 +56,10 @@ impl Session {
 
     fn announced(&self, tool: &Tool<'_>) -> Option<usize> {
         let mut announced = self.state.announced.iter();
-        announced.position(|(call, _)| call.as_str() == tool.tool_call_id)
+        announced.position(|announced| announced.call.as_str() == tool.tool_call_id)
     }
 
-    fn open(&mut self, tool: &Tool<'_>, name: String, mark: &Mark, out: &mut Parsed) {
-        let mut call = tool.call(name);
+    fn open(&mut self, mut call: ToolUse, mark: &Mark, out: &mut Parsed) {
         self.state.calls.open(&mut call);
         let model = (Role::Assistant, Origin::Model);
         self.say(mark, "", model, Block::ToolUse(call), out);

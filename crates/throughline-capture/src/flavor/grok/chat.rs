@@ -22,8 +22,9 @@ pub struct Chat {
     place: Place,
     chain: Chain,
     calls: OpenCalls,
-    /// Thoughts that the next line of the assistant belongs to.
+    /// Thoughts that the assistant's next line belongs to, and the line of the last of them.
     thoughts: Vec<Block>,
+    thought_at: u64,
     introduced: bool,
 }
 
@@ -34,6 +35,7 @@ impl Chat {
             chain: Chain::default(),
             calls: OpenCalls::default(),
             thoughts: Vec::new(),
+            thought_at: 0,
             introduced: false,
         }
     }
@@ -47,7 +49,7 @@ impl Chat {
             .unwrap_or_default();
         let blocks = blocks(line.content)?;
         if !matches!(kind, "assistant" | "reasoning") {
-            self.settle_thoughts(number, out);
+            self.settle_thoughts(out);
         }
         match kind {
             "system" => {}
@@ -55,6 +57,7 @@ impl Chat {
             "assistant" => self.assistant(number, blocks, &line, out),
             "tool_result" | "tool" => self.result(number, &blocks, &line, out),
             "reasoning" => {
+                self.thought_at = number;
                 let summary = line.summary.unwrap_or_default();
                 let thoughts = summary.into_iter().filter_map(|part| part.text);
                 self.thoughts
@@ -72,7 +75,10 @@ impl Chat {
     }
 
     fn user(&mut self, number: u64, mut blocks: Vec<Block>, line: &ChatLine<'_>, out: &mut Parsed) {
-        let origin = prompt::unwrap(&mut blocks, line.synthetic_reason.as_deref());
+        let mut origin = prompt::unwrap(&mut blocks, line.synthetic_reason.as_deref());
+        if self.place.is_subagent {
+            origin = Origin::Harness;
+        }
         if let Some(index) = line.prompt_index {
             // A compaction rewrites what stands before; the turns it keeps must keep their names.
             self.chain = Chain::default();
@@ -122,9 +128,16 @@ impl Chat {
     }
 
     /// Emits thoughts that led to no words.
-    fn settle_thoughts(&mut self, number: u64, out: &mut Parsed) {
+    fn settle_thoughts(&mut self, out: &mut Parsed) {
         let thoughts = std::mem::take(&mut self.thoughts);
-        self.say(number, Role::Assistant, Origin::Model, thoughts, None, out);
+        self.say(
+            self.thought_at,
+            Role::Assistant,
+            Origin::Model,
+            thoughts,
+            None,
+            out,
+        );
     }
 
     fn say(
@@ -164,7 +177,6 @@ impl Reader for Chat {
         if self.place.has_log {
             return;
         }
-        let mut last = 0;
         for (number, text) in (1..).zip(document.text.split_inclusive('\n')) {
             let line = Line {
                 text,
@@ -172,9 +184,8 @@ impl Reader for Chat {
                 ..document
             };
             lines::objects(line, out, |text, out| self.read(number, text, out));
-            last = number;
         }
-        self.settle_thoughts(last, out);
+        self.settle_thoughts(out);
     }
 
     fn state(&self) -> String {

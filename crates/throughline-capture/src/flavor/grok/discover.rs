@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::summary;
 use crate::{Format, Places};
 
 /// Returns the folder of all sessions.
@@ -83,6 +84,8 @@ pub struct Place {
     pub cwd: Option<String>,
     /// The log lies beside the file, and tells all that the other files tell.
     pub has_log: bool,
+    /// Another session's tool call started this one, so its prompts are a model's.
+    pub is_subagent: bool,
 }
 
 impl Place {
@@ -93,7 +96,9 @@ impl Place {
         Self {
             session: name(directory).to_owned(),
             cwd: directory.parent().and_then(cwd),
-            has_log: fs::metadata(directory.join("updates.jsonl")).is_ok_and(|log| log.len() > 0),
+            has_log: directory.join("updates.jsonl").exists(),
+            is_subagent: fs::read_to_string(directory.join("summary.json"))
+                .is_ok_and(|summary| summary::is_subagent(&summary)),
         }
     }
 }

@@ -65,9 +65,9 @@ impl Pending {
         let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
         self.speaker.is_model() == speaker.is_model()
             && self.mark.session == mark.session
-            && agree(self.mark.api_id.as_ref(), mark.api_id.as_ref())
-            && agree(self.prompt_index, prompt_index)
-            && agree(self.message_id.as_deref(), chunk.message_id.as_deref())
+            && agree(&self.mark.api_id, &mark.api_id)
+            && agree(&self.prompt_index, &prompt_index)
+            && agree(&self.message_id.as_deref(), &chunk.message_id.as_deref())
     }
 
     pub fn add(&mut self, speaker: Speaker, chunk: &Chunk<'_>) {
@@ -86,17 +86,19 @@ impl Pending {
 }
 
 /// Says whether two names are not known to differ: later chunks may leave theirs out.
-fn agree<T: PartialEq>(known: Option<T>, told: Option<T>) -> bool {
+fn agree<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
     known.is_none() || told.is_none() || known == told
 }
 
 /// Returns a content block as ours. Attached files are named and not copied.
 pub fn block(content: &Content<'_>) -> Option<Block> {
     let text = |text: &str| (!text.is_empty()).then(|| Block::Text(text.to_owned()));
+    // A name stands on a line of its own, since the text around it knows nothing of it.
+    let name = |uri: &str| text(&format!("\n{uri}\n"));
     match &*content.kind {
         "image" | "audio" => Some(image(content)),
-        "resource" => text(content.resource.as_ref()?.uri.as_deref()?),
-        "resource_link" => text(content.uri.as_deref()?),
+        "resource" => name(content.resource.as_ref()?.uri.as_deref()?),
+        "resource_link" => name(content.uri.as_deref()?),
         _ => text(content.text.as_deref()?),
     }
 }

@@ -28,11 +28,18 @@ pub struct State {
     model: Option<String>,
     chain: Chain,
     pub calls: OpenCalls,
-    /// Calls seen without their arguments, with their tools' names.
-    pub announced: VecDeque<(CallId, String)>,
+    pub announced: VecDeque<Announced>,
     /// Calls whose result was read; later news of them repeats it.
     pub finished: VecDeque<CallId>,
     pub compaction: Compaction,
+}
+
+/// A call seen without its arguments, and what its first line said of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Announced {
+    pub call: CallId,
+    pub tool: String,
+    pub path: Option<String>,
 }
 
 /// How far a compaction has come: its start, its checkpoint and its end are separate lines.
@@ -50,6 +57,8 @@ impl Session {
     /// Emits a message that is whole.
     pub fn tell(&mut self, mut pending: Pending, out: &mut Parsed) {
         let (role, origin) = match pending.speaker {
+            // It was written by the model whose tool call started the session.
+            Speaker::User if self.place.is_subagent => (Role::User, Origin::Harness),
             Speaker::User => {
                 let reason = pending.synthetic_reason.as_deref();
                 (Role::User, prompt::unwrap(&mut pending.blocks, reason))

@@ -1,5 +1,7 @@
 //! `summary.json` and `subagents/<child>/meta.json`: what Grok knows of a session as a whole.
 
+use std::borrow::Cow;
+
 use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 
 use super::discover::Place;
@@ -58,6 +60,13 @@ impl Reader for Summary {
     }
 }
 
+/// Says whether a `summary.json` is a subagent's.
+pub fn is_subagent(summary: &str) -> bool {
+    serde_json::from_str::<wire::Summary<'_>>(summary).is_ok_and(|summary| {
+        summary.session_kind.as_deref().map(kind) == Some(SessionKind::Subagent)
+    })
+}
+
 fn kind(name: &str) -> SessionKind {
     match name {
         "subagent" | "subagent_fork" => SessionKind::Subagent,
@@ -67,7 +76,7 @@ fn kind(name: &str) -> SessionKind {
 }
 
 fn title(summary: &wire::Summary<'_>) -> Option<Title> {
-    let given = |text: &Option<std::borrow::Cow<'_, str>>, rank| {
+    let given = |text: &Option<Cow<'_, str>>, rank| {
         let text = text.as_deref().filter(|text| !text.trim().is_empty())?;
         Some(Title {
             text: text.to_owned(),
@@ -107,7 +116,7 @@ pub fn subagent(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
         .child_session_id
         .as_deref()
         .or(subagent.subagent_id.as_deref())?;
-    let owned = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(str::to_owned);
+    let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
     Some(SessionPatch {
         kind: Some(SessionKind::Subagent),
         title: owned(&subagent.description).map(|text| Title {

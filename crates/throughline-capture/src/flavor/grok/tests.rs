@@ -240,6 +240,29 @@ fn feed(reader: &mut dyn crate::Reader, lines: &[&str], from: usize, to: usize, 
     }
 }
 
+/// A file may end anywhere, and a writer may have died anywhere in it.
+#[test]
+fn damage_is_survived() {
+    for source in sources() {
+        let (text, _) = read(&source);
+        for cut in (0..text.len()).step_by(211) {
+            let cut = text.floor_char_boundary(cut);
+            let torn = parse(&Grok, &source, &text[..cut]);
+            assert!(
+                torn.skipped.len() <= 2,
+                "{} cut at byte {cut}",
+                source.path.display()
+            );
+            let rest = parse(&Grok, &source, &text[cut..]);
+            assert!(
+                rest.skipped.len() <= 3,
+                "{} from byte {cut}",
+                source.path.display()
+            );
+        }
+    }
+}
+
 #[test]
 fn no_two_messages_have_one_name() {
     for source in sources() {

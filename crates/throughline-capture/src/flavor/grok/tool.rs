@@ -33,7 +33,7 @@ impl Tool<'_> {
     }
 
     /// Returns the call. One that never tells its arguments has a title that does.
-    pub fn call(&self, tool: String) -> ToolUse {
+    pub fn call(&self) -> ToolUse {
         let input = self
             .input()
             .or(self.title.as_deref())
@@ -42,7 +42,7 @@ impl Tool<'_> {
         let located = || Some(self.locations.as_ref()?.first()?.path.to_string());
         ToolUse {
             call: CallId::new(&*self.tool_call_id),
-            tool,
+            tool: self.name(),
             path: tools::path(&input).or_else(located),
             input,
         }
