@@ -245,7 +245,7 @@ fn feed(reader: &mut dyn crate::Reader, lines: &[&str], from: usize, to: usize, 
 fn damage_is_survived() {
     for source in sources() {
         let (text, _) = read(&source);
-        for cut in (0..text.len()).step_by(211) {
+        for cut in (0..text.len()).step_by(1009) {
             let cut = text.floor_char_boundary(cut);
             let torn = parse(&Grok, &source, &text[..cut]);
             assert!(
