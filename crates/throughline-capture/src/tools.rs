@@ -164,7 +164,9 @@ fn writes(tool: &str) -> bool {
 pub fn reads(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     (tool.contains("read") || tool == "view" || tool == "view_file" || tool == "cat")
-        && !tool.contains("thread")
+        && !["thread", "bash", "shell", "terminal"]
+            .iter()
+            .any(|other| tool.contains(other))
 }
 
 fn read(input: &str) -> Input<'_> {
@@ -270,6 +272,7 @@ mod tests {
         check("Read", r#"{"file_path":"/p/a.rs"}"#, &[]);
         check("TodoWrite", r#"{"todos":[]}"#, &[]);
         assert!(reads("Read") && reads("read_file") && !reads("Bash"));
+        assert!(reads("view") && !reads("read_bash") && !reads("read_thread"));
     }
 
     #[test]
