@@ -21,6 +21,9 @@ const ENVELOPES: &[&str] = &[
     "<monitor",
 ];
 
+const QUERY: &str = "<user_query>";
+const QUERY_END: &str = "</user_query>";
+
 /// How the summary begins that stands for what was compacted away.
 const CONTINUED: &str = "This session is being continued from a previous conversation";
 
@@ -53,18 +56,18 @@ pub fn unwrap(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin
 
 /// Returns what a person said in a text, if anything.
 fn words(text: &str) -> Option<&str> {
-    if let Some(query) = between(text, "<user_query>", "</user_query>") {
-        return Some(query.trim());
-    }
     let begin = text.trim_start();
     let enveloped = ENVELOPES.iter().any(|envelope| begin.starts_with(envelope));
-    (!enveloped && !begin.is_empty()).then_some(text)
-}
-
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(open)?;
-    // A prompt may itself speak of the mark; the last one closes.
-    Some(rest.rsplit_once(close).map_or(rest, |(inner, _)| inner))
+    // A person may speak of the marks too: they count only where the program puts them, and the
+    // last one closes.
+    if enveloped || begin.starts_with(QUERY) {
+        let (_, query) = begin.split_once(QUERY)?;
+        let query = query
+            .rsplit_once(QUERY_END)
+            .map_or(query, |(query, _)| query);
+        return Some(query.trim());
+    }
+    (!begin.is_empty()).then_some(text)
 }
 
 #[cfg(test)]
@@ -88,7 +91,9 @@ mod tests {
             "fix it",
         );
         check("stop", Some("interjection"), Origin::Human, "stop");
-        check("<b>bold</b>", None, Origin::Human, "<b>bold</b>");
+        for text in ["<b>bold</b>", "what is a <user_query> for?"] {
+            check(text, None, Origin::Human, text);
+        }
     }
 
     #[test]

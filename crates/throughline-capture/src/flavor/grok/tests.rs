@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use memory::{Entry, Flavor, Usage};
+use memory::{Block, Entry, Flavor, Usage};
 use testkit::shape::shape;
 
 use super::Grok;
@@ -213,6 +213,7 @@ fn two_halves_are_the_whole() {
                 }
                 None => (cut, reader.state()),
             };
+            assert!(!texts(&whole).any(|text| state.contains(text)), "{state}");
             let mut reader = Grok.reader(source, Some(&state));
             feed(&mut *reader, &lines, from, lines.len(), &mut out);
             reader.end(true, &mut out);
@@ -225,6 +226,21 @@ fn two_halves_are_the_whole() {
             assert_eq!(out.entries, whole.entries);
         }
     }
+}
+
+/// The words of a log that no state may hold.
+fn texts(parsed: &Parsed) -> impl Iterator<Item = &str> {
+    let messages = parsed.entries.iter().filter_map(|entry| match entry {
+        Entry::Message(message) => Some(message),
+        _ => None,
+    });
+    messages
+        .flat_map(|message| &message.blocks)
+        .filter_map(|block| match block {
+            Block::Text(text) | Block::Thinking(text) => Some(text.as_str()),
+            Block::ToolUse(call) => Some(call.input.as_str()).filter(|input| !input.is_empty()),
+            _ => None,
+        })
 }
 
 fn feed(reader: &mut dyn crate::Reader, lines: &[&str], from: usize, to: usize, out: &mut Parsed) {
