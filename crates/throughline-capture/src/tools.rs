@@ -4,108 +4,151 @@
 use std::borrow::Cow;
 
 use memory::Change;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-/// The arguments we know, of any tool.
+/// The arguments we know, of any tool. A value of another type than we expect is a slip of the
+/// model's, or another tool's meaning of the word; it takes nothing from the rest.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Input<'a> {
     #[serde(
         borrow,
         alias = "filePath",
+        alias = "filepath",
         alias = "notebook_path",
         alias = "absolute_path",
         alias = "target_file",
         alias = "AbsolutePath",
         alias = "TargetFile"
     )]
-    file_path: Option<Cow<'a, str>>,
+    file_path: Text<'a>,
     #[serde(borrow)]
-    path: Option<Cow<'a, str>>,
-    #[serde(borrow, alias = "old_str", alias = "oldString", alias = "oldText")]
-    old_string: Option<Cow<'a, str>>,
+    path: Text<'a>,
+    #[serde(
+        borrow,
+        alias = "old_str",
+        alias = "old_text",
+        alias = "oldString",
+        alias = "oldText",
+        alias = "TargetContent"
+    )]
+    old_string: Text<'a>,
     #[serde(
         borrow,
         alias = "new_str",
+        alias = "new_text",
         alias = "newString",
         alias = "newText",
-        alias = "new_source"
+        alias = "new_source",
+        alias = "ReplacementContent"
     )]
-    new_string: Option<Cow<'a, str>>,
-    #[serde(borrow, alias = "file_text", alias = "contents", alias = "code_edit")]
-    content: Option<Cow<'a, str>>,
+    new_string: Text<'a>,
+    #[serde(
+        borrow,
+        alias = "file_text",
+        alias = "contents",
+        alias = "code_edit",
+        alias = "CodeContent"
+    )]
+    content: Text<'a>,
+    /// A list; kept unread until it is known to be one.
     #[serde(borrow)]
-    edits: Vec<Edit<'a>>,
+    edits: Option<&'a RawValue>,
     #[serde(borrow, alias = "patchText")]
-    input: Option<Cow<'a, str>>,
+    input: Text<'a>,
     #[serde(borrow)]
-    patch: Option<Cow<'a, str>>,
+    patch: Text<'a>,
+}
+
+impl<'a> Input<'a> {
+    fn named_file(&self) -> Option<&str> {
+        let named = [&self.file_path, &self.path];
+        let mut named = named.into_iter().filter_map(|text| text.0.as_deref());
+        named.find(|path| !path.is_empty())
+    }
+
+    /// Returns what the arguments put into the file they name.
+    fn diff(&self) -> Option<String> {
+        let edits: Vec<Edit<'a>> = self
+            .edits
+            .and_then(|edits| serde_json::from_str(edits.get()).ok())
+            .unwrap_or_default();
+        let replaced = |old: &Text<'_>, new: &Text<'_>| {
+            diff(
+                old.0.as_deref().unwrap_or_default(),
+                new.0.as_deref().unwrap_or_default(),
+            )
+        };
+        let text = if !edits.is_empty() {
+            let edits = edits.iter().map(|e| replaced(&e.old_string, &e.new_string));
+            edits.collect::<Vec<_>>().join("\n")
+        } else if let Some(content) = &self.content.0 {
+            content.to_string()
+        } else {
+            replaced(&self.old_string, &self.new_string)
+        };
+        (!text.is_empty()).then_some(text)
+    }
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Edit<'a> {
-    #[serde(borrow, alias = "old_str", alias = "oldText", alias = "oldString")]
-    old_string: Cow<'a, str>,
-    #[serde(borrow, alias = "new_str", alias = "newText", alias = "newString")]
-    new_string: Cow<'a, str>,
+    #[serde(
+        borrow,
+        alias = "old_str",
+        alias = "old_text",
+        alias = "oldText",
+        alias = "oldString"
+    )]
+    old_string: Text<'a>,
+    #[serde(
+        borrow,
+        alias = "new_str",
+        alias = "new_text",
+        alias = "newText",
+        alias = "newString"
+    )]
+    new_string: Text<'a>,
+}
+
+/// A text, or nothing where something else stands in its place.
+#[derive(Default)]
+struct Text<'a>(Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let text = serde_json::from_str::<Borrowed<'_>>(raw.get()).ok();
+        Ok(Self(text.map(|Borrowed(text)| text)))
+    }
 }
 
 /// Returns the file that a call is about.
 pub fn path(input: &str) -> Option<String> {
     let parsed = read(input);
-    let named = parsed.file_path.or(parsed.path);
-    named
-        .filter(|path| !path.is_empty())
-        .map(Cow::into_owned)
-        .or_else(|| {
-            let patched = patch_in(input)?;
-            changes_of_patch(&patched)
-                .into_iter()
-                .next()
-                .map(|change| change.path)
-        })
+    if let Some(path) = parsed.named_file() {
+        return Some(path.to_owned());
+    }
+    let patched = changes_of_patch(&patch_in(input, &parsed)?);
+    patched.into_iter().next().map(|change| change.path)
 }
 
 /// Returns what a call changes when it succeeds.
 pub fn changes(tool: &str, input: &str) -> Vec<Change> {
-    if let Some(patch) = patch_in(input) {
-        return changes_of_patch(&patch);
-    }
-    if !writes(tool) {
-        return Vec::new();
-    }
     let parsed = read(input);
-    let Some(path) = parsed
-        .file_path
-        .or(parsed.path)
-        .filter(|path| !path.is_empty())
-    else {
-        return Vec::new();
-    };
-    let diff = if !parsed.edits.is_empty() {
-        parsed
-            .edits
-            .iter()
-            .map(|e| diff(&e.old_string, &e.new_string))
-            .collect::<Vec<_>>()
-            .join("\n")
-    } else if let Some(content) = parsed.content {
-        content.into_owned()
-    } else {
-        diff(
-            &parsed.old_string.unwrap_or_default(),
-            &parsed.new_string.unwrap_or_default(),
-        )
-    };
-    if diff.is_empty() {
-        Vec::new()
-    } else {
-        vec![Change {
-            path: path.into_owned(),
-            diff,
-        }]
+    // A file may be written that is about patches, so what the arguments name comes first.
+    if writes(tool)
+        && let Some(path) = parsed.named_file()
+        && let Some(diff) = parsed.diff()
+    {
+        let path = path.to_owned();
+        return vec![Change { path, diff }];
     }
+    patch_in(input, &parsed).map_or_else(Vec::new, |patch| changes_of_patch(&patch))
 }
 
 /// Says whether a tool of this name writes files.
@@ -121,18 +164,20 @@ pub fn writes(tool: &str) -> bool {
 pub fn reads(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     (tool.contains("read") || tool == "view" || tool == "view_file" || tool == "cat")
-        && !tool.contains("thread")
+        && !["thread", "bash", "shell", "terminal"]
+            .iter()
+            .any(|other| tool.contains(other))
 }
 
 fn read(input: &str) -> Input<'_> {
     if !input.trim_start().starts_with('{') {
         return Input::default();
     }
-    // Arguments of the wrong type are the model's slip, not ours: then nothing is known.
     serde_json::from_str(input).unwrap_or_default()
 }
 
-fn diff(old: &str, new: &str) -> String {
+/// Returns a replacement as a diff: what went, then what came.
+pub fn diff(old: &str, new: &str) -> String {
     let removed = old.lines().map(|line| format!("-{line}"));
     let added = new.lines().map(|line| format!("+{line}"));
     removed.chain(added).collect::<Vec<_>>().join("\n")
@@ -140,20 +185,24 @@ fn diff(old: &str, new: &str) -> String {
 
 const PATCH_BEGIN: &str = "*** Begin Patch";
 
-/// Returns the patch that the arguments hold: as themselves, in a field, or in a shell command.
-fn patch_in(input: &str) -> Option<Cow<'_, str>> {
+/// Returns the patch that the arguments hold: as themselves, in a field, or in a shell command
+/// that applies it.
+fn patch_in<'a>(input: &'a str, parsed: &Input<'a>) -> Option<Cow<'a, str>> {
     if !input.contains(PATCH_BEGIN) {
         return None;
     }
     if input.trim_start().starts_with(PATCH_BEGIN) {
         return Some(Cow::Borrowed(input));
     }
-    let parsed = read(input);
-    let field = [parsed.input, parsed.patch]
-        .into_iter()
-        .flatten()
-        .find(|t| t.contains(PATCH_BEGIN));
-    field.or_else(|| Some(Cow::Owned(memory::flatten::flatten(input))))
+    let fields = [&parsed.input, &parsed.patch];
+    let mut fields = fields.into_iter().filter_map(|field| field.0.as_ref());
+    if let Some(patch) = fields.find(|text| text.contains(PATCH_BEGIN)) {
+        return Some(patch.clone());
+    }
+    let applied = ["apply_patch", "applypatch"]
+        .iter()
+        .any(|name| input.contains(name));
+    applied.then(|| Cow::Owned(memory::flatten::flatten(input)))
 }
 
 /// Splits a patch of the `*** Update File: path` kind by file.
@@ -223,6 +272,7 @@ mod tests {
         check("Read", r#"{"file_path":"/p/a.rs"}"#, &[]);
         check("TodoWrite", r#"{"todos":[]}"#, &[]);
         assert!(reads("Read") && reads("read_file") && !reads("Bash"));
+        assert!(reads("view") && !reads("read_bash") && !reads("read_thread"));
     }
 
     #[test]
@@ -242,5 +292,94 @@ mod tests {
     fn odd_arguments_are_no_arguments() {
         check("Edit", r#"{"file_path":7}"#, &[]);
         check("Edit", "{", &[]);
+        check(
+            "write",
+            r#"{"filePath":"a","content":"b","input":{},"edits":"none","path":null}"#,
+            &[("a", "b")],
+        );
+        assert_eq!(path(r#"{"path":"a","content":[1]}"#).as_deref(), Some("a"));
+    }
+
+    /// Names of tools and arguments as they occur in agents' logs.
+    #[test]
+    fn every_agent_has_its_words() {
+        for (tool, input) in [
+            (
+                "Edit",
+                r#"{"replace_all":false,"file_path":"a","old_string":"x","new_string":"y"}"#,
+            ),
+            (
+                "MultiEdit",
+                r#"{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}"#,
+            ),
+            (
+                "NotebookEdit",
+                r#"{"notebook_path":"a","old_string":"x","new_source":"y"}"#,
+            ),
+            (
+                "search_replace",
+                r#"{"file_path":"a","old_string":"x","new_string":"y"}"#,
+            ),
+            (
+                "replace",
+                r#"{"file_path":"a","instruction":"i","old_string":"x","new_string":"y"}"#,
+            ),
+            (
+                "edit",
+                r#"{"filePath":"a","oldString":"x","newString":"y"}"#,
+            ),
+            ("edit", r#"{"path":"a","old_str":"x","new_str":"y"}"#),
+            ("edit", r#"{"path":"a","oldText":"x","newText":"y"}"#),
+            (
+                "edit",
+                r#"{"path":"a","edits":[{"oldText":"x","newText":"y"}]}"#,
+            ),
+            ("editor", r#"{"path":"a","old_text":"x","new_text":"y"}"#),
+            (
+                "str_replace_based_edit_tool",
+                r#"{"command":"str_replace","path":"a","old_str":"x","new_str":"y"}"#,
+            ),
+            (
+                "replace_file_content",
+                r#"{"TargetFile":"a","TargetContent":"x","ReplacementContent":"y"}"#,
+            ),
+        ] {
+            check(tool, input, &[("a", "-x\n+y")]);
+        }
+        for (tool, input) in [
+            ("Write", r#"{"file_path":"a","content":"y"}"#),
+            ("write", r#"{"filePath":"a","content":"y"}"#),
+            ("create", r#"{"path":"a","file_text":"y"}"#),
+            ("edit_file", r#"{"target_file":"a","code_edit":"y"}"#),
+            (
+                "builtin_create_new_file",
+                r#"{"filepath":"a","contents":"y"}"#,
+            ),
+            ("write_to_file", r#"{"TargetFile":"a","CodeContent":"y"}"#),
+        ] {
+            check(tool, input, &[("a", "y")]);
+        }
+        for input in [
+            r#"{"target_file":"a"}"#,
+            r#"{"AbsolutePath":"a"}"#,
+            r#"{"filePath":"a","offset":1,"limit":2}"#,
+            r#"{"path":"a","view_range":[1,2]}"#,
+            r#"{"pattern":"x","path":"a","-n":true}"#,
+        ] {
+            assert_eq!(path(input).as_deref(), Some("a"), "{input}");
+        }
+    }
+
+    #[test]
+    fn speaking_of_a_patch_applies_none() {
+        let patch = "*** Begin Patch\n*** Delete File: a.rs\n*** End Patch";
+        let written = serde_json::json!({ "file_path": "doc.md", "content": patch }).to_string();
+        check("Write", &written, &[("doc.md", patch)]);
+        let searched = serde_json::json!({ "command": format!("grep '{patch}' doc.md") });
+        check("Bash", &searched.to_string(), &[]);
+        let applied = serde_json::json!({ "cmd": format!("apply_patch <<'EOF'\n{patch}\nEOF") });
+        check("exec_command", &applied.to_string(), &[("a.rs", "")]);
+        let text = serde_json::json!({ "patchText": patch }).to_string();
+        check("apply_patch", &text, &[("a.rs", "")]);
     }
 }

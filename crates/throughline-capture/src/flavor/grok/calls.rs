@@ -1,0 +1,88 @@
+//! Tool calls, from their announcement to their result. A call is told in many lines: we emit it
+//! once when its arguments are known, and its result once.
+
+use std::collections::VecDeque;
+
+use memory::{Block, CallId, Origin, Role, ToolUse};
+
+use super::pending::Mark;
+use super::session::{Announced, Session};
+use super::wire::Tool;
+use crate::Parsed;
+
+/// How many calls are remembered that have no arguments yet, or whose result was read already.
+const REMEMBERED_MAX: usize = 32;
+
+impl Session {
+    pub fn call(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+        let call = tool.call();
+        if tool.input().is_some() {
+            self.open(call, mark, out);
+        } else {
+            let announced = Announced {
+                call: call.call,
+                tool: call.tool,
+                path: call.path,
+            };
+            remember(&mut self.state.announced, announced);
+        }
+        self.call_update(tool, mark, out);
+    }
+
+    /// Says whether an update of a call tells something that is not yet known.
+    pub fn concerns(&self, tool: &Tool<'_>) -> bool {
+        let known = |call: &CallId| call.as_str() == tool.tool_call_id;
+        let finishes = tool.is_finished() && !self.state.finished.iter().any(known);
+        let opens = tool.input().is_some() && self.announced(tool).is_some();
+        finishes || opens
+    }
+
+    pub fn call_update(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+        if !self.concerns(tool) {
+            return;
+        }
+        if let Some(at) = self.announced(tool)
+            && let Some(announced) = self.state.announced.remove(at)
+        {
+            let mut call = tool.call();
+            call.tool = announced.tool;
+            call.path = call.path.or(announced.path);
+            self.open(call, mark, out);
+        }
+        if tool.is_finished() {
+            self.finish(tool, mark, out);
+        }
+    }
+
+    fn announced(&self, tool: &Tool<'_>) -> Option<usize> {
+        let mut announced = self.state.announced.iter();
+        announced.position(|announced| announced.call.as_str() == tool.tool_call_id)
+    }
+
+    fn open(&mut self, mut call: ToolUse, mark: &Mark, out: &mut Parsed) {
+        self.state.calls.open(&mut call);
+        let model = (Role::Assistant, Origin::Model);
+        self.say(mark, "", model, Block::ToolUse(call), out);
+    }
+
+    fn finish(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+        remember(&mut self.state.finished, CallId::new(&*tool.tool_call_id));
+        let mut result = tool.result();
+        let changes = result.changes.clone();
+        self.state.calls.close(&mut result);
+        if !result.is_error {
+            // What the call intended is forgotten between sweeps; what the result itself reports
+            // is the same wherever the log is cut.
+            result.changes = changes;
+        }
+        let tool = (Role::User, Origin::Tool);
+        self.say(mark, "/result", tool, Block::ToolResult(result), out);
+    }
+}
+
+fn remember<T>(calls: &mut VecDeque<T>, call: T) {
+    if calls.len() == REMEMBERED_MAX {
+        calls.pop_front();
+    }
+    calls.push_back(call);
+}

@@ -1,0 +1,252 @@
+//! Where Grok keeps its sessions, and what the names of files and folders tell.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::summary;
+use crate::{Format, Places};
+
+/// Returns the folder of all sessions.
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let home = places
+        .folder("GROK_HOME")
+        .unwrap_or_else(|| places.home.join(".grok"));
+    vec![home.join("sessions")]
+}
+
+/// The files of a session that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    Updates,
+    Chat,
+    Summary,
+    /// What a session keeps of a subagent it started.
+    Subagent,
+}
+
+impl File {
+    /// Returns what the file at `path` is to a session, if anything.
+    ///
+    /// Only the path's end counts, so it does not matter whether a root is Grok's home, its
+    /// `sessions`, or any folder that session directories were copied to.
+    pub fn at(path: &Path) -> Option<Self> {
+        let session = path.parent()?;
+        match path.file_name()?.to_str()? {
+            "updates.jsonl" => Some(Self::Updates),
+            "chat_history.jsonl" => Some(Self::Chat),
+            // Many programs write a file of this name.
+            "summary.json" if is_session(session) => Some(Self::Summary),
+            "meta.json" if name(session.parent()?) == "subagents" => Some(Self::Subagent),
+            _ => None,
+        }
+    }
+
+    /// Returns how to read a file that is known to be Grok's, whatever it is called.
+    pub fn named(path: &Path, format: Format) -> Self {
+        let name = name(path);
+        if name.ends_with("chat_history.jsonl") {
+            Self::Chat
+        } else if name.ends_with("summary.json") {
+            Self::Summary
+        } else if name.ends_with("meta.json") {
+            Self::Subagent
+        } else if format == Format::Document {
+            Self::Chat
+        } else {
+            Self::Updates
+        }
+    }
+
+    pub fn format(self) -> Format {
+        match self {
+            Self::Updates => Format::Lines,
+            // The history is rewritten when the session is compacted or rewound.
+            Self::Chat | Self::Summary | Self::Subagent => Format::Document,
+        }
+    }
+}
+
+/// Says whether a text of unknown origin starts like one of the files.
+pub fn recognises(head: &str) -> bool {
+    let has = |key: &str| head.contains(key);
+    let update = has("\"sessionUpdate\"") && has("\"sessionId\"");
+    let chat = head.starts_with(r#"{"type":"system","content":""#) && !has("\"uuid\"");
+    let summary = has("\"session_summary\"") && has("\"num_chat_messages\"");
+    update || chat || summary
+}
+
+/// What a file's path says of its session.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The session's directory is named by its id.
+    pub session: String,
+    pub cwd: Option<String>,
+    /// The log lies beside the file, and tells all that the other files tell.
+    pub has_log: bool,
+    /// Another session's tool call started this one, so its prompts are a model's.
+    pub is_subagent: bool,
+}
+
+impl Place {
+    pub fn of(path: &Path) -> Self {
+        let Some(directory) = path.parent() else {
+            return Self::default();
+        };
+        Self {
+            session: name(directory).to_owned(),
+            cwd: directory.parent().and_then(cwd),
+            has_log: directory.join("updates.jsonl").exists(),
+            is_subagent: fs::read_to_string(directory.join("summary.json"))
+                .is_ok_and(|summary| summary::is_subagent(&summary)),
+        }
+    }
+}
+
+/// Returns the working directory that a folder of sessions stands for: its name decoded, or,
+/// where that would have been too long for a name, what its `.cwd` file says.
+fn cwd(folder: &Path) -> Option<String> {
+    decode(name(folder))
+        .filter(|path| is_absolute(path))
+        .or_else(|| {
+            let path = fs::read_to_string(folder.join(".cwd")).ok()?;
+            Some(path.trim().to_owned()).filter(|path| is_absolute(path))
+        })
+}
+
+fn is_absolute(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with(['/', '\\'])
+}
+
+/// Decodes `%2F` and its like.
+fn decode(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = || std::str::from_utf8(tail.get(..2)?).ok();
+        match (
+            first,
+            code().and_then(|code| u8::from_str_radix(code, 16).ok()),
+        ) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Says whether a directory is a session's: by its own name, or by the name of the folder it
+/// lies in, since ids may be chosen freely.
+fn is_session(directory: &Path) -> bool {
+    is_uuid(name(directory)) || directory.parent().is_some_and(is_workspace)
+}
+
+fn is_workspace(folder: &Path) -> bool {
+    let encoded = decode(name(folder)).is_some_and(|path| is_absolute(&path));
+    encoded
+        || folder
+            .parent()
+            .is_some_and(|parent| name(parent) == "sessions")
+}
+
+fn is_uuid(name: &str) -> bool {
+    name.len() == 36
+        && name.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "01a1e07c-e626-7793-85aa-32c25c5d307e";
+
+    #[track_caller]
+    fn check(path: &str, file: Option<File>) {
+        assert_eq!(File::at(Path::new(path)), file, "{path}");
+    }
+
+    #[test]
+    fn files_of_a_session_are_claimed_below_any_root() {
+        for session in [
+            format!("/h/.grok/sessions/%2Fp/{ID}"),
+            "/h/.grok/sessions/%2Fp/chosen-by-hand".to_owned(),
+            "/h/.grok/sessions/long-name-0123456789abcdef/mine".to_owned(),
+            format!("/copies/{ID}"),
+        ] {
+            check(&format!("{session}/updates.jsonl"), Some(File::Updates));
+            check(&format!("{session}/chat_history.jsonl"), Some(File::Chat));
+            check(&format!("{session}/summary.json"), Some(File::Summary));
+            check(
+                &format!("{session}/subagents/{ID}/meta.json"),
+                Some(File::Subagent),
+            );
+        }
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        for path in [
+            "/h/.grok/grok.db",
+            "/h/.grok/sessions/session_search.sqlite",
+            "/h/.grok/worktrees/app/reports/summary.json",
+            "/h/.grok/worktrees/app/meta.json",
+        ] {
+            check(path, None);
+        }
+        for file in [
+            "events.jsonl",
+            "signals.json",
+            "usage.json",
+            "rewind_points.jsonl",
+            "summary.json.lock",
+            "summary.json.9f3e.tmp",
+            "compaction_checkpoints/3a6c.json",
+        ] {
+            check(&format!("/h/.grok/sessions/%2Fp/{ID}/{file}"), None);
+        }
+    }
+
+    #[test]
+    fn a_moved_home_is_followed() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        assert_eq!(roots(&places), [PathBuf::from("/h/.grok/sessions")]);
+        places.variables.insert("GROK_HOME".into(), "/g".into());
+        assert_eq!(roots(&places), [PathBuf::from("/g/sessions")]);
+    }
+
+    #[test]
+    fn folders_are_named_by_their_working_directory() {
+        let cwd = |folder: &str| cwd(Path::new(folder));
+        assert_eq!(
+            cwd("%2Fhome%2Fdev%2Fproj").as_deref(),
+            Some("/home/dev/proj")
+        );
+        assert_eq!(cwd("C%3A%5Csrc").as_deref(), Some("C:\\src"));
+        assert_eq!(cwd("%2Ft%C3%A9l%C3%A9%25").as_deref(), Some("/télé%"));
+        assert_eq!(cwd("long-name-0123456789abcdef"), None);
+    }
+
+    #[test]
+    fn a_long_working_directory_is_in_a_file() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".cwd"), "/very/long\n").unwrap();
+        assert_eq!(cwd(home.path()).as_deref(), Some("/very/long"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Grok CLI (xAI's Grok Build).
+//!
+//! A session is a directory: `sessions/<encoded cwd>/<session id>/`. [`discover`] finds it,
+//! [`updates`] reads its log `updates.jsonl`: [`pending`] joins the chunks of a message, [`calls`]
+//! the lines of a tool call, [`news`] reads the small updates, and [`session`] keeps what they must
+//! know of each other. [`chat`] reads `chat_history.jsonl` where there is no log, [`summary`] what
+//! the other files say of the session. [`prompt`], [`tool`] and [`usage`] reduce what [`wire`]
+//! mirrors of their JSON.
+//!
+//! Deliberately unread: `events.jsonl`, `signals.json` and `usage.json` (timings and sums of what
+//! the log says), checkpoints and segments (copies), and `grok.db`, which is another program's.
+
+mod calls;
+mod chat;
+mod discover;
+mod news;
+mod pending;
+mod prompt;
+mod session;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod updates;
+mod usage;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Grok;
+
+impl Adapter for Grok {
+    fn flavor(&self) -> Flavor {
+        Flavor::Grok
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::File::at(&root.join(relative)).map(discover::File::format)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        let place = discover::Place::of(&source.path);
+        match discover::File::named(&source.path, source.format) {
+            discover::File::Updates => Box::new(updates::Updates::new(place, state)),
+            discover::File::Chat => Box::new(chat::Chat::new(place)),
+            discover::File::Summary => Box::new(summary::Summary::new(place)),
+            discover::File::Subagent => Box::new(summary::Subagent),
+        }
+    }
+}

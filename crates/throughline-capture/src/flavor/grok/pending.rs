@@ -1,0 +1,122 @@
+//! A message while it is being written: its chunks are joined until another one begins.
+
+use jiff::Timestamp;
+use memory::{ApiId, Block};
+
+use super::wire::{Chunk, Content};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    User,
+    Thought,
+    Assistant,
+}
+
+impl Speaker {
+    /// A model thinks and speaks in one message.
+    fn is_model(self) -> bool {
+        self != Self::User
+    }
+}
+
+/// Where and when something was said.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    pub session: String,
+    /// The log's own name for the entry, if it gives one.
+    pub id: Option<String>,
+    pub api_id: Option<ApiId>,
+    pub at: Option<Timestamp>,
+    pub line: u64,
+    pub offset: u64,
+}
+
+#[derive(Debug)]
+pub struct Pending {
+    pub speaker: Speaker,
+    /// Of the first chunk.
+    pub mark: Mark,
+    pub blocks: Vec<Block>,
+    pub model: Option<String>,
+    pub synthetic_reason: Option<String>,
+    prompt_index: Option<u64>,
+    message_id: Option<String>,
+}
+
+impl Pending {
+    pub fn new(speaker: Speaker, chunk: &Chunk<'_>, mark: Mark) -> Self {
+        let meta = chunk.meta.as_ref();
+        let mut pending = Self {
+            speaker,
+            mark,
+            blocks: Vec::new(),
+            model: meta.and_then(|meta| Some(meta.model_id.as_deref()?.to_owned())),
+            synthetic_reason: meta
+                .and_then(|meta| Some(meta.synthetic_reason.as_deref()?.to_owned())),
+            prompt_index: meta.and_then(|meta| meta.prompt_index),
+            message_id: chunk.message_id.as_deref().map(str::to_owned),
+        };
+        pending.add(speaker, chunk);
+        pending
+    }
+
+    /// Says whether a chunk goes on with this message.
+    pub fn takes(&self, speaker: Speaker, chunk: &Chunk<'_>, mark: &Mark) -> bool {
+        let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
+        self.speaker.is_model() == speaker.is_model()
+            && self.mark.session == mark.session
+            && agree(&self.mark.api_id, &mark.api_id)
+            && agree(&self.prompt_index, &prompt_index)
+            && agree(&self.message_id.as_deref(), &chunk.message_id.as_deref())
+    }
+
+    pub fn add(&mut self, speaker: Speaker, chunk: &Chunk<'_>) {
+        let Some(block) = chunk.content.as_ref().and_then(block) else {
+            return;
+        };
+        match (speaker, self.blocks.last_mut(), block) {
+            (Speaker::Thought, Some(Block::Thinking(known)), Block::Text(text))
+            | (Speaker::User | Speaker::Assistant, Some(Block::Text(known)), Block::Text(text)) => {
+                known.push_str(&text);
+            }
+            (Speaker::Thought, _, Block::Text(text)) => self.blocks.push(Block::Thinking(text)),
+            (_, _, block) => self.blocks.push(block),
+        }
+    }
+}
+
+/// Says whether two names are not known to differ: later chunks may leave theirs out.
+fn agree<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
+    known.is_none() || told.is_none() || known == told
+}
+
+/// Returns a content block as ours. Attached files are named and not copied.
+pub fn block(content: &Content<'_>) -> Option<Block> {
+    let text = |text: &str| (!text.is_empty()).then(|| Block::Text(text.to_owned()));
+    // A name stands on a line of its own, since the text around it knows nothing of it.
+    let name = |uri: &str| text(&format!("\n{uri}\n"));
+    match &*content.kind {
+        "image" | "audio" => Some(image(content)),
+        "resource" => name(content.resource.as_ref()?.uri.as_deref()?),
+        "resource_link" => name(content.uri.as_deref()?),
+        _ => text(content.text.as_deref()?),
+    }
+}
+
+/// An image is given as base64 text, or as an address that holds it: `data:image/png;base64,…`.
+fn image(content: &Content<'_>) -> Block {
+    let uri = content.uri.as_deref().unwrap_or_default();
+    let (media_type, inline) = uri
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"))
+        .unwrap_or(("image", ""));
+    let data = content.data.as_deref().unwrap_or(inline);
+    Block::Image {
+        media_type: content
+            .mime_type
+            .as_deref()
+            .unwrap_or(media_type)
+            .to_owned(),
+        size_bytes: data.len() as u64 / 4 * 3,
+    }
+}

@@ -1,0 +1,121 @@
+//! A person's words and the program's, both in messages of the user's role.
+
+use memory::{Block, Origin};
+
+/// The steer that a person gives while the model works; every other reason is the program's.
+const INTERJECTION: &str = "interjection";
+
+/// How the texts begin that the program writes without saying so.
+const ENVELOPES: &[&str] = &[
+    "<user_info>",
+    "<system-reminder>",
+    "<system_reminder>",
+    "<rules>",
+    "<project_instructions",
+    "<project_layout",
+    "<git_status",
+    "<background_context",
+    "<task-notification",
+    "<task_notification",
+    "<subagent",
+    "<monitor",
+];
+
+const QUERY: &str = "<user_query>";
+const QUERY_END: &str = "</user_query>";
+
+/// How the summary begins that stands for what was compacted away.
+const CONTINUED: &str = "This session is being continued from a previous conversation";
+
+/// Says who is behind the blocks of a user's message, and takes the person's words out of the
+/// envelopes.
+pub fn unwrap(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
+    if let Some(Block::Text(text)) = blocks.first()
+        && text.starts_with(CONTINUED)
+    {
+        let text = text.clone();
+        *blocks = vec![Block::Summary(text)];
+        return Origin::Harness;
+    }
+    if synthetic_reason.is_some_and(|reason| reason != INTERJECTION) {
+        return Origin::Harness;
+    }
+    let said: Vec<Block> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text(text) => words(text).map(|words| Block::Text(words.to_owned())),
+            other => Some(other.clone()),
+        })
+        .collect();
+    if said.is_empty() {
+        return Origin::Harness;
+    }
+    *blocks = said;
+    Origin::Human
+}
+
+/// Returns what a person said in a text, if anything.
+fn words(text: &str) -> Option<&str> {
+    let begin = text.trim_start();
+    let enveloped = ENVELOPES.iter().any(|envelope| begin.starts_with(envelope));
+    // A person may speak of the marks too: they count only where the program puts them, and the
+    // last one closes.
+    if enveloped || begin.starts_with(QUERY) {
+        let (_, query) = begin.split_once(QUERY)?;
+        let query = query
+            .rsplit_once(QUERY_END)
+            .map_or(query, |(query, _)| query);
+        return Some(query.trim());
+    }
+    (!begin.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, reason: Option<&str>, origin: Origin, said: &str) {
+        let mut blocks = vec![Block::Text(text.into())];
+        assert_eq!(unwrap(&mut blocks, reason), origin, "{text}");
+        assert_eq!(blocks, [Block::Text(said.into())]);
+    }
+
+    #[test]
+    fn a_person_is_heard_through_the_envelope() {
+        check("fix it", None, Origin::Human, "fix it");
+        check(
+            "<user_info>\nOS\n</user_info>\n<user_query>\nfix it\n</user_query>",
+            None,
+            Origin::Human,
+            "fix it",
+        );
+        check("stop", Some("interjection"), Origin::Human, "stop");
+        for text in ["<b>bold</b>", "what is a <user_query> for?"] {
+            check(text, None, Origin::Human, text);
+        }
+    }
+
+    #[test]
+    fn the_program_is_not_a_person() {
+        let reminder = "<system-reminder>\nx\n</system-reminder>";
+        check(reminder, None, Origin::Harness, reminder);
+        check(
+            "policy",
+            Some("project_instructions"),
+            Origin::Harness,
+            "policy",
+        );
+    }
+
+    #[test]
+    fn a_summary_is_neither() {
+        let text = format!("{CONTINUED} that ran out of context.");
+        let mut blocks = vec![Block::Text(text.clone())];
+        assert_eq!(
+            unwrap(&mut blocks, Some("compaction_meta")),
+            Origin::Harness
+        );
+        assert_eq!(blocks, [Block::Summary(text)]);
+    }
+}

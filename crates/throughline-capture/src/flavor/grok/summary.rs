@@ -1,0 +1,135 @@
+//! `summary.json` and `subagents/<child>/meta.json`: what Grok knows of a session as a whole.
+
+use std::borrow::Cow;
+
+use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+
+use super::discover::Place;
+use super::wire;
+use crate::{Line, Parsed, Reader, lines};
+
+#[derive(Debug)]
+pub struct Summary {
+    place: Place,
+}
+
+impl Summary {
+    pub fn new(place: Place) -> Self {
+        Self { place }
+    }
+
+    fn patch(&self, summary: &wire::Summary<'_>) -> SessionPatch {
+        let info = summary.info.as_ref();
+        let native = info
+            .and_then(|info| info.id.as_deref())
+            .unwrap_or(&self.place.session);
+        let session = SessionId::of(Flavor::Grok, native);
+        let cwd = info
+            .and_then(|info| info.cwd.as_deref())
+            .filter(|cwd| !cwd.is_empty());
+        let parent = summary.parent_session_id.as_deref();
+        SessionPatch {
+            kind: summary.session_kind.as_deref().map(kind),
+            title: title(summary),
+            cwd: cwd.map(str::to_owned).or_else(|| self.place.cwd.clone()),
+            remote: summary
+                .git_remotes
+                .as_ref()
+                .and_then(|remotes| Some(remotes.first()?.to_string())),
+            branch: summary.head_branch.as_deref().map(str::to_owned),
+            model: summary.current_model_id.as_deref().map(str::to_owned),
+            parent: parent.map(|parent| SessionId::of(Flavor::Grok, parent)),
+            started: summary.created_at.0,
+            ended: summary.last_active_at.0.or(summary.updated_at.0),
+            ..SessionPatch::new(session, Flavor::Grok)
+        }
+    }
+}
+
+impl Reader for Summary {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| {
+            let patch = self.patch(&serde_json::from_str(text)?);
+            out.push(Entry::Session(patch));
+            Ok(())
+        });
+    }
+
+    fn state(&self) -> String {
+        "{}".to_owned()
+    }
+}
+
+/// Says whether a `summary.json` is a subagent's.
+pub fn is_subagent(summary: &str) -> bool {
+    serde_json::from_str::<wire::Summary<'_>>(summary).is_ok_and(|summary| {
+        summary.session_kind.as_deref().map(kind) == Some(SessionKind::Subagent)
+    })
+}
+
+fn kind(name: &str) -> SessionKind {
+    match name {
+        "subagent" | "subagent_fork" => SessionKind::Subagent,
+        "headless" => SessionKind::Automated,
+        _ => SessionKind::Main,
+    }
+}
+
+fn title(summary: &wire::Summary<'_>) -> Option<Title> {
+    let given = |text: &Option<Cow<'_, str>>, rank| {
+        let text = text.as_deref().filter(|text| !text.trim().is_empty())?;
+        Some(Title {
+            text: text.to_owned(),
+            rank,
+        })
+    };
+    let rank = if summary.title_is_manual == Some(true) {
+        TitleRank::Custom
+    } else {
+        TitleRank::Generated
+    };
+    given(&summary.generated_title, rank)
+        .or_else(|| given(&summary.session_summary, TitleRank::Summary))
+}
+
+/// Reads what a session keeps of a subagent; it is the only link between the two.
+#[derive(Debug)]
+pub struct Subagent;
+
+impl Reader for Subagent {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| {
+            let patch = subagent(&serde_json::from_str(text)?);
+            out.entries.extend(patch.map(Entry::Session));
+            Ok(())
+        });
+    }
+
+    fn state(&self) -> String {
+        "{}".to_owned()
+    }
+}
+
+/// Returns what is said of a subagent's session, whose id is also the subagent's.
+pub fn subagent(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
+    let child = subagent
+        .child_session_id
+        .as_deref()
+        .or(subagent.subagent_id.as_deref())?;
+    let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
+    Some(SessionPatch {
+        kind: Some(SessionKind::Subagent),
+        title: owned(&subagent.description).map(|text| Title {
+            text,
+            rank: TitleRank::Summary,
+        }),
+        cwd: owned(&subagent.child_cwd),
+        model: owned(&subagent.model),
+        parent: subagent
+            .parent_session_id
+            .as_deref()
+            .map(|parent| SessionId::of(Flavor::Grok, parent)),
+        started: subagent.started_at.0,
+        ..SessionPatch::new(SessionId::of(Flavor::Grok, child), Flavor::Grok)
+    })
+}
