@@ -12,10 +12,16 @@
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
 mod context;
+mod format;
+mod header;
+mod join;
 mod mark;
+mod pair;
+mod pem;
 mod rules;
 mod scan;
 mod seen;
+mod url;
 mod value;
 mod view;
 mod words;

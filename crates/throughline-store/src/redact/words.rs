@@ -11,6 +11,17 @@ pub(super) enum Promise {
     Password,
 }
 
+impl Promise {
+    /// The rule a value is named after.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            Self::Weak => "key",
+            Self::Token => "token",
+            Self::Password => "password",
+        }
+    }
+}
+
 /// The words that bring the automaton to a name, in any case.
 pub(super) const LITERALS: &[&str] = &[
     "pass",
@@ -482,13 +493,11 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     {
         return None;
     }
-    let id_of_secret = last == "id"
+    // Unlike other ids, half of a key pair.
+    let is_key_id = last == "id"
         && words.len() >= 2
-        && matches!(words[words.len() - 2], "secret" | "key" | "session");
-    let is_key_id = id_of_secret
-        && words
-            .iter()
-            .any(|w| matches!(*w, "access" | "secret" | "session" | "accesskey"));
+        && (words[words.len() - 2] == "key" && words.contains(&"access")
+            || matches!(words[words.len() - 2], "secret" | "accesskey"));
     if words.len() > 1 && ABOUT.contains(&last) && !is_key_id {
         return None;
     }
@@ -539,7 +548,7 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     }
     (last == "key"
         || last == "keys"
-        || has(&["signature", "session", "private", "connection"]) && words.len() > 1)
+        )
         .then_some(Promise::Weak)
 }
 

@@ -52,11 +52,11 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "telegram-bot-token",
         &[":AA"],
-        r"\b\d{6,11}:AA[A-Za-z0-9_-]{30,40}",
+        r"(?:\bbot)?(\d{6,11}:AA[A-Za-z0-9_-]{30,40})",
         &["{d10}:AA{b33}"],
         &["10:AAbcdef"],
     )
-    .before(11),
+    .before(14),
     rule(
         "sendgrid-key",
         &["SG."],

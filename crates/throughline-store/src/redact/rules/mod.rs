@@ -7,6 +7,7 @@ mod ai;
 mod chat;
 mod cloud;
 mod code;
+mod command;
 mod data;
 mod payment;
 #[cfg(test)]
@@ -21,6 +22,8 @@ pub(super) struct Rule {
     /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
     pub(super) pattern: &'static str,
     pub(super) before: usize,
+    /// True where people choose the value: a password need not look random.
+    pub(super) chosen: bool,
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the rule's proof, fed by a test")
@@ -45,6 +48,7 @@ const fn rule(
         literals,
         pattern,
         before: 0,
+        chosen: false,
         catches,
         spares,
     }
@@ -56,17 +60,14 @@ impl Rule {
         self.before = bytes;
         self
     }
+
+    const fn chosen(mut self) -> Self {
+        self.chosen = true;
+        self
+    }
 }
 
+/// Every rule of every table.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    [
-        ai::RULES,
-        chat::RULES,
-        cloud::RULES,
-        code::RULES,
-        data::RULES,
-        payment::RULES,
-    ]
-    .into_iter()
-    .flatten()
+    [ai::RULES, chat::RULES, cloud::RULES, code::RULES, command::RULES, data::RULES, payment::RULES].into_iter().flatten()
 }

@@ -1,0 +1,110 @@
+//! Applies a format rule where its literal was found.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::rules::Rule;
+use super::scan::{Found, Tier, floor};
+use super::{context, join, value};
+
+/// The longest stretch after a literal that its rule may look at.
+const WINDOW_BYTES_MAX: usize = 8 << 10;
+
+#[derive(Debug)]
+pub(super) struct Format {
+    rule: &'static Rule,
+    /// Compiled when its literal is first met: most installations meet a handful.
+    pattern: OnceLock<Option<Regex>>,
+}
+
+impl Format {
+    pub(super) fn new(rule: &'static Rule) -> Self {
+        Self { rule, pattern: OnceLock::new() }
+    }
+
+    /// The secret whose literal is at `at`.
+    pub(super) fn find(&self, text: &str, at: usize) -> Option<Found> {
+        let bytes = text.as_bytes();
+        let glued = at > 0 && bytes[at - 1].is_ascii_alphanumeric() && bytes[at].is_ascii_alphanumeric();
+        if self.rule.before == 0 && (glued || self.is_short() && at > 0 && b"-_./+".contains(&bytes[at - 1])) {
+            return None;
+        }
+        let from = floor(text, at.saturating_sub(self.rule.before));
+        let window = &text[from..floor(text, (at + WINDOW_BYTES_MAX).min(text.len()))];
+        let whole = self.matched(window, at - from).map(|(start, end)| (from + start, from + end));
+        let pieces = if self.rule.chosen { None } else { self.joined(text, at, whole) };
+        let (start, end) = pieces.or(whole)?;
+        if context::is_elided(text, end) {
+            return None;
+        }
+        Some(Found { rule: self.rule.name, tier: Tier::Certain, start, end })
+    }
+
+    /// The secret in a window whose byte `at` is the literal's.
+    fn matched(&self, window: &str, at: usize) -> Option<(usize, usize)> {
+        let pattern = self.pattern.get_or_init(|| self.compile()).as_ref()?;
+        let bytes = window.as_bytes();
+        let mut from = 0;
+        loop {
+            let groups = pattern.captures_at(window, from)?;
+            let whole = groups.get(0)?;
+            if whole.end() <= at {
+                from = whole.end().max(from + 1);
+                continue;
+            }
+            let before = whole.start().checked_sub(1).map_or(b' ', |before| bytes[before]);
+            let glued_before = before.is_ascii_alphanumeric() && bytes[whole.start()].is_ascii_alphanumeric();
+            let glued_after = bytes.get(whole.end()).is_some_and(u8::is_ascii_alphanumeric);
+            if whole.start() > at || glued_before || glued_after {
+                return None;
+            }
+            let secret = groups.iter().skip(1).flatten().next().unwrap_or(whole);
+            let fits = if self.rule.chosen { value::is_password(secret.as_str()) } else { is_body(secret.as_str()) };
+            return (fits && !value::is_placeholder(secret.as_str())).then_some((secret.start(), secret.end()));
+        }
+    }
+
+    /// The secret whose first piece holds the literal, when it goes on behind a seam.
+    fn joined(&self, text: &str, at: usize, whole: Option<(usize, usize)>) -> Option<(usize, usize)> {
+        // Where the literal is inside the secret, the first piece starts before it.
+        if self.rule.before > 0 {
+            return None;
+        }
+        let joined = join::Joined::at(text, at)?;
+        let (start, end) = self.matched(&joined.text, 0)?;
+        let last = joined.source_end(end)?;
+        if whole.is_some_and(|(_, end)| last <= end) {
+            return None;
+        }
+        // A whole token may end a line by chance; what follows must look like more of it.
+        if whole.is_some() && !is_rest(joined.last_piece(end)) {
+            return None;
+        }
+        Some((at + start, last))
+    }
+
+    /// Two or three letters occur inside names and blobs all the time.
+    fn is_short(&self) -> bool {
+        self.rule.literals.iter().all(|literal| literal.len() <= 4)
+    }
+
+    fn compile(&self) -> Option<Regex> {
+        let pattern = self.rule.pattern;
+        let anchored = if self.rule.before == 0 { format!("^(?:{pattern})") } else { pattern.to_owned() };
+        Regex::new(&anchored).ok()
+    }
+}
+
+/// A format's body is random: it has a digit, or is too odd for words.
+fn is_body(body: &str) -> bool {
+    let shape = value::shape(body);
+    shape.distinct >= 8 && (shape.digits > 0 && shape.wordy < 0.5 || shape.wordy < 0.34)
+}
+
+/// What a wrapped token's last line looks like: no word, no name.
+fn is_rest(piece: &str) -> bool {
+    let shape = value::shape(piece);
+    shape.len >= 4 && shape.digits > 0 && shape.lower + shape.upper > 0 && shape.wordy < 0.3
+        || shape.len >= 8 && shape.lower > 1 && shape.upper > 1 && shape.wordy < 0.3
+}
