@@ -39,6 +39,9 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
         return;
     }
     let Some(promise) = words::judge(name) else { return };
+    // `?key=` in a URL is hardly ever a map's.
+    let query = promise == Promise::Weak && from > 0 && b"?&".contains(&bytes[from - 1]);
+    let promise = if query { Promise::Token } else { promise };
     let hit = slot(text, from, to, promise)
         .and_then(|(at, join)| fitting(text, at, join, promise))
         .or_else(|| pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise)))
@@ -99,6 +102,13 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
             return Some((skip_blanks(bytes, spaced + verb.len()), Join::Prose));
         }
     }
+    if promise > Promise::Weak && spaced > closed {
+        // Go puts the type behind the name: `var token string = "…"`.
+        let kind = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b)).count();
+        if kind > 0 && rest[kind..].starts_with(b" = ") {
+            return Some((skip_blanks(bytes, spaced + kind + 3), Join::Sign));
+        }
+    }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
     (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))
 }
@@ -143,8 +153,8 @@ fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize
         (Promise::Weak, _) => value::is_random(judged, 24) && !value::is_digest(judged),
         (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
         (Promise::Token, Join::Prose) => value::is_random(judged, 16),
-        (Promise::Password, Join::Sign) => is_token(judged) || is_chosen(text, start, end, quoted),
-        (Promise::Password, _) => {
+        (Promise::Password, Join::Sign | Join::Blank) => is_token(judged) || is_chosen(text, start, end, quoted),
+        (Promise::Password, Join::Prose) => {
             value::is_random(judged, 10) || value::is_strong_password(judged) && !judged.contains(' ')
         }
     };
@@ -157,7 +167,7 @@ pub(super) fn is_elided(text: &str, end: usize) -> bool {
 }
 
 fn is_token(value: &str) -> bool {
-    value::is_random(value, 12) || value::is_uuid(value)
+    value::is_random(value, 10) || value::is_uuid(value)
 }
 
 /// A password in an assignment; without quotes it must not be code.
@@ -187,10 +197,17 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
     let mut at = to;
     while at < limit {
         let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/_=-".contains(b)).count();
-        if len >= len_min && value::is_random(&text[at..at + len], len_min) && value::entropy(&text[at..at + len]) > 3.2 {
+        let quoted = at > to && b"\"'`".contains(&bytes[at - 1]) && bytes.get(at + len) == Some(&bytes[at - 1]);
+        let len_min = if quoted { 20 } else { len_min };
+        if len < len_min {
+            at += len.max(1);
+            continue;
+        }
+        let token = &text[at..at + len];
+        if value::is_random(token, len_min) && value::entropy(token) > 3.2 && !is_elided(text, at + len) {
             return Some((at, at + len));
         }
-        at += len.max(1);
+        at += len;
     }
     None
 }

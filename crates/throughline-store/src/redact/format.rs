@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::rules::Rule;
+use super::rules::{Body, Rule};
 use super::scan::{Found, Tier, floor};
 use super::{context, join, value};
 
@@ -26,14 +26,13 @@ impl Format {
     /// The secret whose literal is at `at`.
     pub(super) fn find(&self, text: &str, at: usize) -> Option<Found> {
         let bytes = text.as_bytes();
-        let glued = at > 0 && bytes[at - 1].is_ascii_alphanumeric() && bytes[at].is_ascii_alphanumeric();
-        if self.rule.before == 0 && (glued || self.is_short() && at > 0 && b"-_./+".contains(&bytes[at - 1])) {
+        if self.rule.before == 0 && self.is_inside(bytes, at) {
             return None;
         }
         let from = floor(text, at.saturating_sub(self.rule.before));
         let window = &text[from..floor(text, (at + WINDOW_BYTES_MAX).min(text.len()))];
         let whole = self.matched(window, at - from).map(|(start, end)| (from + start, from + end));
-        let pieces = if self.rule.chosen { None } else { self.joined(text, at, whole) };
+        let pieces = if self.rule.body == Body::Chosen { None } else { self.joined(text, at, whole) };
         let (start, end) = pieces.or(whole)?;
         if context::is_elided(text, end) {
             return None;
@@ -60,7 +59,11 @@ impl Format {
                 return None;
             }
             let secret = groups.iter().skip(1).flatten().next().unwrap_or(whole);
-            let fits = if self.rule.chosen { value::is_password(secret.as_str()) } else { is_body(secret.as_str()) };
+            let fits = match self.rule.body {
+                Body::Random => is_body(secret.as_str()),
+                Body::Chosen => value::is_password(secret.as_str()),
+                Body::Any => true,
+            };
             return (fits && !value::is_placeholder(secret.as_str())).then_some((secret.start(), secret.end()));
         }
     }
@@ -84,9 +87,19 @@ impl Format {
         Some((at + start, last))
     }
 
-    /// Two or three letters occur inside names and blobs all the time.
-    fn is_short(&self) -> bool {
-        self.rule.literals.iter().all(|literal| literal.len() <= 4)
+    /// True when the literal is the middle of a longer word, where it is chance.
+    fn is_inside(&self, bytes: &[u8], at: usize) -> bool {
+        let Some(&before) = at.checked_sub(1).map(|before| &bytes[before]) else { return false };
+        if !bytes[at].is_ascii_alphanumeric() {
+            return false;
+        }
+        // A diff mark is no part of the word.
+        let line_start = at < 2 || bytes[at - 2] == b'\n';
+        let goes_on = !line_start && bytes[at - 2].is_ascii_alphanumeric();
+        // Two or three letters occur inside names, paths and blobs all the time.
+        let short = self.rule.literals.iter().all(|literal| literal.len() <= 4);
+        let path = short && before == b'/' && !self.rule.literals[0].ends_with('_');
+        before.is_ascii_alphanumeric() || before == b'-' && goes_on || short && b"_.+".contains(&before) && !line_start || path
     }
 
     fn compile(&self) -> Option<Regex> {

@@ -1,7 +1,7 @@
 //! HTTP headers: authorization schemes and cookies.
 
 use super::context::{VALUE_BYTES_MAX, skip_blanks};
-use super::scan::{Found, Tier};
+use super::scan::{Found, Tier, floor};
 use super::value;
 
 /// A scheme on its own, wherever it stands: `Bearer …` in a log line.
@@ -47,7 +47,7 @@ fn is_basic(secret: &str) -> bool {
 pub(super) fn find_cookies(text: &str, at: usize, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
     let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|&&b| b != b'\n').count();
-    let end = at + len;
+    let end = floor(text, at + len);
     let mut from = at;
     while from < end {
         let to = bytes[from..end].iter().position(|b| b"; \"'".contains(b)).map_or(end, |len| from + len);

@@ -47,7 +47,7 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
     let user = if alone { "" } else { &text[from..start - 1] };
     let fits = if alone {
         // Without a password the user part may be a token; a Sentry DSN is meant to be published.
-        value::is_random(secret, 20) && !text[end..].starts_with("@o") && !text[end..(end + 40).min(limit)].contains("sentry")
+        value::is_random(secret, 20) && !text[end..].starts_with("@o") && !text[end..floor(text, (end + 40).min(limit))].contains("sentry")
     } else {
         is_password(secret, user)
     };

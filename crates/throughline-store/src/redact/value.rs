@@ -51,7 +51,8 @@ pub(super) fn shape(value: &str) -> Shape {
         if same_word && is_common_pair(previous, byte) {
             pairs += 1;
         }
-        turns += usize::from(kind(previous) != kind(byte) && previous != 0);
+        let (before, now) = (kind(previous), kind(byte));
+        turns += usize::from(before != now && before != 0 && now != 0);
         previous = byte;
     }
     if value.len() > 1 {
@@ -139,7 +140,8 @@ pub(super) fn is_password(value: &str) -> bool {
     if s.distinct < 4 {
         return false;
     }
-    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || !value.is_ascii();
+    let hex_pair = value.split_once(':').is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || !value.is_ascii() || hex_pair;
     (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
@@ -192,12 +194,13 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     if value.starts_with('<') && value.ends_with('>') {
         return true;
     }
-    is_repeating(value) || is_counting(value)
+    // A prefix may stand before the block that repeats.
+    let tail = &value.as_bytes()[value.len() / 3..];
+    is_repeating(value.as_bytes()) || is_repeating(tail) || is_counting(value.as_bytes())
 }
 
 /// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
-fn is_repeating(value: &str) -> bool {
-    let bytes = value.as_bytes();
+fn is_repeating(bytes: &[u8]) -> bool {
     bytes.len() >= 6
         && (1..=4).any(|period| {
             let same = bytes
@@ -210,8 +213,7 @@ fn is_repeating(value: &str) -> bool {
 }
 
 /// `123456789`, `abcdefgh…`: most bytes follow the one before.
-fn is_counting(value: &str) -> bool {
-    let bytes = value.as_bytes();
+fn is_counting(bytes: &[u8]) -> bool {
     let steps = bytes
         .windows(2)
         .filter(|pair| pair[1] == pair[0].wrapping_add(1))
@@ -252,20 +254,18 @@ pub(super) fn is_reference(value: &str) -> bool {
     if PARTS.iter().any(|part| value.contains(part)) {
         return true;
     }
-    let rest = &value[1..value.len().max(1)];
+    let rest = &value.as_bytes()[1..];
     match first {
         b'$' => {
-            rest.bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b))
+            rest.iter()
+                .all(|&b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b))
                 && !looks_hashed(value)
         }
         b'%' => value.len() > 2 && value.ends_with('%'),
         b'{' => value.ends_with('}'),
         b'[' => value.ends_with(']'),
         b'(' => value.ends_with(')'),
-        b'@' => rest
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
+        b'@' => rest.iter().all(|&b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
         b'/' | b'~' | b'.' => is_path(value),
         _ => is_call(value),
     }

@@ -111,76 +111,6 @@ const TOKEN: &[&str] = &[
     "licensekey",
     "sessiontoken",
 ];
-/// What makes a `key` a secret key rather than a place in a map.
-const KEY_KINDS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "auth",
-    "signing",
-    "encryption",
-    "master",
-    "account",
-    "admin",
-    "service",
-    "license",
-    "shared",
-    "app",
-    "application",
-    "sdk",
-    "write",
-    "insert",
-    "ingest",
-    "integration",
-    "subscription",
-    "storage",
-    "client",
-    "server",
-    "role",
-    "deploy",
-    "user",
-    "security",
-    "management",
-    "rest",
-    "webhook",
-    "hmac",
-    "aes",
-    "decryption",
-    "production",
-    "prod",
-    "staging",
-    "live",
-    "test",
-    "cf",
-    "openai",
-    "dev",
-    "data",
-    "primary_access",
-    "org",
-    "team",
-    "global",
-    "instance",
-    "project",
-    "consumer",
-    "developer",
-    "personal",
-    "instrumentation",
-    "bot",
-    "send",
-    "crypt",
-    "cipher",
-    "jwt",
-    "session",
-    "ssh",
-    "root",
-    "read",
-    "readonly",
-    "preshared",
-    "pre",
-    "functions",
-    "host_secret",
-];
 /// Last words that turn a secret's name into the name of something about it.
 const ABOUT: &[&str] = &[
     "name",
@@ -517,8 +447,7 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     if harmless {
         return None;
     }
-    let strong_key =
-        words.iter().any(|word| *word == "key") && (has(KEY_KINDS) || words.len() >= 2);
+    let strong_key = names_key(words) && words.len() >= 2;
     if has(TOKEN)
         || strong_key
         || is_key_id
@@ -542,7 +471,7 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     }
     if words
         .iter()
-        .any(|word| word.len() > 4 && ends_with_any(word, &["key", "auth"]))
+        .any(|word| word.len() >= 4 && ends_with_any(word, &["key", "auth"]))
     {
         return Some(Promise::Token);
     }
@@ -550,6 +479,13 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
         || last == "keys"
         )
         .then_some(Promise::Weak)
+}
+
+/// True when `key` is what is named, not what the named thing is for (`KeyMeshing`).
+fn names_key(words: &[&str]) -> bool {
+    const FORMS: &[&str] = &["value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem", "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current", "plain", "text", "env", "default", "backup"];
+    let form = words.iter().rev().take_while(|word| FORMS.contains(word)).count();
+    words.len() > form && words[words.len() - form - 1] == "key"
 }
 
 fn ends_with_any(word: &str, ends: &[&str]) -> bool {

@@ -22,8 +22,7 @@ pub(super) struct Rule {
     /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
     pub(super) pattern: &'static str,
     pub(super) before: usize,
-    /// True where people choose the value: a password need not look random.
-    pub(super) chosen: bool,
+    pub(super) body: Body,
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the rule's proof, fed by a test")
@@ -34,6 +33,17 @@ pub(super) struct Rule {
         expect(dead_code, reason = "the rule's proof, fed by a test")
     )]
     pub(super) spares: &'static [&'static str],
+}
+
+/// What the secret must look like beyond the pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Nobody made it up.
+    Random,
+    /// Somebody may have: a password.
+    Chosen,
+    /// The pattern says it all.
+    Any,
 }
 
 const fn rule(
@@ -48,7 +58,7 @@ const fn rule(
         literals,
         pattern,
         before: 0,
-        chosen: false,
+        body: Body::Random,
         catches,
         spares,
     }
@@ -61,8 +71,8 @@ impl Rule {
         self
     }
 
-    const fn chosen(mut self) -> Self {
-        self.chosen = true;
+    const fn body(mut self, body: Body) -> Self {
+        self.body = body;
         self
     }
 }
