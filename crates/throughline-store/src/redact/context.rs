@@ -5,10 +5,9 @@
 
 use super::scan::{Found, Tier, floor};
 use super::value;
-use super::words::{self, Promise};
+use super::words::{self, NAME_BYTES_MAX, Promise};
 use super::{header, pair};
 
-const NAME_BYTES_MAX: usize = 80;
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// How far behind a secret word a lone random token still belongs to it.
 const NEAR_BYTES_MAX: usize = 48;
@@ -55,22 +54,46 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
 }
 
+/// True when a value may follow a name that ends at `at`. Also asked of text that is still escaped.
 fn may_join(bytes: &[u8], at: usize) -> bool {
-    match bytes.get(at) {
-        None => false,
-        Some(b' ' | b'\t') => {
+    let Some(&byte) = bytes.get(at) else { return false };
+    match byte {
+        b' ' | b'\t' => {
             let next = skip_blanks(bytes, at);
             match bytes.get(next) {
                 None => false,
                 Some(b) if b.is_ascii_lowercase() => {
-                    bytes[next..].starts_with(b"is ") || bytes[next..].starts_with(b"was ") || looks_odd(&bytes[next..])
+                    let rest = &bytes[next..];
+                    rest.starts_with(b"is ") || rest.starts_with(b"was ") || looks_odd(rest) || go_type(rest).is_some()
                 }
                 Some(_) => true,
             }
         }
-        Some(b';' | b'/' | b'@' | b'&' | b'%' | b'{' | b'^') => false,
-        Some(_) => true,
+        b'+' => bytes.get(at + 1) == Some(&b'='),
+        b';' | b'/' | b'@' | b'&' | b'%' | b'{' | b'^' => false,
+        _ => true,
     }
+}
+
+/// Go puts the type behind the name: `var token string = "…"`. The length up to the value.
+fn go_type(rest: &[u8]) -> Option<usize> {
+    let kind = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b)).count();
+    (kind > 0 && rest[kind..].starts_with(b" = ")).then_some(kind + 3)
+}
+
+/// Says cheaply whether [`find`] could find something at the word, escaped or not.
+pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
+    let bytes = text.as_bytes();
+    let to = end + bytes[end..].iter().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    if !may_join(bytes, to) {
+        return false;
+    }
+    let mut from = start - bytes[..start].iter().rev().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    // The letter of an escape such as `\n` is no part of the name.
+    if from > 0 && bytes[from - 1] == b'\\' && from < start {
+        from += 1;
+    }
+    words::judge(&text[from..to]).is_some()
 }
 
 /// A lower-case word with a digit in it is no prose.
@@ -103,10 +126,8 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
         }
     }
     if promise > Promise::Weak && spaced > closed {
-        // Go puts the type behind the name: `var token string = "…"`.
-        let kind = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b)).count();
-        if kind > 0 && rest[kind..].starts_with(b" = ") {
-            return Some((skip_blanks(bytes, spaced + kind + 3), Join::Sign));
+        if let Some(len) = go_type(rest) {
+            return Some((skip_blanks(bytes, spaced + len), Join::Sign));
         }
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
@@ -196,10 +217,13 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
     let len_min = if promise == Promise::Password { 20 } else { 32 };
     let mut at = to;
     while at < limit {
-        let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/_=-".contains(b)).count();
+        let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b)).count();
+        let padding = bytes[at + len..].iter().take(2).take_while(|&&b| b == b'=').count();
+        let len = if len > 0 { len + padding } else { 0 };
         let quoted = at > to && b"\"'`".contains(&bytes[at - 1]) && bytes.get(at + len) == Some(&bytes[at - 1]);
         let len_min = if quoted { 20 } else { len_min };
-        if len < len_min {
+        // Behind a dot or a slash it is part of a host or a path.
+        if len < len_min || b"./".contains(&bytes[at - 1]) {
             at += len.max(1);
             continue;
         }

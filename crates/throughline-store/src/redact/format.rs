@@ -10,6 +10,8 @@ use super::{context, join, value};
 
 /// The longest stretch after a literal that its rule may look at.
 const WINDOW_BYTES_MAX: usize = 8 << 10;
+/// The shortest first piece of a secret that goes on behind a seam.
+const PIECE_BYTES_MIN: usize = 10;
 
 #[derive(Debug)]
 pub(super) struct Format {
@@ -26,7 +28,7 @@ impl Format {
     /// The secret whose literal is at `at`.
     pub(super) fn find(&self, text: &str, at: usize) -> Option<Found> {
         let bytes = text.as_bytes();
-        if self.rule.before == 0 && self.is_inside(bytes, at) {
+        if self.rule.before == 0 && (self.is_inside(bytes, at) || !self.is_long(bytes, at)) {
             return None;
         }
         let from = floor(text, at.saturating_sub(self.rule.before));
@@ -38,6 +40,27 @@ impl Format {
             return None;
         }
         Some(Found { rule: self.rule.name, tier: Tier::Certain, start, end })
+    }
+
+    /// Says cheaply whether [`Format::find`] could find something, in text that may still be escaped.
+    pub(super) fn may_find(&self, text: &str, at: usize) -> bool {
+        let bytes = text.as_bytes();
+        if self.rule.before > 0 {
+            return true;
+        }
+        // The letter of an escape such as `\n` is no part of the word.
+        let escaped = at >= 2 && bytes[at - 2] == b'\\';
+        (escaped || !self.is_inside(bytes, at)) && self.is_long(bytes, at)
+    }
+
+    /// True when enough follows the literal to be the first piece of a secret.
+    fn is_long(&self, bytes: &[u8], at: usize) -> bool {
+        if self.rule.body != Body::Random {
+            return true;
+        }
+        let rest = &bytes[at + 1..];
+        let word = |b: &&u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"_-./+=$:%~\\\"{} ".contains(b);
+        rest.iter().take(PIECE_BYTES_MIN).take_while(word).count() >= PIECE_BYTES_MIN.min(rest.len())
     }
 
     /// The secret in a window whose byte `at` is the literal's.

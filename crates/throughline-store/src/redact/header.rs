@@ -5,8 +5,12 @@ use super::scan::{Found, Tier, floor};
 use super::value;
 
 /// A scheme on its own, wherever it stands: `Bearer …` in a log line.
-pub(super) const SCHEMES: &[&str] = &["bearer ", "basic ", "apikey ", "digest "];
-pub(super) const COOKIES: &[&str] = &["cookie:", "cookie\":", "cookie',", "cookie\",", "-b ", "--cookie "];
+pub(super) const SCHEMES: &[&str] = &[
+    "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ", "Digest ",
+];
+pub(super) const COOKIES: &[&str] = &[
+    "ookie:", "OOKIE:", "ookie\":", "ookie',", "ookie\",", "-b ", "--cookie ",
+];
 
 /// Skips `Bearer`, `Basic`, `Token` and their like before the credential.
 pub(super) fn skip_scheme(text: &str, at: usize) -> usize {

@@ -58,16 +58,20 @@ pub(super) struct Scanner {
 impl Scanner {
     pub(super) fn new() -> Self {
         let formats: Vec<Format> = rules::all().map(Format::new).collect();
-        let mut literals = Vec::new();
+        let mut literals: Vec<String> = Vec::new();
         let mut anchors = Vec::new();
-        let mut add = |anchor: Anchor, words: &'static [&'static str]| {
-            literals.extend_from_slice(words);
+        let mut add = |anchor: Anchor, words: &[&str]| {
+            literals.extend(words.iter().map(|word| (*word).to_owned()));
             anchors.extend(words.iter().map(|_| anchor));
         };
         for (index, rule) in rules::all().enumerate() {
             add(Anchor::Format(index), rule.literals);
         }
-        add(Anchor::Word, words::LITERALS);
+        for word in words::LITERALS {
+            // Names come as `token`, `TOKEN` and `accessToken`; any other case is no name.
+            let capital = word[..1].to_ascii_uppercase() + &word[1..];
+            add(Anchor::Word, &[word, &word.to_ascii_uppercase(), &capital]);
+        }
         add(Anchor::Block, pem::LITERALS);
         add(Anchor::Url, url::LITERALS);
         add(Anchor::Scheme, header::SCHEMES);
@@ -76,7 +80,6 @@ impl Scanner {
         #[expect(clippy::expect_used, reason = "the literals are constants, built by every test")]
         let automaton = AhoCorasickBuilder::new()
             .kind(Some(AhoCorasickKind::DFA))
-            .ascii_case_insensitive(true)
             .build(&literals)
             .expect("literals build");
         Self { automaton, anchors, formats }
@@ -84,6 +87,9 @@ impl Scanner {
 
     /// The secrets of `text` in order, none overlapping another.
     pub(super) fn hits(&self, text: &str, key: &[u8; 32], seen: &mut Seen) -> Vec<Hit> {
+        if seen.is_empty() && !self.may_hit(text) {
+            return Vec::new();
+        }
         let view = View::innermost(text);
         let decoded = view.as_ref().map_or(text, View::text);
         let mut found = self.scan(decoded);
@@ -109,6 +115,22 @@ impl Scanner {
                 Hit { rule: found.rule, tier: found.tier, start, end, value }
             })
             .collect()
+    }
+
+    /// Says, without decoding or allocating, whether a text is worth a closer look. Most are not.
+    fn may_hit(&self, text: &str) -> bool {
+        if memchr::memmem::find(text.as_bytes(), b"\\u00").is_some() {
+            return true;
+        }
+        self.automaton.find_overlapping_iter(text).any(|hit| {
+            let (start, end) = (hit.start(), hit.end());
+            match self.anchors[hit.pattern().as_usize()] {
+                Anchor::Format(index) => self.formats[index].may_find(text, start),
+                Anchor::Word => context::may_find(text, start, end),
+                Anchor::Url => url::may_find(text, start),
+                Anchor::Scheme | Anchor::Block | Anchor::Cookie | Anchor::Private => true,
+            }
+        })
     }
 
     fn scan(&self, text: &str) -> Vec<Found> {

@@ -12,6 +12,12 @@ const DEFAULTS: &[&str] = &[
     "test", "changeme", "example", "mysql", "redis", "mongo", "foo", "bar", "app", "dev", "xxx", "x-oauth-basic", "key", "p", "apikey", "api_key", "my-password", "mypassword", "x", "credentials", "pat",
 ];
 
+/// Says cheaply whether a URL has a part before an `@`.
+pub(super) fn may_find(text: &str, at: usize) -> bool {
+    let rest = &text.as_bytes()[at + 3..];
+    rest.iter().take(AUTHORITY_BYTES_MAX).take_while(|&&b| !ends_authority(b) || b == b'\\').any(|&b| b == b'@')
+}
+
 /// Finds the password of the URL whose `://` is at `at`.
 pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();

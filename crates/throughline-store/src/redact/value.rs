@@ -141,7 +141,7 @@ pub(super) fn is_password(value: &str) -> bool {
         return false;
     }
     let hex_pair = value.split_once(':').is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
-    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || !value.is_ascii() || hex_pair;
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || hex_pair;
     (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
@@ -251,7 +251,7 @@ pub(super) fn is_reference(value: &str) -> bool {
     let Some(first) = value.bytes().next() else {
         return true;
     };
-    if PARTS.iter().any(|part| value.contains(part)) {
+    if PARTS.iter().any(|part| value.contains(part)) || has_slot(value) {
         return true;
     }
     let rest = &value.as_bytes()[1..];
@@ -269,6 +269,12 @@ pub(super) fn is_reference(value: &str) -> bool {
         b'/' | b'~' | b'.' => is_path(value),
         _ => is_call(value),
     }
+}
+
+/// A format string's `{error}`.
+fn has_slot(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once('{') else { return false };
+    rest.split_once('}').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b"_.".contains(&b)))
 }
 
 fn looks_hashed(value: &str) -> bool {

@@ -24,6 +24,5 @@ pub(super) const RULES: &[Rule] = &[
     rule("airtable-token", &["pat"], r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", &["pat{w14}.{h64}"], &["pattern.match"]),
     rule("typeform-token", &["tfp_"], r"tfp_[A-Za-z0-9_=.-]{40,}", &["tfp_{b59}"], &["tfp_"]),
     rule("hubspot-token", &["pat-na", "pat-eu", "pat-ap"], r"pat-[a-z]{2}\d-[a-f0-9-]{36}", &["pat-na1-{h8}-{h4}-{h4}-{h4}-{h12}"], &["pat-na1-"]),
-    rule("discord-token", &["MT", "MD", "MzA", "Mz", "Nz", "NT", "ND", "NjA", "OD", "OT", "Nj"], r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}", &["MT{w22}.{w6}.{w38}"], &["MT.a.b"]),
-    rule("line-token", &["t89/", "/1O/w1cDnyilFU"], r"/1O/w1cDnyilFU=", &["/1O/w1cDnyilFU="], &["t89/"]).before(0),
+    rule("discord-token", &["MT", "MD", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}", &["MT{w22}.{w6}.{w38}"], &["MT.a.b"]),
 ];
