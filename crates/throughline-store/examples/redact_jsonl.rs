@@ -1,4 +1,4 @@
-//! Cleans `{"id","text"}` lines from stdin to stdout; `--bench FILE…` measures instead.
+//! Cleans `{"id","text"}` lines from stdin to stdout.
 
 use std::io::{BufRead, Write};
 
@@ -16,11 +16,8 @@ fn main() -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for line in std::io::stdin().lock().lines() {
         let line: Line = serde_json::from_str(&line?)?;
-        let cleaned = Line {
-            id: line.id,
-            text: redactor.clean(&line.text).as_str().to_owned(),
-        };
-        serde_json::to_writer(&mut out, &cleaned)?;
+        let text = redactor.clean(&line.text).into_owned().into_string();
+        serde_json::to_writer(&mut out, &Line { id: line.id, text })?;
         out.write_all(b"\n")?;
     }
     out.flush()

@@ -1,105 +1,291 @@
-//! `name = value` in its many spellings.
+//! `name = value` in its many spellings: assignments, flags, headers, arguments, elements, prose.
+//!
+//! The automaton finds a word such as `token`; the name around it is judged by [`words`], the value
+//! that follows by [`value`]. `{name, value}` pairs are in [`super::pair`].
 
-use super::scan::{Found, Tier};
+use super::scan::{Found, Tier, floor};
 use super::value;
-use super::words::{self, Promise};
+use super::words::{self, NAME_BYTES_MAX, Promise};
+use super::{header, pair};
 
-const NAME_BYTES_MAX: usize = 80;
-const VALUE_BYTES_MAX: usize = 4096;
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
+/// How far behind a secret word a lone random token still belongs to it.
+const NEAR_BYTES_MAX: usize = 48;
+
+/// How name and value are joined; the looser the join, the more the value must prove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Join {
+    /// `=`, `:`, `=>`, an argument, an element.
+    Sign,
+    /// `--token value`, `set -gx TOKEN value`, `PASSWORD 'value'`.
+    Blank,
+    /// `the password is value`.
+    Prose,
+}
 
 /// Looks at the name around the word at `start..end` and at the value after it.
 pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
-    let is_name =
-        |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-' || b == b'.' || b == b'$';
-    let mut to = end;
-    while to < bytes.len() && to - end < NAME_BYTES_MAX && is_name(bytes[to]) {
-        to += 1;
-    }
-    let Some(slot) = slot(text, to) else { return };
-    let mut from = start;
-    while from > 0 && start - from < NAME_BYTES_MAX && is_name(bytes[from - 1]) {
-        from -= 1;
-    }
-    let Some(promise) = words::judge(&text[from..to]) else {
+    let to = end + bytes[end..].iter().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    // Most words are prose: leave before the name is looked at.
+    if !may_join(bytes, to) {
         return;
-    };
-    let Some((from, to)) = extent(text, slot) else {
+    }
+    let from = start - bytes[..start].iter().rev().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    let name = text[from..to].trim_end_matches(['.', '-']);
+    // A word inside a blob is chance.
+    if name.len() >= NAME_BYTES_MAX || name.len() >= 24 && value::is_random(name, 24) && !name.contains('_') {
         return;
-    };
-    let value = &text[from..to];
-    let fits = match promise {
-        Promise::Weak => value::is_random(value, 20),
-        Promise::Token => value::is_random(value, 12),
-        Promise::Password => value::is_password(value) || value::is_random(value, 8),
-    };
-    if fits {
-        found.push(Found {
-            rule: "assigned-secret",
-            tier: Tier::Probable,
-            start: from,
-            end: to,
-        });
+    }
+    let Some(promise) = words::judge(name) else { return };
+    // `?key=` in a URL is hardly ever a map's.
+    let query = promise == Promise::Weak && from > 0 && b"?&".contains(&bytes[from - 1]);
+    let promise = if query { Promise::Token } else { promise };
+    let hit = slot(text, from, to, promise)
+        .and_then(|(at, join)| fitting(text, at, join, promise))
+        .or_else(|| pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise)))
+        .or_else(|| near(text, to, promise));
+    if let Some((start, end)) = hit {
+        found.push(Found { rule: promise.rule(), tier: Tier::Probable, start, end });
     }
 }
 
-/// Where the value of a name that ends at `at` starts.
-fn slot(text: &str, at: usize) -> Option<usize> {
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
+}
+
+/// True when a value may follow a name that ends at `at`. Also asked of text that is still escaped.
+fn may_join(bytes: &[u8], at: usize) -> bool {
+    let Some(&byte) = bytes.get(at) else { return false };
+    match byte {
+        b' ' | b'\t' => {
+            let next = skip_blanks(bytes, at);
+            match bytes.get(next) {
+                None => false,
+                Some(b) if b.is_ascii_lowercase() => {
+                    let rest = &bytes[next..];
+                    rest.starts_with(b"is ") || rest.starts_with(b"was ") || looks_odd(rest) || go_type(rest).is_some()
+                }
+                Some(_) => true,
+            }
+        }
+        b'+' => bytes.get(at + 1) == Some(&b'='),
+        b';' | b'/' | b'@' | b'&' | b'%' | b'{' | b'^' => false,
+        _ => true,
+    }
+}
+
+/// Go puts the type behind the name: `var token string = "…"`. The length up to the value.
+fn go_type(rest: &[u8]) -> Option<usize> {
+    let kind = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b)).count();
+    (kind > 0 && rest[kind..].starts_with(b" = ")).then_some(kind + 3)
+}
+
+/// Says cheaply whether [`find`] could find something at the word, escaped or not.
+pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = text.as_bytes();
-    let mut at = at;
-    let mut closed = 0;
-    while closed < 3 && bytes.get(at).is_some_and(|b| b"\"'`])*".contains(b)) {
-        at += 1;
-        closed += 1;
+    let to = end + bytes[end..].iter().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    if !may_join(bytes, to) {
+        return false;
     }
-    let spaced = skip_blanks(bytes, at);
-    let operator = bytes[spaced..]
+    let mut from = start - bytes[..start].iter().rev().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    // The letter of an escape such as `\n` is no part of the name.
+    if from > 0 && bytes[from - 1] == b'\\' && from < start {
+        from += 1;
+    }
+    words::judge(&text[from..to]).is_some()
+}
+
+/// A lower-case word with a digit in it is no prose.
+fn looks_odd(rest: &[u8]) -> bool {
+    let word = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+    word.clone().count() >= 5 && word.clone().any(|b| !b.is_ascii_lowercase())
+}
+
+/// Where the value of the name at `from..to` starts.
+fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, Join)> {
+    let bytes = text.as_bytes();
+    let closed = to + bytes[to..].iter().take(4).take_while(|b| b"\"'`])*".contains(b)).count();
+    let spaced = skip_blanks(bytes, closed);
+    let rest = &bytes[spaced..];
+    if let Some(len) = sign(rest) {
+        return Some((skip_blanks(bytes, typed(text, spaced + len)), Join::Sign));
+    }
+    let quoted_next = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));
+    match rest.first()? {
+        b',' | b'-' | b'(' => {
+            let at = skip_blanks(bytes, spaced + 1);
+            return quoted_next(at).then_some((at, Join::Sign));
+        }
+        b'"' | b'\'' if spaced > closed && promise > Promise::Weak => return Some((spaced, Join::Blank)),
+        _ => {}
+    }
+    for verb in ["is ", "was ", "is: ", "are ", "to be "] {
+        if rest.starts_with(verb.as_bytes()) {
+            return Some((skip_blanks(bytes, spaced + verb.len()), Join::Prose));
+        }
+    }
+    if promise > Promise::Weak && spaced > closed {
+        if let Some(len) = go_type(rest) {
+            return Some((skip_blanks(bytes, spaced + len), Join::Sign));
+        }
+    }
+    let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
+    (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))
+}
+
+/// Length of the assignment sign that `rest` starts with.
+fn sign(rest: &[u8]) -> Option<usize> {
+    let len = rest.iter().take(5).take_while(|b| b"=:?|!>+~".contains(b)).count();
+    rest[..len].iter().any(|b| b"=:>".contains(b)).then_some(len)
+}
+
+/// Skips a type between `:` and `=`, as in `const KEY: &str = "…"`.
+fn typed(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let kind = bytes[at..].iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || b" &'<>[]|?:_.".contains(b)).count();
+    let after = at + kind;
+    let is_type = kind > 1 && bytes[at] == b' ' && bytes.get(after) == Some(&b'=') && bytes[after - 1] == b' ';
+    // `password: abc =` has no value after the sign we could mistake for one.
+    if is_type && bytes.get(after + 1).is_some_and(|b| b" \"'`".contains(b)) { after + 1 } else { at }
+}
+
+/// True after `set -gx`, `setx`, `ENV` and the like, where a blank joins name and value.
+fn is_set(bytes: &[u8], from: usize) -> bool {
+    let before = &bytes[..from];
+    ["set ", "-gx ", "-x ", "setx ", "setenv ", "ENV ", "env ", "ARG ", "define ", "define\t", "login "]
         .iter()
-        .take(5)
-        .take_while(|b| b"=:?|!>+~".contains(b))
-        .count();
-    let sign = &bytes[spaced..spaced + operator];
-    if sign.iter().any(|b| b"=:>".contains(b)) {
-        return Some(skip_blanks(bytes, spaced + operator));
+        .any(|verb| before.ends_with(verb.as_bytes()))
+}
+
+pub(super) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take(64).take_while(|b| b" \t".contains(b)).count()
+}
+
+/// The value at `at`, when it is one the name promised.
+fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize, usize)> {
+    let at = header::skip_scheme(text, at);
+    let (start, end, quoted) = extent(text, at)?;
+    let value = &text[start..end];
+    let joined = super::join::without_seams(value);
+    let judged = joined.as_deref().unwrap_or(value);
+    let fits = match (promise, join) {
+        (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::is_digest(judged),
+        (Promise::Weak, _) => value::is_random(judged, 24) && !value::is_digest(judged),
+        (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
+        (Promise::Token, Join::Prose) => value::is_random(judged, 16),
+        (Promise::Password, Join::Sign | Join::Blank) => is_token(judged) || is_chosen(text, start, end, quoted),
+        (Promise::Password, Join::Prose) => {
+            value::is_random(judged, 10) || value::is_strong_password(judged) && !judged.contains(' ')
+        }
+    };
+    (fits && !is_elided(text, end)).then_some((start, end))
+}
+
+/// `sk-ant-api03-abc...`: the writer has hidden the rest already.
+pub(super) fn is_elided(text: &str, end: usize) -> bool {
+    ["...", "…", "####", "****", "xxxx", "XXXX"].iter().any(|tail| text[end..].starts_with(tail))
+}
+
+fn is_token(value: &str) -> bool {
+    value::is_random(value, 10) || value::is_uuid(value)
+}
+
+/// A password in an assignment; without quotes it must not be code.
+fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
+    let value = &text[start..end];
+    if quoted {
+        return value::is_password(value) && !value.contains(' ');
     }
-    if operator == 0 && bytes.get(spaced) == Some(&b',') {
-        let at = skip_blanks(bytes, spaced + 1);
-        return bytes
-            .get(at)
-            .is_some_and(|b| b"\"'`".contains(b))
-            .then_some(at);
+    let code = value.contains(['(', '[', '{', '|']) && !value::is_strong_password(value)
+        || value::is_identifier(value) && text.as_bytes().get(end).is_some_and(|b| b"(.[:".contains(b));
+    !code && value::is_password(value)
+}
+
+/// A lone random token shortly after the word, on the same line.
+fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
+    if promise == Promise::Weak {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let line = bytes[to..].iter().take(NEAR_BYTES_MAX).position(|&b| b == b'\n').unwrap_or(NEAR_BYTES_MAX);
+    let limit = floor(text, (to + line).min(bytes.len()));
+    let between = text[to..limit].to_ascii_lowercase();
+    if ["sha", "hash", "digest", "commit", "checksum", "uuid", "id"].iter().any(|word| between.contains(word)) {
+        return None;
+    }
+    let len_min = if promise == Promise::Password { 20 } else { 32 };
+    let mut at = to;
+    while at < limit {
+        let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b)).count();
+        let padding = bytes[at + len..].iter().take(2).take_while(|&&b| b == b'=').count();
+        let len = if len > 0 { len + padding } else { 0 };
+        let quoted = at > to && b"\"'`".contains(&bytes[at - 1]) && bytes.get(at + len) == Some(&bytes[at - 1]);
+        let len_min = if quoted { 20 } else { len_min };
+        // Behind a dot or a slash it is part of a host or a path.
+        if len < len_min || b"./".contains(&bytes[at - 1]) {
+            at += len.max(1);
+            continue;
+        }
+        let token = &text[at..at + len];
+        if value::is_random(token, len_min) && value::entropy(token) > 3.2 && !is_elided(text, at + len) {
+            return Some((at, at + len));
+        }
+        at += len;
     }
     None
 }
 
-fn skip_blanks(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at..]
-        .iter()
-        .take(32)
-        .take_while(|b| b" \t".contains(b))
-        .count()
-}
-
-/// The bytes of the value that starts at `at`, without its quotes.
-fn extent(text: &str, at: usize) -> Option<(usize, usize)> {
+/// The bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
+pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
     let bytes = text.as_bytes();
+    let at = at + string_prefix(&bytes[at.min(bytes.len())..]);
     let quote = *bytes.get(at)?;
     if b"\"'`".contains(&quote) {
-        let body = &bytes[at + 1..];
-        let len = body
-            .iter()
-            .take(VALUE_BYTES_MAX)
-            .position(|&b| b == quote || b == b'\n')?;
-        return Some((at + 1, at + 1 + len));
+        let triple = bytes[at..].starts_with(&[quote; 3]);
+        let open = at + if triple { 3 } else { 1 };
+        let len = bytes[open..].iter().take(VALUE_BYTES_MAX).position(|&b| b == quote || b == b'\n');
+        let len = match len {
+            Some(len) => len,
+            // A log cuts lines; what is left of the value is still the value.
+            None if bytes.len() - open <= VALUE_BYTES_MAX => bytes.len() - open,
+            None => return None,
+        };
+        let end = super::join::past_seams(text, open + len, quote);
+        return Some((open, end, true));
     }
-    let len = bytes[at..]
-        .iter()
-        .take(VALUE_BYTES_MAX)
-        .take_while(|b| !b.is_ascii_whitespace() && !b"\"'`<>".contains(b))
-        .count();
-    let mut end = super::scan::floor(text, at + len);
-    while end > at && b",;.)]}".contains(&bytes[end - 1]) {
+    let is_end = |b: &u8| b.is_ascii_whitespace() || b"\"'`<>".contains(b);
+    let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| !is_end(b)).count();
+    let end = floor(text, at + len);
+    let end = at + next_field(&text[at..end]);
+    let mut end = end;
+    while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
         end -= 1;
     }
-    Some((at, end))
+    Some((at, end, false))
+}
+
+/// `b"…"`, `f'…'`, `String::from("…")`, `new SecureString("…")`.
+fn string_prefix(rest: &[u8]) -> usize {
+    let name = rest.iter().take(32).take_while(|b| b.is_ascii_alphanumeric() || b"_.: ".contains(b)).count();
+    let open = name + usize::from(rest.get(name) == Some(&b'('));
+    let quoted = rest.get(open).is_some_and(|b| b"\"'`".contains(b));
+    if quoted && (open > name || name <= 2) && !rest[..name].contains(&b' ') { open } else { 0 }
+}
+
+/// Where an unquoted value ends because another `name=value` follows its separator.
+fn next_field(value: &str) -> usize {
+    let bytes = value.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        if !b"&;,|".contains(&byte) {
+            continue;
+        }
+        let rest = &bytes[at + 1..];
+        let name = rest.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b)).count();
+        let joined = matches!(rest.get(name), Some(b'=' | b':'));
+        if (name > 0 && joined) || rest.is_empty() || byte == b';' && name == rest.len() {
+            return at;
+        }
+    }
+    value.len()
 }

@@ -24,9 +24,14 @@ pub(super) fn has_mark(text: &str) -> bool {
     text.contains(OPEN)
 }
 
+/// True when `text` is a mark and nothing else.
+pub(super) fn is_mark(text: &str) -> bool {
+    length(text) == Some(text.len())
+}
+
 /// Length of the mark that `text` starts with.
 fn length(text: &str) -> Option<usize> {
-    let body = text.get(OPEN.len()..)?;
+    let body = text.strip_prefix(OPEN)?;
     let end = body.bytes().take(LEN_MAX).position(|b| b == b']')?;
     let (rule, tail) = body[..end].rsplit_once(':')?;
     let named = !rule.is_empty() && rule.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');

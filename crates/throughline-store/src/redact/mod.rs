@@ -12,11 +12,17 @@
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
 mod context;
+mod format;
+mod header;
+mod join;
 mod known;
 mod mark;
+mod pair;
+mod pem;
 mod rules;
 mod scan;
 mod seen;
+mod url;
 mod value;
 mod view;
 mod words;

@@ -1,17 +1,11 @@
 //! One pass of an automaton over all literals; each hit calls what the literal belongs to.
 
-use std::sync::OnceLock;
-
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
-use regex::Regex;
 
-use super::rules::{self, Rule};
+use super::format::Format;
 use super::seen::Seen;
 use super::view::View;
-use super::{context, mark, value, words};
-
-/// The longest stretch after a literal that its rule may look at.
-const WINDOW_BYTES_MAX: usize = 8 << 10;
+use super::{context, header, mark, pem, rules, url, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,10 +35,16 @@ pub(super) struct Found {
     pub(super) end: usize,
 }
 
+/// What a literal belongs to.
 #[derive(Debug, Clone, Copy)]
 enum Anchor {
     Format(usize),
     Word,
+    Block,
+    Url,
+    Scheme,
+    Cookie,
+    Private,
 }
 
 #[derive(Debug)]
@@ -55,155 +55,123 @@ pub(super) struct Scanner {
     formats: Vec<Format>,
 }
 
-#[derive(Debug)]
-struct Format {
-    rule: &'static Rule,
-    /// Compiled when its literal is first met: most installations meet a handful.
-    pattern: OnceLock<Option<Regex>>,
-}
-
 impl Scanner {
     pub(super) fn new() -> Self {
-        let formats: Vec<Format> = rules::all()
-            .map(|rule| Format {
-                rule,
-                pattern: OnceLock::new(),
-            })
-            .collect();
-        let mut literals = Vec::new();
+        let formats: Vec<Format> = rules::all().map(Format::new).collect();
+        let mut literals: Vec<String> = Vec::new();
         let mut anchors = Vec::new();
-        for (index, format) in formats.iter().enumerate() {
-            for literal in format.rule.literals {
-                literals.push(*literal);
-                anchors.push(Anchor::Format(index));
-            }
+        let mut add = |anchor: Anchor, words: &[&str]| {
+            literals.extend(words.iter().map(|word| (*word).to_owned()));
+            anchors.extend(words.iter().map(|_| anchor));
+        };
+        for (index, rule) in rules::all().enumerate() {
+            add(Anchor::Format(index), rule.literals);
         }
         for word in words::LITERALS {
-            literals.push(word);
-            anchors.push(Anchor::Word);
+            // Names come as `token`, `TOKEN` and `accessToken`; any other case is no name.
+            let capital = word[..1].to_ascii_uppercase() + &word[1..];
+            add(Anchor::Word, &[word, &word.to_ascii_uppercase(), &capital]);
         }
-        #[expect(
-            clippy::expect_used,
-            reason = "the literals are constants; a test builds them"
-        )]
+        add(Anchor::Block, pem::LITERALS);
+        add(Anchor::Url, url::LITERALS);
+        add(Anchor::Scheme, header::SCHEMES);
+        add(Anchor::Cookie, header::COOKIES);
+        add(Anchor::Private, &["<private>"]);
+        #[expect(clippy::expect_used, reason = "the literals are constants, built by every test")]
         let automaton = AhoCorasickBuilder::new()
             .kind(Some(AhoCorasickKind::DFA))
-            .ascii_case_insensitive(true)
             .build(&literals)
             .expect("literals build");
-        Self {
-            automaton,
-            anchors,
-            formats,
-        }
+        Self { automaton, anchors, formats }
     }
 
     /// The secrets of `text` in order, none overlapping another.
     pub(super) fn hits(&self, text: &str, key: &[u8; 32], seen: &mut Seen) -> Vec<Hit> {
+        if seen.is_empty() && !self.may_hit(text) {
+            return Vec::new();
+        }
         let view = View::innermost(text);
         let decoded = view.as_ref().map_or(text, View::text);
         let mut found = self.scan(decoded);
         found.retain(|found| found.start < found.end);
+        drop_marked(&mut found, decoded);
         for secret in &found {
             if secret.tier != Tier::Possible {
                 seen.add(secret.rule, &decoded[secret.start..secret.end], key);
             }
         }
         seen.find(decoded, key, &mut found);
-        let source = |at: usize| view.as_ref().map_or(at, |view| view.source(at));
-        merge(&mut found, decoded);
+        drop_marked(&mut found, decoded);
+        merge(&mut found);
+        let source = |found: &Found| match &view {
+            Some(view) => view.source(found.start, found.end),
+            None => (found.start, found.end),
+        };
         found
             .into_iter()
-            .map(|found| Hit {
-                rule: found.rule,
-                tier: found.tier,
-                start: source(found.start),
-                end: source(found.end),
-                value: decoded[found.start..found.end].to_owned(),
+            .map(|found| {
+                let (start, end) = source(&found);
+                let value = decoded[found.start..found.end].to_owned();
+                Hit { rule: found.rule, tier: found.tier, start, end, value }
             })
             .collect()
+    }
+
+    /// Says, without decoding or allocating, whether a text is worth a closer look. Most are not.
+    fn may_hit(&self, text: &str) -> bool {
+        if memchr::memmem::find(text.as_bytes(), b"\\u00").is_some() {
+            return true;
+        }
+        self.automaton.find_overlapping_iter(text).any(|hit| {
+            let (start, end) = (hit.start(), hit.end());
+            match self.anchors[hit.pattern().as_usize()] {
+                Anchor::Format(index) => self.formats[index].may_find(text, start),
+                Anchor::Word => context::may_find(text, start, end),
+                Anchor::Url => url::may_find(text, start),
+                Anchor::Scheme | Anchor::Block | Anchor::Cookie | Anchor::Private => true,
+            }
+        })
     }
 
     fn scan(&self, text: &str) -> Vec<Found> {
         let mut found = Vec::new();
         for hit in self.automaton.find_overlapping_iter(text) {
+            let (start, end) = (hit.start(), hit.end());
             match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) => found.extend(self.formats[index].find(text, hit.start())),
-                Anchor::Word => context::find(text, hit.start(), hit.end(), &mut found),
+                Anchor::Format(index) => found.extend(self.formats[index].find(text, start)),
+                Anchor::Word => context::find(text, start, end, &mut found),
+                Anchor::Block => found.extend(pem::find(text, start)),
+                Anchor::Url => url::find(text, start, &mut found),
+                Anchor::Scheme => header::find_scheme(text, start, end, &mut found),
+                Anchor::Cookie => header::find_cookies(text, end, &mut found),
+                Anchor::Private => found.extend(private(text, end)),
             }
         }
         found
     }
 }
 
-impl Format {
-    fn find(&self, text: &str, at: usize) -> Option<Found> {
-        let bytes = text.as_bytes();
-        let from = floor(text, at.saturating_sub(self.rule.before));
-        if self.rule.before == 0
-            && at > 0
-            && bytes[at - 1].is_ascii_alphanumeric()
-            && self.rule.literals[0].as_bytes()[0].is_ascii_alphanumeric()
-        {
-            return None;
-        }
-        let window = &text[from..floor(text, (at + WINDOW_BYTES_MAX).min(text.len()))];
-        let pattern = self.pattern.get_or_init(|| self.compile()).as_ref()?;
-        let groups = pattern.captures(window)?;
-        let whole = groups.get(0)?;
-        let (start, end) = (from + whole.start(), from + whole.end());
-        if start > at || end <= at || bytes.get(end).is_some_and(u8::is_ascii_alphanumeric) {
-            return None;
-        }
-        if start > 0
-            && bytes[start - 1].is_ascii_alphanumeric()
-            && bytes[start].is_ascii_alphanumeric()
-        {
-            return None;
-        }
-        let secret = groups.get(1).unwrap_or(whole);
-        let body = secret.as_str();
-        if value::is_placeholder(body) || !is_body(body) {
-            return None;
-        }
-        Some(Found {
-            rule: self.rule.name,
-            tier: Tier::Certain,
-            start: from + secret.start(),
-            end: from + secret.end(),
-        })
+/// The text between `<private>` and `</private>`.
+fn private(text: &str, start: usize) -> Option<Found> {
+    let len = text[start..].find("</private>")?;
+    let inner = text[start..start + len].trim();
+    if inner.is_empty() || mark::is_mark(inner) {
+        return None;
     }
-
-    fn compile(&self) -> Option<Regex> {
-        let pattern = self.rule.pattern;
-        let anchored = if self.rule.before == 0 {
-            format!("^(?:{pattern})")
-        } else {
-            pattern.to_owned()
-        };
-        Regex::new(&anchored).ok()
-    }
+    Some(Found { rule: "private", tier: Tier::Certain, start, end: start + len })
 }
 
-/// A format's body is random: it has a digit, or is too odd for words.
-fn is_body(body: &str) -> bool {
-    let shape = value::shape(body);
-    shape.distinct >= 8 && (shape.digits > 0 && shape.wordy < 0.5 || shape.wordy < 0.34)
-}
-
-/// Sorts, drops what touches a mark, and joins what overlaps; the surer and wider rule names the join.
-fn merge(found: &mut Vec<Found>, text: &str) {
-    if found.is_empty() {
+/// Drops what touches a mark: a text cleaned before stays as it is.
+fn drop_marked(found: &mut Vec<Found>, text: &str) {
+    if found.is_empty() || !mark::has_mark(text) {
         return;
     }
-    if mark::has_mark(text) {
-        let marks = mark::marks(text);
-        found.retain(|found| {
-            !marks
-                .iter()
-                .any(|&(start, end)| found.start < end && start < found.end)
-        });
-    }
+    let marks = mark::marks(text);
+    found.retain(|found| !marks.iter().any(|&(start, end)| found.start < end && start < found.end));
+}
+
+/// Sorts and joins what overlaps; the surer rule names the join.
+fn merge(found: &mut Vec<Found>) {
     found.sort_by_key(|found| (found.start, found.tier, std::cmp::Reverse(found.end)));
     let mut kept: Vec<Found> = Vec::with_capacity(found.len());
     for next in found.drain(..) {

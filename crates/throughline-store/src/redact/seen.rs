@@ -10,6 +10,8 @@ use super::scan::{Found, Tier};
 const PREFIX_BYTES_MIN: usize = 12;
 /// Below this a value is a word that may stand for anything.
 const VALUE_BYTES_MIN: usize = 7;
+/// A whole value this long is no chance inside a longer word.
+const GLUED_BYTES_MIN: usize = 20;
 /// A session that shows more secrets than this is a list of secrets; the rules still find each.
 const VALUES_MAX: usize = 4096;
 
@@ -111,7 +113,9 @@ impl Seen {
                     .take_while(|(a, b)| a == b)
                     .count();
                 let end = super::scan::floor(text, at + same);
-                if is_apart(text, at, end) {
+                // A long value is itself wherever it stands, even glued to other letters.
+                let whole = same == value.len() && same >= GLUED_BYTES_MIN;
+                if whole || is_apart(text, at, end) {
                     found.push(Found {
                         rule: secret.rule,
                         tier: Tier::Probable,

@@ -18,6 +18,8 @@ pub(super) struct Shape {
     pub(super) digits: usize,
     pub(super) symbols: usize,
     pub(super) distinct: usize,
+    /// Share of neighbouring bytes of different kinds (small, capital, digit).
+    pub(super) turns: f32,
     /// Share of neighbouring bytes that form a common letter pair.
     pub(super) wordy: f32,
     pub(super) hex: bool,
@@ -31,6 +33,7 @@ pub(super) fn shape(value: &str) -> Shape {
     };
     let mut seen = [false; 256];
     let mut pairs = 0;
+    let mut turns = 0;
     let mut previous = 0_u8;
     for byte in value.bytes() {
         match byte {
@@ -48,12 +51,24 @@ pub(super) fn shape(value: &str) -> Shape {
         if same_word && is_common_pair(previous, byte) {
             pairs += 1;
         }
+        let (before, now) = (kind(previous), kind(byte));
+        turns += usize::from(before != now && before != 0 && now != 0);
         previous = byte;
     }
     if value.len() > 1 {
         shape.wordy = pairs as f32 / (value.len() - 1) as f32;
+        shape.turns = turns as f32 / (value.len() - 1) as f32;
     }
     shape
+}
+
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        _ => 0,
+    }
 }
 
 fn is_common_pair(a: u8, b: u8) -> bool {
@@ -98,19 +113,21 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
         return false;
     }
     if s.digits == s.len {
-        return false;
+        return s.len >= 24;
     }
     if s.digits == 0 {
         // Letters alone: either mixed case without words, or a long run nobody could say.
-        let mixed = s.lower >= 3 && s.upper >= 3;
-        return s.len >= 16 && s.wordy < if mixed { 0.34 } else { 0.30 };
+        let mixed = s.lower >= 3 && s.upper >= 3 && s.turns > 0.34;
+        return s.len >= 16 && s.wordy < if mixed { 0.42 } else { 0.26 };
     }
     let limit = match s.len {
         0..16 => 0.34,
-        16..24 => 0.42,
-        _ => 0.46,
+        16..24 => 0.40,
+        _ => 0.44,
     };
-    s.wordy < limit && (s.digits >= 2 || s.wordy < 0.25)
+    // Kinds alternate in a random value; in a name they change between words.
+    let restless = s.turns > 0.34 && s.wordy < 0.52;
+    restless || s.wordy < limit && (s.digits >= 2 || s.wordy < 0.25)
 }
 
 /// True for a value a person might have chosen as a password.
@@ -123,7 +140,8 @@ pub(super) fn is_password(value: &str) -> bool {
     if s.distinct < 4 {
         return false;
     }
-    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || !value.is_ascii();
+    let hex_pair = value.split_once(':').is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || hex_pair;
     (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
@@ -137,7 +155,6 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "****",
         "....",
         "your",
-        "example",
         "changeme",
         "change_me",
         "change-me",
@@ -151,7 +168,6 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "not-a-real",
         "notareal",
         "sample",
-        "<",
         "…",
         "####",
         "fixme",
@@ -165,20 +181,26 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "undefined",
         "secret_here",
         "my-bot-token",
-        "----",
-        "____",
         "••",
     ];
     let lower = value.to_ascii_lowercase();
     if WORDS.iter().any(|word| lower.contains(word)) {
         return true;
     }
-    is_repeating(value) || is_counting(value)
+    // By chance a random value may hold the letters, hardly in one case.
+    if ["EXAMPLE", "example", "Example"].iter().any(|word| value.contains(word)) {
+        return true;
+    }
+    if value.starts_with('<') && value.ends_with('>') {
+        return true;
+    }
+    // A prefix may stand before the block that repeats.
+    let tail = &value.as_bytes()[value.len() / 3..];
+    is_repeating(value.as_bytes()) || is_repeating(tail) || is_counting(value.as_bytes())
 }
 
 /// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
-fn is_repeating(value: &str) -> bool {
-    let bytes = value.as_bytes();
+fn is_repeating(bytes: &[u8]) -> bool {
     bytes.len() >= 6
         && (1..=4).any(|period| {
             let same = bytes
@@ -191,8 +213,7 @@ fn is_repeating(value: &str) -> bool {
 }
 
 /// `123456789`, `abcdefgh…`: most bytes follow the one before.
-fn is_counting(value: &str) -> bool {
-    let bytes = value.as_bytes();
+fn is_counting(bytes: &[u8]) -> bool {
     let steps = bytes
         .windows(2)
         .filter(|pair| pair[1] == pair[0].wrapping_add(1))
@@ -215,7 +236,6 @@ pub(super) fn is_reference(value: &str) -> bool {
         "this.",
         "secrets.",
         "://",
-        "()",
         "::",
         "->",
         "%s",
@@ -225,33 +245,36 @@ pub(super) fn is_reference(value: &str) -> bool {
         "[\"",
         "['",
         "=>",
-        "==",
         "\\n",
         "`",
     ];
     let Some(first) = value.bytes().next() else {
         return true;
     };
-    if PARTS.iter().any(|part| value.contains(part)) {
+    if PARTS.iter().any(|part| value.contains(part)) || has_slot(value) {
         return true;
     }
-    let rest = &value[1..value.len().max(1)];
+    let rest = &value.as_bytes()[1..];
     match first {
         b'$' => {
-            rest.bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b))
+            rest.iter()
+                .all(|&b| b.is_ascii_alphanumeric() || b"_.:-".contains(&b))
                 && !looks_hashed(value)
         }
         b'%' => value.len() > 2 && value.ends_with('%'),
         b'{' => value.ends_with('}'),
         b'[' => value.ends_with(']'),
         b'(' => value.ends_with(')'),
-        b'@' => rest
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
+        b'@' => rest.iter().all(|&b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
         b'/' | b'~' | b'.' => is_path(value),
         _ => is_call(value),
     }
+}
+
+/// A format string's `{error}`.
+fn has_slot(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once('{') else { return false };
+    rest.split_once('}').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b"_.".contains(&b)))
 }
 
 fn looks_hashed(value: &str) -> bool {
@@ -271,4 +294,28 @@ fn is_call(value: &str) -> bool {
         .take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b))
         .count();
     name > 1 && value.as_bytes().get(name) == Some(&b'(') && value.contains(')')
+}
+
+pub(super) fn is_uuid(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.len() == 36
+        && bytes.iter().enumerate().all(|(at, b)| if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
+}
+
+/// The shape of a commit, a checksum or a UUID: only a name can make it a secret.
+pub(super) fn is_digest(value: &str) -> bool {
+    is_uuid(value) || matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128) && value.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A password even where the join is loose: letters and a digit, and a sign or mixed case.
+pub(super) fn is_strong_password(value: &str) -> bool {
+    let s = shape(value);
+    let mixed = s.lower > 0 && s.upper > 0;
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b));
+    s.len >= 6 && is_password(value) && s.digits > 0 && (mixed || special)
+}
+
+/// `snake_case`, `camelCase`, `dotted.name`: a name made of words.
+pub(super) fn is_identifier(value: &str) -> bool {
+    value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b)) && !value.as_bytes().first().is_some_and(u8::is_ascii_digit)
 }

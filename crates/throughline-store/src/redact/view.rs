@@ -40,15 +40,24 @@ impl View {
         &self.text
     }
 
-    /// Position in the source of the view's byte `at`.
-    pub(super) fn source(&self, at: usize) -> usize {
-        self.layers.iter().rev().fold(at, |at, steps| {
-            let after = steps.partition_point(|step| step.0 <= at);
-            match after.checked_sub(1).map(|last| steps[last]) {
-                Some((decoded, encoded)) => encoded + (at - decoded),
-                None => at,
-            }
+    /// Where in the source the view's `start..end` lies.
+    pub(super) fn source(&self, start: usize, end: usize) -> (usize, usize) {
+        self.layers.iter().rev().fold((start, end), |(start, end), steps| {
+            let after = steps.partition_point(|step| step.0 <= start);
+            let start = outer(steps, start, after);
+            // A colour code behind the end stays: of two steps at one place the first is before it.
+            let first = steps.partition_point(|step| step.0 < end);
+            let at_step = steps.get(first).is_some_and(|step| step.0 == end);
+            (start, outer(steps, end, first + usize::from(at_step)))
         })
+    }
+}
+
+/// Position before decoding of `at`, given the number of steps at or before it.
+fn outer(steps: &Steps, at: usize, count: usize) -> usize {
+    match count.checked_sub(1).map(|last| steps[last]) {
+        Some((decoded, encoded)) => encoded + (at - decoded),
+        None => at,
     }
 }
 
@@ -158,10 +167,8 @@ mod tests {
     fn check(source: &str, needle: &str, found: &str) {
         let view = View::innermost(source).expect("something to decode");
         let at = view.text().find(needle).expect("needle in the view");
-        assert_eq!(
-            &source[view.source(at)..view.source(at + needle.len())],
-            found
-        );
+        let (start, end) = view.source(at, at + needle.len());
+        assert_eq!(&source[start..end], found);
     }
 
     #[test]

@@ -1,5 +1,12 @@
 //! Judges a name: may what it names be a secret?
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Longer names are blobs.
+pub(super) const NAME_BYTES_MAX: usize = 80;
+const WORDS_MAX: usize = 16;
+
 /// How much a name promises about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Promise {
@@ -11,34 +18,21 @@ pub(super) enum Promise {
     Password,
 }
 
-/// The words that bring the automaton to a name, in any case.
+impl Promise {
+    /// The rule a value is named after.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            Self::Weak => "key",
+            Self::Token => "token",
+            Self::Password => "password",
+        }
+    }
+}
+
+/// The words that bring the automaton to a name, in lower case.
 pub(super) const LITERALS: &[&str] = &[
-    "pass",
-    "pasw",
-    "pssw",
-    "pswd",
-    "pwd",
-    "pw",
-    "psk",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "cred",
-    "cookie",
-    "session",
-    "sid",
-    "jwt",
-    "bearer",
-    "webhook",
-    "dsn",
-    "license",
-    "salt",
-    "signature",
-    "seed",
-    "otp",
-    "connection",
-    "private",
+    "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "sid", "jwt", "webhook",
+    "dsn", "license", "salt", "seed", "otp", "securestring",
 ];
 
 const PASSWORD: &[&str] = &[
@@ -99,76 +93,6 @@ const TOKEN: &[&str] = &[
     "license",
     "licensekey",
     "sessiontoken",
-];
-/// What makes a `key` a secret key rather than a place in a map.
-const KEY_KINDS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "auth",
-    "signing",
-    "encryption",
-    "master",
-    "account",
-    "admin",
-    "service",
-    "license",
-    "shared",
-    "app",
-    "application",
-    "sdk",
-    "write",
-    "insert",
-    "ingest",
-    "integration",
-    "subscription",
-    "storage",
-    "client",
-    "server",
-    "role",
-    "deploy",
-    "user",
-    "security",
-    "management",
-    "rest",
-    "webhook",
-    "hmac",
-    "aes",
-    "decryption",
-    "production",
-    "prod",
-    "staging",
-    "live",
-    "test",
-    "cf",
-    "openai",
-    "dev",
-    "data",
-    "primary_access",
-    "org",
-    "team",
-    "global",
-    "instance",
-    "project",
-    "consumer",
-    "developer",
-    "personal",
-    "instrumentation",
-    "bot",
-    "send",
-    "crypt",
-    "cipher",
-    "jwt",
-    "session",
-    "ssh",
-    "root",
-    "read",
-    "readonly",
-    "preshared",
-    "pre",
-    "functions",
-    "host_secret",
 ];
 /// Last words that turn a secret's name into the name of something about it.
 const ABOUT: &[&str] = &[
@@ -433,7 +357,8 @@ const HARMLESS: &[&str] = &[
     "request",
     "site",
 ];
-const NOT_KEYS: &[&str] = &[
+/// Words that only look like one of ours.
+const OTHER: &[&str] = &[
     "monkey",
     "turkey",
     "donkey",
@@ -466,117 +391,133 @@ const NOT_KEYS: &[&str] = &[
     "bypassed",
 ];
 
+/// Words behind `key` that leave it a key.
+const FORMS: &[&str] = &["value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem", "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current", "plain", "text", "env", "default", "backup"];
+
+const IS_PASSWORD: u8 = 1;
+const IS_TOKEN: u8 = 2;
+const IS_ABOUT: u8 = 4;
+const IS_HARMLESS: u8 = 8;
+const IS_OTHER: u8 = 16;
+const IS_FORM: u8 = 32;
+
+/// What is known of each word; one lookup instead of six lists.
+static WORDS: LazyLock<HashMap<&'static [u8], u8>> = LazyLock::new(|| {
+    let mut words: HashMap<&'static [u8], u8> = HashMap::new();
+    let lists =
+        [(PASSWORD, IS_PASSWORD), (TOKEN, IS_TOKEN), (ABOUT, IS_ABOUT), (HARMLESS, IS_HARMLESS), (OTHER, IS_OTHER), (FORMS, IS_FORM)];
+    for (list, flag) in lists {
+        for word in list {
+            *words.entry(word.as_bytes()).or_default() |= flag;
+        }
+    }
+    words
+});
+
 /// Judges a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
 pub(super) fn judge(name: &str) -> Option<Promise> {
-    let words = split(name);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut split = Split::new(name);
     // `openai_api_key_2`: a number at the end names one of several.
-    let mut end = words.len();
-    while end > 1 && words[end - 1].bytes().all(|b| b.is_ascii_digit()) {
-        end -= 1;
+    while split.len > 1 && split.word(split.len - 1).iter().all(u8::is_ascii_digit) {
+        split.len -= 1;
     }
-    let words = &words[..end];
-    let last = *words.last()?;
-    if words.iter().any(|word| NOT_KEYS.contains(word))
-        && !words.iter().any(|word| PASSWORD.contains(word))
-    {
+    let last = split.len.checked_sub(1)?;
+    let flags: u8 = (0..split.len).fold(0, |flags, at| flags | split.flags[at]);
+    let has = |flag: u8| flags & flag != 0;
+    if has(IS_OTHER) && !has(IS_PASSWORD) {
         return None;
     }
-    let id_of_secret = last == "id"
-        && words.len() >= 2
-        && matches!(words[words.len() - 2], "secret" | "key" | "session");
-    let is_key_id = id_of_secret
-        && words
-            .iter()
-            .any(|w| matches!(*w, "access" | "secret" | "session" | "accesskey"));
-    if words.len() > 1 && ABOUT.contains(&last) && !is_key_id {
+    if last > 0 && split.flags[last] & IS_ABOUT != 0 && !is_key_id(&split) {
         return None;
     }
-    let harmless = words.iter().any(|word| HARMLESS.contains(word));
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    if has(PASSWORD)
-        || (!harmless
-            && words.iter().any(|word| {
-                ends_with_any(
-                    word,
-                    &["password", "passwd", "secret", "passphrase", "pass"],
-                )
-            }))
-    {
+    let ends = |ends: &[&str]| (0..split.len).any(|at| ends_with_any(split.word(at), ends));
+    let harmless = has(IS_HARMLESS);
+    if has(IS_PASSWORD) || !harmless && ends(&["password", "passwd", "secret", "passphrase", "pass"]) {
         return Some(Promise::Password);
     }
     if harmless {
         return None;
     }
-    let strong_key =
-        words.iter().any(|word| *word == "key") && (has(KEY_KINDS) || words.len() >= 2);
-    if has(TOKEN)
-        || strong_key
-        || is_key_id
-        || words.iter().any(|word| {
-            ends_with_any(
-                word,
-                &[
-                    "token",
-                    "apikey",
-                    "accesskey",
-                    "secretkey",
-                    "authkey",
-                    "credential",
-                    "credentials",
-                    "cookie",
-                ],
-            )
-        })
-    {
+    let glued = ["token", "apikey", "accesskey", "secretkey", "authkey", "credential", "credentials", "cookie", "key", "auth"];
+    if has(IS_TOKEN) || last > 0 && names_key(&split) || is_key_id(&split) || ends(&glued) {
         return Some(Promise::Token);
     }
-    if words
-        .iter()
-        .any(|word| word.len() > 4 && ends_with_any(word, &["key", "auth"]))
-    {
-        return Some(Promise::Token);
+    matches!(split.word(last), b"key" | b"keys").then_some(Promise::Weak)
+}
+
+/// `access_key_id`: unlike other ids, half of a key pair.
+fn is_key_id(split: &Split) -> bool {
+    if split.len < 2 || split.word(split.len - 1) != b"id" {
+        return false;
     }
-    (last == "key"
-        || last == "keys"
-        || has(&["signature", "session", "private", "connection"]) && words.len() > 1)
-        .then_some(Promise::Weak)
-}
-
-fn ends_with_any(word: &str, ends: &[&str]) -> bool {
-    ends.iter()
-        .any(|end| word.len() > end.len() && word.ends_with(end))
-}
-
-/// Splits at separators and at camel humps, in lower case.
-fn split(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let bytes = name.as_bytes();
-    for (index, &byte) in bytes.iter().enumerate() {
-        if !byte.is_ascii_alphanumeric() {
-            flush(&mut word, &mut words);
-            continue;
-        }
-        let previous = index.checked_sub(1).map_or(0, |i| bytes[i]);
-        let next = bytes.get(index + 1).copied().unwrap_or(0);
-        let hump = byte.is_ascii_uppercase()
-            && (previous.is_ascii_lowercase()
-                || previous.is_ascii_digit()
-                || previous.is_ascii_uppercase() && next.is_ascii_lowercase());
-        let number = byte.is_ascii_digit() && previous.is_ascii_alphabetic();
-        if hump || number {
-            flush(&mut word, &mut words);
-        }
-        word.push(char::from(byte.to_ascii_lowercase()));
+    match split.word(split.len - 2) {
+        b"key" => (0..split.len).any(|at| split.word(at) == b"access"),
+        before => matches!(before, b"secret" | b"accesskey"),
     }
-    flush(&mut word, &mut words);
-    words
 }
 
-fn flush(word: &mut String, words: &mut Vec<String>) {
-    if !word.is_empty() {
-        words.push(std::mem::take(word));
+/// True when `key` is what is named, not what the named thing is for (`KeyMeshing`).
+fn names_key(split: &Split) -> bool {
+    let form = (0..split.len).rev().take_while(|&at| split.flags[at] & IS_FORM != 0).count();
+    split.len > form && split.word(split.len - form - 1) == b"key"
+}
+
+fn ends_with_any(word: &[u8], ends: &[&str]) -> bool {
+    ends.iter().any(|end| word.len() > end.len() && word.ends_with(end.as_bytes()))
+}
+
+/// A name in lower-case words, split at separators and camel humps, without allocating.
+struct Split {
+    text: [u8; NAME_BYTES_MAX],
+    ends: [u8; WORDS_MAX],
+    starts: [u8; WORDS_MAX],
+    flags: [u8; WORDS_MAX],
+    len: usize,
+}
+
+impl Split {
+    fn new(name: &str) -> Self {
+        let mut split = Self {
+            text: [0; NAME_BYTES_MAX],
+            ends: [0; WORDS_MAX],
+            starts: [0; WORDS_MAX],
+            flags: [0; WORDS_MAX],
+            len: 0,
+        };
+        let bytes = &name.as_bytes()[..name.len().min(NAME_BYTES_MAX)];
+        let mut start = 0;
+        for (at, &byte) in bytes.iter().enumerate() {
+            split.text[at] = byte.to_ascii_lowercase();
+            let previous = at.checked_sub(1).map_or(0, |before| bytes[before]);
+            let next = bytes.get(at + 1).copied().unwrap_or(0);
+            let hump = byte.is_ascii_uppercase()
+                && (previous.is_ascii_lowercase()
+                    || previous.is_ascii_digit()
+                    || previous.is_ascii_uppercase() && next.is_ascii_lowercase());
+            let number = byte.is_ascii_digit() && previous.is_ascii_alphabetic();
+            if hump || number {
+                split.push(start, at);
+                start = at;
+            } else if !byte.is_ascii_alphanumeric() {
+                split.push(start, at);
+                start = at + 1;
+            }
+        }
+        split.push(start, bytes.len());
+        split
+    }
+
+    fn push(&mut self, start: usize, end: usize) {
+        if start < end && self.len < WORDS_MAX {
+            self.starts[self.len] = start as u8;
+            self.ends[self.len] = end as u8;
+            self.flags[self.len] = WORDS.get(&self.text[start..end]).copied().unwrap_or(0);
+            self.len += 1;
+        }
+    }
+
+    fn word(&self, at: usize) -> &[u8] {
+        &self.text[usize::from(self.starts[at])..usize::from(self.ends[at])]
     }
 }
 

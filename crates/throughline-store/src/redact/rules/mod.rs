@@ -7,6 +7,7 @@ mod ai;
 mod chat;
 mod cloud;
 mod code;
+mod command;
 mod data;
 mod payment;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(super) struct Rule {
     /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
     pub(super) pattern: &'static str,
     pub(super) before: usize,
+    pub(super) body: Body,
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the rule's proof, fed by a test")
@@ -31,6 +33,17 @@ pub(super) struct Rule {
         expect(dead_code, reason = "the rule's proof, fed by a test")
     )]
     pub(super) spares: &'static [&'static str],
+}
+
+/// What the secret must look like beyond the pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Nobody made it up.
+    Random,
+    /// Somebody may have: a password.
+    Chosen,
+    /// The pattern says it all.
+    Any,
 }
 
 const fn rule(
@@ -45,6 +58,7 @@ const fn rule(
         literals,
         pattern,
         before: 0,
+        body: Body::Random,
         catches,
         spares,
     }
@@ -56,17 +70,14 @@ impl Rule {
         self.before = bytes;
         self
     }
+
+    const fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
 }
 
+/// Every rule of every table.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    [
-        ai::RULES,
-        chat::RULES,
-        cloud::RULES,
-        code::RULES,
-        data::RULES,
-        payment::RULES,
-    ]
-    .into_iter()
-    .flatten()
+    [ai::RULES, chat::RULES, cloud::RULES, code::RULES, command::RULES, data::RULES, payment::RULES].into_iter().flatten()
 }
