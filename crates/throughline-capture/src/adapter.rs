@@ -32,8 +32,8 @@ pub trait Reader: Send {
     /// some minutes, so what is still open will not be finished.
     fn end(&mut self, _settled: bool, _out: &mut Parsed) {}
 
-    /// Returns what the next reader of this source must know, as JSON. It is stored, so it holds
-    /// ids and names, never conversation text.
+    /// Returns what the next reader of this source must know, as JSON. It is stored (cleaned, as
+    /// everything is), so it holds ids, names and open calls, not the conversation.
     fn state(&self) -> String;
 
     /// Returns where the next reader must start when that is before the last line, because a

@@ -21,8 +21,8 @@ struct OpenCall {
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// What the call will have changed if it succeeds. Not part of the state: it is text.
-    #[serde(skip)]
+    /// What the call will have changed if it succeeds, as much of it as an artifact shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<Change>,
 }
 
@@ -39,7 +39,7 @@ impl OpenCalls {
             call: call.call.clone(),
             tool: call.tool.clone(),
             path: call.path.clone(),
-            changes: tools::changes(&call.tool, &call.input),
+            changes: shown(tools::changes(&call.tool, &call.input)),
         });
     }
 
@@ -60,4 +60,12 @@ impl OpenCalls {
             result.changes = open.changes;
         }
     }
+}
+
+/// Cuts changes down to what their artifacts will show: an open call is kept between sweeps.
+fn shown(mut changes: Vec<Change>) -> Vec<Change> {
+    for change in &mut changes {
+        change.diff.truncate(memory::record::snippet(&change.diff).len());
+    }
+    changes
 }

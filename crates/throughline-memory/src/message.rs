@@ -114,7 +114,7 @@ pub struct ToolResult {
 }
 
 /// A change to one file, as a log reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub path: String,
     /// A unified diff or the new text.

@@ -250,8 +250,8 @@ impl Projection {
     }
 }
 
-/// Returns the head of a text, cut at a line where possible, at a character at least.
-fn snippet(text: &str) -> &str {
+/// Returns what an artifact shows of a change: its head, cut at a line where possible, at a character at least.
+pub fn snippet(text: &str) -> &str {
     if text.len() <= SNIPPET_BYTES_MAX {
         return text;
     }

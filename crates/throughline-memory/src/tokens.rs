@@ -1,9 +1,46 @@
 //! How large a text is for a model.
+//!
+//! [`estimate`] is the only estimator. It cuts a text where a byte-pair tokenizer would
+//! ([`pieces`]) and adds up what pieces of that class and length cost on average ([`weights`]):
+//! one pass over the bytes, no allocation, no dictionary.
+//!
+//! The reference is OpenAI's o200k. On a quarter of the material that the weights were not fitted
+//! on, the error in total and of single texts (middle, 95th percentile) is
+//!
+//! | | total | p50 | p95 |
+//! | --- | ---: | ---: | ---: |
+//! | agent logs | +0.9 % | 3.6 % | 12.8 % |
+//! | Rust / Python and C | −0.2 / +0.3 % | 2.9 / 2.0 % | 7.1 / 6.3 % |
+//! | Markdown | −1.7 % | 1.9 % | 5.9 % |
+//! | JSON lines | −1.2 % | 3.3 % | 10.2 % |
+//! | Chinese / Japanese / Korean | +2.1 / +0.8 / 0.0 % | 4.3 / 3.3 / 3.2 % | 12.2 / 11.3 / 10.8 % |
+//! | Russian, Greek | −0.8 % | 7.8 % | 24.3 % |
+//! | French, German, Polish, … | −4.9 % | 10.0 % | 40.6 % |
+//!
+//! where bytes / 4 has −8 % in total. The samples in this repository are plainer and come out 3 %
+//! too high in total, 3 % in the middle, 14 % at the 95th percentile; by kind, with the speed:
+//!
+//! ```text
+//! cargo test --release -p throughline-memory --test token_error -- --nocapture
+//! ```
+//!
+//! Claude's tokenizers are not published and count more. Against o200k, the `output_tokens` of 19
+//! replies that were nothing but English text were 1.14 times as many for Sonnet 4.5 and Haiku 4.5
+//! (1.11 to 1.18) and 1.59 times for Opus 4.7 and 4.8 (1.46 to 1.65). cl100k counts English and
+//! code within 1 % of o200k, but Chinese, Japanese and Korean text a quarter to a third higher. A
+//! budget in [`Tokens`] is therefore a budget in this unit: what a provider bills is in
+//! [`Usage`](crate::Usage), never derived from here.
+
+mod bytes;
+mod pieces;
+mod weights;
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
+
+use self::weights::{ONE, WEIGHTS, cost};
 
 /// A number of model tokens.
 #[derive(
@@ -11,6 +48,15 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(transparent)]
 pub struct Tokens(pub u64);
+
+/// Estimates the tokens of a text: the only estimator.
+pub fn estimate(text: &str) -> Tokens {
+    let mut sum = 0;
+    pieces::pieces(text, |class, chars| {
+        sum += cost(&WEIGHTS[class as usize], chars);
+    });
+    Tokens((sum + ONE / 2) / ONE)
+}
 
 impl Add for Tokens {
     type Output = Self;
@@ -38,7 +84,55 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// Estimates the tokens of a text: the only estimator.
-pub fn estimate(text: &str) -> Tokens {
-    Tokens((text.len() as u64).div_ceil(4))
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, tokens: u64) {
+        assert_eq!(estimate(text), Tokens(tokens), "{text:?}");
+    }
+
+    #[test]
+    fn short_texts() {
+        check("", 0);
+        check(" ", 1);
+        check("\n\n\n", 1);
+        check("the store is open", 4);
+        check("1234567", 3);
+        check("fn main() {}\n", 4);
+        check("────────────────────────────────", 2);
+    }
+
+    #[test]
+    fn counts_every_script() {
+        for text in [
+            "日本語の文章",
+            "中文文本",
+            "한국어 문장",
+            "русский текст",
+            "été",
+            "🎉",
+        ] {
+            assert!(estimate(text) > Tokens(0), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_free_or_dearer_than_its_bytes(text in "\\PC{0,80}|[ -~\\s]{0,200}") {
+            let Tokens(tokens) = estimate(&text);
+            prop_assert_eq!(tokens == 0, text.is_empty());
+            prop_assert!(tokens <= text.len() as u64);
+        }
+
+        #[test]
+        fn parts_cost_about_what_the_whole_costs(a in "[a-z ,.]{0,60}", b in "[a-z ,.]{0,60}") {
+            let parts = estimate(&a) + estimate(&b);
+            let whole = estimate(&format!("{a}{b}"));
+            prop_assert!(parts.0.abs_diff(whole.0) <= 6, "{} {}", parts, whole);
+        }
+    }
 }

@@ -1,0 +1,105 @@
+//! What the bytes of a text are, as far as a tokenizer's cuts care.
+
+use super::pieces::Class;
+
+/// What a byte is, or what the character is that it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Byte {
+    Lower,
+    Vowel,
+    Upper,
+    UpperVowel,
+    /// Leads a letter of the Latin supplements.
+    Latin,
+    Digit,
+    Space,
+    Break,
+    Mark,
+    Symbol,
+    Script(Class),
+    End,
+}
+
+impl Byte {
+    /// Tells if a mark before this goes with it.
+    pub const fn begins_word(self) -> bool {
+        matches!(
+            self,
+            Self::Lower
+                | Self::Vowel
+                | Self::Upper
+                | Self::UpperVowel
+                | Self::Latin
+                | Self::Script(Class::Cyrillic | Class::Alphabetic)
+        )
+    }
+
+    pub const fn is_wide_letter(self) -> bool {
+        matches!(self, Self::Script(Class::Han | Class::Kana | Class::Hangul))
+    }
+}
+
+/// Returns what stands here.
+#[inline]
+pub fn byte(bytes: &[u8], at: usize) -> Byte {
+    match bytes.get(at).map(|&byte| BYTES[usize::from(byte)]) {
+        // The one lead byte whose script hangs on the byte behind it.
+        Some(Byte::Script(Class::Kana)) if bytes.get(at + 1) == Some(&0x80) => {
+            Byte::Script(Class::WideMarks)
+        }
+        Some(byte) => byte,
+        None => Byte::End,
+    }
+}
+
+/// Returns where a run of bytes of one kind ends.
+#[inline]
+pub fn skip(bytes: &[u8], mut at: usize, what: Byte) -> usize {
+    while byte(bytes, at) == what {
+        at += 1;
+    }
+    at
+}
+
+/// Returns the bytes of the character that this byte leads.
+#[inline]
+pub const fn width(lead: u8) -> usize {
+    match lead {
+        ..0xC0 => 1,
+        ..0xE0 => 2,
+        ..0xF0 => 3,
+        _ => 4,
+    }
+}
+
+static BYTES: [Byte; 256] = {
+    let mut table = [Byte::Mark; 256];
+    let mut at = 0;
+    while at < table.len() {
+        table[at] = of_byte(at as u8);
+        at += 1;
+    }
+    table
+};
+
+const fn of_byte(byte: u8) -> Byte {
+    match byte {
+        b'a' | b'e' | b'i' | b'o' | b'u' | b'y' => Byte::Vowel,
+        b'A' | b'E' | b'I' | b'O' | b'U' | b'Y' => Byte::UpperVowel,
+        b'a'..=b'z' => Byte::Lower,
+        b'A'..=b'Z' => Byte::Upper,
+        b'0'..=b'9' => Byte::Digit,
+        b' ' | b'\t' | 0x0B | 0x0C => Byte::Space,
+        b'\n' | b'\r' => Byte::Break,
+        0xC3..=0xC9 => Byte::Latin,
+        0xC2 | 0xE2 => Byte::Symbol,
+        0xCA..=0xD4 => Byte::Script(Class::Cyrillic),
+        0xD5..=0xE1 => Byte::Script(Class::Alphabetic),
+        0xE3 => Byte::Script(Class::Kana),
+        0xE4..=0xE9 => Byte::Script(Class::Han),
+        0xEA..=0xED => Byte::Script(Class::Hangul),
+        0xEE | 0xEF => Byte::Script(Class::WideMarks),
+        0xF0..=0xFF => Byte::Script(Class::Emoji),
+        _ => Byte::Mark,
+    }
+}
