@@ -13,10 +13,15 @@ use super::wire::{self, Record};
 use crate::{Line, Parsed, tools};
 
 impl Log {
-    pub fn user(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    pub fn user(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
         let place = self.place(record);
         self.state.facts.observe(&place, record, None, out);
-        let message: wire::Message<'_> = wire::part(record.message);
         let (results, spoken): (Vec<_>, Vec<_>) =
             message.content.0.into_iter().partition(|block| {
                 block
@@ -120,9 +125,14 @@ impl Log {
         log::push(message, out);
     }
 
-    pub fn assistant(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    pub fn assistant(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
         let place = self.place(record);
-        let message: wire::Message<'_> = wire::part(record.message);
         let model = message.model();
         self.hold_edits(&message, line);
         self.state.refused = false;
@@ -300,7 +310,7 @@ fn result_text(content: wire::Content<'_>) -> String {
                 let media = source.media_type.get().unwrap_or(kind);
                 parts.push(format!("[{kind}: {media}, {} bytes]", source.data.0));
             }
-            "tool_reference" => parts.push(format!("[tool: {}]", block.name.into_string())),
+            "tool_reference" => parts.push(format!("[tool: {}]", block.tool_name.into_string())),
             _ => parts.extend(block.text.get().map(str::to_owned)),
         }
     }

@@ -61,15 +61,21 @@ impl Log {
         }
     }
 
-    fn record(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
         if let Some(session) = record.session_id.get()
             && self.state.session.as_deref() != Some(session)
         {
             self.state.session = Some(session.to_owned());
         }
         match record.kind.get().unwrap_or("") {
-            "user" => self.user(record, line, out),
-            "assistant" => self.assistant(record, line, out),
+            "user" => self.user(record, message, line, out),
+            "assistant" => self.assistant(record, message, line, out),
             "system" => self.system(record, line, out),
             "attachment" => self.attachment(record, line, out),
             "queue-operation" => self.queue_operation(record, line, out),
@@ -165,7 +171,12 @@ impl Reader for Log {
             if record.kind.get().is_none() {
                 return Err(serde_json::Error::custom("a record has a type"));
             }
-            self.record(&record, line, out);
+            let spoken = record.kind.is("user") || record.kind.is("assistant");
+            let message = match record.message.filter(|_| spoken) {
+                Some(message) => serde_json::from_str(message.get())?,
+                None => wire::Message::default(),
+            };
+            self.record(&record, message, line, out);
             Ok(())
         });
     }

@@ -192,6 +192,13 @@ fn an_api_error_is_its_message() {
 }
 
 #[test]
+fn the_last_of_two_equal_keys_counts() {
+    let log =
+        r#"{"type":"user","uuid":"u","sessionId":"s","message":{"content":"no","content":"yes"}}"#;
+    check(log, "Human: text \"yes\"\nFirstPrompt yes");
+}
+
+#[test]
 fn a_record_glued_to_noise_is_read() {
     let progress =
         r#"{"parentUuid":null,"sessionId":"s","type":"progress","data":{"type":"bash_progress"}}"#;
