@@ -13,10 +13,15 @@ use super::wire::{self, Record};
 use crate::{Line, Parsed, tools};
 
 impl Log {
-    pub fn user(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
-        let place = self.place(&record);
-        self.state.facts.observe(&place, &record, None, out);
-        let message: wire::Message<'_> = wire::part(record.message);
+    pub fn user(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
+        let place = self.place(record);
+        self.state.facts.observe(&place, record, None, out);
         let (results, spoken): (Vec<_>, Vec<_>) =
             message.content.0.into_iter().partition(|block| {
                 block
@@ -26,22 +31,22 @@ impl Log {
             });
         let answered = !results.is_empty();
         if answered {
-            let mut message = self.message(&record, &place, line, (Role::User, Origin::Tool));
+            let mut message = self.message(record, &place, line, (Role::User, Origin::Tool));
             let detail = record.tool_use_result.filter(|_| results.len() == 1);
             for block in results {
-                self.tool_result(block, detail, &record, &mut message.blocks);
+                self.tool_result(block, detail, record, &mut message.blocks);
             }
             log::push(message, out);
         }
         if spoken.is_empty() {
             return;
         }
-        let mut message = self.message(&record, &place, line, (Role::User, Origin::Harness));
+        let mut message = self.message(record, &place, line, (Role::User, Origin::Harness));
         if answered {
             // Words beside results are their own message: who said them differs.
             message.id = memory::MessageId::new(format!("{}/words", message.id));
         }
-        let by = Speaker::of(&record, &place);
+        let by = Speaker::of(record, &place);
         self.speech(spoken, by, message, out);
     }
 
@@ -65,10 +70,15 @@ impl Log {
                     message.origin = Origin::Model;
                     message.blocks.push(Block::Summary(text.into_owned()));
                 }
-                (Speaker::Program, _) | (_, Said::Harness) => {
+                (Speaker::Program, _) => message.blocks.push(Block::Text(text.into_owned())),
+                (_, Said::Harness) => {
                     if !text.trim().is_empty() {
                         others.push(Block::Text(text.into_owned()));
                     }
+                }
+                // The no to the call stopped the turn; it was told with the call's result.
+                (_, Said::Interrupted(_)) if self.state.refused => {
+                    others.push(Block::Text(text.into_owned()));
                 }
                 (_, Said::Interrupted(what)) => {
                     message.origin = Origin::Harness;
@@ -92,9 +102,11 @@ impl Log {
                         Origin::Human
                     };
                     self.state.queue.delivered(&typed, &mut self.pins);
-                    let session = message.session.clone();
-                    let rank = TitleRank::FirstPrompt;
-                    self.state.facts.title(&session, &typed, rank, out);
+                    // A shell command says little of what the session is about.
+                    if !typed.starts_with('!') {
+                        let rank = TitleRank::FirstPrompt;
+                        self.state.facts.title(&message.session, &typed, rank, out);
+                    }
                     // Most prompts are kept as they are; then no second copy is made.
                     let typed = match typed {
                         Cow::Owned(typed) => typed,
@@ -113,26 +125,32 @@ impl Log {
         log::push(message, out);
     }
 
-    pub fn assistant(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
-        let place = self.place(&record);
-        let message: wire::Message<'_> = wire::part(record.message);
+    pub fn assistant(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
+        let place = self.place(record);
         let model = message.model();
         self.hold_edits(&message, line);
+        self.state.refused = false;
         self.state
             .facts
-            .observe(&place, &record, model.as_deref(), out);
-        let usage = usage::entry(&record, &message, &place.session, &mut self.state.usage);
+            .observe(&place, record, model.as_deref(), out);
+        let usage = usage::entry(record, &message, &place.session, &mut self.state.usage);
         let synthetic = message.is_synthetic() || record.is_api_error_message.0;
         let origin = if synthetic {
             Origin::Harness
         } else {
             Origin::Model
         };
-        let mut made = self.message(&record, &place, line, (Role::Assistant, origin));
+        let mut made = self.message(record, &place, line, (Role::Assistant, origin));
         made.api_id = message.id.get().filter(|_| !synthetic).map(ApiId::new);
         made.model = model;
         for block in message.content.0 {
-            self.answer(block, &record, &mut made, out);
+            self.answer(block, record, &mut made, out);
         }
         log::push(made, out);
         if let Some(usage) = usage.filter(|_| !synthetic) {
@@ -217,6 +235,7 @@ impl Log {
         result::add_detail(&mut result, detail);
         self.state.calls.close(&mut result);
         let decision = result::decision(&result, record.tool_denial_kind.get());
+        self.state.refused |= result.is_error && decision.is_some();
         blocks.push(Block::ToolResult(result));
         blocks.extend(decision.map(Block::Approval));
     }
@@ -291,7 +310,7 @@ fn result_text(content: wire::Content<'_>) -> String {
                 let media = source.media_type.get().unwrap_or(kind);
                 parts.push(format!("[{kind}: {media}, {} bytes]", source.data.0));
             }
-            "tool_reference" => parts.push(format!("[tool: {}]", block.name.into_string())),
+            "tool_reference" => parts.push(format!("[tool: {}]", block.tool_name.into_string())),
             _ => parts.extend(block.text.get().map(str::to_owned)),
         }
     }

@@ -116,8 +116,10 @@ pub fn recognises(head: &str) -> bool {
 pub struct Whose {
     /// The session that a record without an id of its own belongs to.
     pub session: String,
-    /// The subagent whose log it is.
+    /// The name of the subagent whose log it may be.
     pub agent: Option<String>,
+    /// Whether its folder makes it a subagent's log without doubt.
+    pub is_subagent: bool,
 }
 
 pub fn whose(path: &Path) -> Whose {
@@ -135,6 +137,7 @@ pub fn whose(path: &Path) -> Whose {
         .and_then(|folder| folder.parent()?.file_name()?.to_str());
     Whose {
         session: above.unwrap_or(stem).to_owned(),
+        is_subagent: above.is_some() && agent.is_some(),
         agent,
     }
 }

@@ -36,6 +36,8 @@ pub struct State {
     pub usage: LastUsage,
     /// Whether this log is of a version that writes attachments.
     pub attachments: bool,
+    /// Whether the last thing said was a person's no to a call.
+    pub refused: bool,
     /// The main session of the last record that named one.
     session: Option<String>,
     chain: Chain,
@@ -59,19 +61,25 @@ impl Log {
         }
     }
 
-    fn record(&mut self, record: Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        message: wire::Message<'_>,
+        line: Line<'_>,
+        out: &mut Parsed,
+    ) {
         if let Some(session) = record.session_id.get()
             && self.state.session.as_deref() != Some(session)
         {
             self.state.session = Some(session.to_owned());
         }
         match record.kind.get().unwrap_or("") {
-            "user" => self.user(record, line, out),
-            "assistant" => self.assistant(record, line, out),
-            "system" => self.system(&record, line, out),
-            "attachment" => self.attachment(&record, line, out),
-            "queue-operation" => self.queue_operation(&record, line, out),
-            "summary" | "custom-title" | "ai-title" | "last-prompt" => self.title(&record, out),
+            "user" => self.user(record, message, line, out),
+            "assistant" => self.assistant(record, message, line, out),
+            "system" => self.system(record, line, out),
+            "attachment" => self.attachment(record, line, out),
+            "queue-operation" => self.queue_operation(record, line, out),
+            "summary" | "custom-title" | "ai-title" | "last-prompt" => self.title(record, out),
             kind if NOISE.contains(&kind) || kind.starts_with("api-request") => {}
             kind => out.unknown(kind),
         }
@@ -80,26 +88,17 @@ impl Log {
     /// Returns the session a record belongs to.
     pub fn place(&self, record: &Record<'_>) -> Place {
         let main = self.main_session(record);
-        let agent = match (
-            record.is_sidechain.0,
-            record.agent_id.get(),
-            &self.whose.agent,
-        ) {
-            (true, Some(agent), _) | (_, Some(agent), Some(_)) => Some(agent),
-            (_, None, Some(agent)) => Some(agent.as_str()),
-            _ => None,
-        };
-        let native = match agent {
+        if !record.is_sidechain.0 && !self.whose.is_subagent {
+            return Place {
+                session: SessionId::of(Flavor::Claude, main),
+                parent: None,
+                kind: is_automated(record).then_some(SessionKind::Automated),
+            };
+        }
+        let native = match record.agent_id.get().or(self.whose.agent.as_deref()) {
             Some(agent) => subagent(main, agent),
             // 1.0.x wrote subagents between the lines of their session and gave them no name.
-            None if record.is_sidechain.0 => format!("{main}/sidechain"),
-            None => {
-                return Place {
-                    session: SessionId::of(Flavor::Claude, main),
-                    parent: None,
-                    kind: is_automated(record).then_some(SessionKind::Automated),
-                };
-            }
+            None => format!("{main}/sidechain"),
         };
         Place {
             session: SessionId::of(Flavor::Claude, &native),
@@ -172,7 +171,12 @@ impl Reader for Log {
             if record.kind.get().is_none() {
                 return Err(serde_json::Error::custom("a record has a type"));
             }
-            self.record(record, line, out);
+            let spoken = record.kind.is("user") || record.kind.is("assistant");
+            let message = match record.message.filter(|_| spoken) {
+                Some(message) => serde_json::from_str(message.get())?,
+                None => wire::Message::default(),
+            };
+            self.record(&record, message, line, out);
             Ok(())
         });
     }

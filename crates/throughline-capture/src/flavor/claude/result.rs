@@ -92,6 +92,10 @@ fn exit_code_in(content: &str) -> Option<i64> {
     digits.split(['\n', ' ']).next()?.parse().ok()
 }
 
+/// How the result of a refused call begins. Calls beside it, and calls that were stopped, "the user
+/// doesn't want to take right now": that is no word about them.
+const REFUSED: &str = "The user doesn't want to proceed with this tool use";
+
 /// Returns what a person decided about a call, if its result is that decision.
 pub fn decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
     let tool = result.tool.as_deref().unwrap_or("a tool");
@@ -101,7 +105,7 @@ pub fn decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String
     // Rules and hooks refuse too; that is nobody's opinion.
     let by_person = match denial_kind {
         Some(kind) => kind.starts_with("user"),
-        None => result.is_error && result.content.starts_with("The user doesn't want to "),
+        None => result.is_error && result.content.starts_with(REFUSED),
     };
     if !by_person {
         return None;
@@ -199,5 +203,11 @@ mod tests {
             "None approved the plan",
         );
         check(refused, false, "null", "None");
+        check(
+            "The user doesn't want to take this action right now.",
+            true,
+            "null",
+            "None",
+        );
     }
 }

@@ -172,8 +172,11 @@ pub struct Block<'a> {
     pub thinking: Text<'a>,
     #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow, alias = "tool_name")]
+    #[serde(borrow)]
     pub name: Text<'a>,
+    /// Of a reference to a tool.
+    #[serde(borrow)]
+    pub tool_name: Text<'a>,
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
     #[serde(borrow)]
