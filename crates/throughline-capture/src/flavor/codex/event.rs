@@ -24,9 +24,13 @@ impl Log {
                 }
             }
             "agent_reasoning_raw_content" => self.thought_aloud(at, event, out),
+            "agent_message" => self.spoken(at, event.message.as_str()),
             "turn_aborted" => self.aborted(at, event, out),
             "error" | "stream_error" => self.failed(at, event, "error", out),
-            "task_complete" | "turn_complete" => self.failed(at, event, "turn", out),
+            "task_complete" | "turn_complete" => {
+                self.end_of_turn();
+                self.failed(at, event, "turn", out);
+            }
             "thread_name_updated" => {
                 if let Some(name) = event.thread_name.some() {
                     out.push(Entry::Session(index::named(self.session(), name)));
@@ -98,6 +102,7 @@ impl Log {
     }
 
     fn aborted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        self.tell_unwritten(at, out);
         let reason = event.reason.as_str();
         let (origin, block) = match reason {
             "" | "interrupted" => (
@@ -148,7 +153,6 @@ fn mcp_failed(event: &Event<'_>) -> bool {
 /// Events that repeat content, or say nothing of it.
 const KNOWN: &[&str] = &[
     "account/rateLimits/updated",
-    "agent_message",
     "agent_reasoning",
     "agent_reasoning_section_break",
     "background_event",

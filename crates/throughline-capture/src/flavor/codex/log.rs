@@ -7,6 +7,7 @@ use memory::{
 };
 
 use super::discover;
+use super::speech::Spoken;
 use super::state::State;
 use super::wire::{self, lenient};
 use crate::{Format, Line, Parsed, Reader, Resume, Source, lines};
@@ -19,6 +20,8 @@ pub struct Log {
     pub(super) state: State,
     /// Changes that were applied by calls whose results are still to come.
     pub(super) applied: Vec<(CallId, Vec<Change>)>,
+    /// Messages whose items are still to come.
+    pub(super) speech: Vec<Spoken>,
     marks: Vec<Mark>,
     /// How many objects of the current line were read.
     objects: u32,
@@ -27,7 +30,10 @@ pub struct Log {
 /// A line to come back to: what it says of changes is text, which the state does not keep.
 struct Mark {
     call: CallId,
-    resume: Resume,
+    line: u64,
+    offset: u64,
+    /// As it was before the line.
+    state: State,
 }
 
 /// A call that is open for longer than this was abandoned; the log is not read again for it.
@@ -50,6 +56,7 @@ impl Log {
                 .and_then(|state| serde_json::from_str(state).ok())
                 .unwrap_or_default(),
             applied: Vec::new(),
+            speech: Vec::new(),
             marks: Vec::new(),
             objects: 0,
         }
@@ -158,20 +165,21 @@ impl Log {
     }
 
     /// Makes the next reader come back to this line, unless the call's result is read first.
-    pub(super) fn come_back(&mut self, at: At<'_>, call: &CallId, state: &State) {
+    pub(super) fn come_back(&mut self, at: At<'_>, call: &CallId, before: State) {
         // Behind another object of the same line the state is not the one before the line.
         if self.document || self.objects > 1 || self.marks.iter().any(|mark| mark.call == *call) {
             return;
         }
-        let state = to_json(state);
-        let resume = Resume {
-            line: at.line.number,
-            offset: at.line.offset,
-            state,
-        };
+        let Line {
+            number: line,
+            offset,
+            ..
+        } = at.line;
         self.marks.push(Mark {
             call: call.clone(),
-            resume,
+            line,
+            offset,
+            state: before,
         });
     }
 
@@ -206,7 +214,7 @@ impl Reader for Log {
     fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
         self.objects = 0;
         self.marks
-            .retain(|mark| line.number.saturating_sub(mark.resume.line) < MARK_LINES_MAX);
+            .retain(|mark| line.number.saturating_sub(mark.line) < MARK_LINES_MAX);
         lines::objects(line, out, |object, out| {
             if self.document {
                 return self.read_document(line, object, out);
@@ -227,7 +235,11 @@ impl Reader for Log {
     }
 
     fn resume(&self) -> Option<Resume> {
-        self.marks.first().map(|mark| mark.resume.clone())
+        self.marks.first().map(|mark| Resume {
+            line: mark.line,
+            offset: mark.offset,
+            state: to_json(&mark.state),
+        })
     }
 }
 

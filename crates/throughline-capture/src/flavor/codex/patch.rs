@@ -27,11 +27,17 @@ impl Log {
             .collect();
         if !changes.is_empty() && !failed {
             let call = CallId::new(call);
-            self.come_back(at, &call, &before);
+            self.come_back(at, &call, before);
+            if self.applied.len() == APPLIED_MAX {
+                self.applied.remove(0);
+            }
             self.applied.push((call, changes));
         }
     }
 }
+
+/// How many patches may wait for the results of their calls.
+const APPLIED_MAX: usize = 64;
 
 /// Longest part of a deleted file that its change shows.
 const DELETED_LINES_MAX: usize = 40;

@@ -385,6 +385,36 @@ fn each_change_is_one_artifact() {
 }
 
 #[test]
+fn what_was_said_before_an_interruption_is_told_once() {
+    let event = |text: &str| {
+        format!(r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"{text}"}}}}"#)
+    };
+    let item = |text: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let aborted = r#"{"type":"event_msg","payload":{"type":"turn_aborted","reason":"replaced"}}"#;
+    let said = |lines: &[&str]| -> Vec<Block> {
+        let parsed = read_lines(lines);
+        messages(&parsed)
+            .iter()
+            .flat_map(|message| message.blocks.clone())
+            .collect()
+    };
+    let (one, other) = (Block::Text("one".into()), Block::Text("other".into()));
+    assert_eq!(
+        said(&[&event("one"), &item("one"), &event("other"), aborted]),
+        [one.clone(), other]
+    );
+    assert_eq!(
+        said(&[&item("one"), &event("one"), aborted]),
+        said(&[&item("one")])
+    );
+    assert_eq!(said(&[&event("one"), &item("one"), aborted]), [one]);
+}
+
+#[test]
 fn names_come_from_the_index() {
     let path = Path::new("/home/dev/.codex/session_index.jsonl");
     let text = r#"{"id":"01a1","thread_name":"Inventory","updated_at":"2026-11-15T18:41:19Z"}"#;

@@ -131,9 +131,11 @@ pub struct ItemMetadata {
     pub compaction_output: bool,
 }
 
-/// Who is behind each part of a message, told since 0.16x.
+/// Who is behind each part of a message, told since 0.15x.
 #[derive(Deserialize)]
 pub struct Passthrough<'a> {
+    #[serde(borrow, default)]
+    pub content_item_kinds: Vec<Text<'a>>,
     #[serde(borrow, default)]
     pub content_item_metadata: Vec<PartMetadata<'a>>,
 }
@@ -262,6 +264,12 @@ pub struct Part<'a> {
     pub text: Text<'a>,
     #[serde(borrow, default)]
     pub image_url: Text<'a>,
+}
+
+impl Part<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.text.some().or(self.image_url.some()).is_none()
+    }
 }
 
 /// Returns the parts of a value that is a text, a part, or a list of parts.
