@@ -100,7 +100,7 @@ impl Log {
         };
         let origin = match (by(Author::Person), by(Author::Agent)) {
             // Another agent's model speaks to a subagent in the user's role.
-            (true, _) if self.state.subagent => Origin::Model,
+            (true, _) if self.state.subagent && !at.inherited => Origin::Model,
             (true, _) => Origin::Human,
             (false, true) => Origin::Model,
             (false, false) => Origin::Harness,

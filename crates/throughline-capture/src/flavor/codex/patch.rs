@@ -12,12 +12,9 @@ impl Log {
         let before = self.state.clone();
         let failed = event
             .success
-            .is_some_and(|success| success.get() == "false");
-        self.signal(
-            call,
-            event,
-            failed || matches!(event.status.as_str(), "failed" | "declined"),
-        );
+            .is_some_and(|success| success.get() == "false")
+            || matches!(event.status.as_str(), "failed" | "declined");
+        self.signal(call, event, failed);
         let Some(files) = lenient::<FileChanges<'_>>(event.changes) else {
             return;
         };

@@ -40,7 +40,8 @@ impl Log {
 
     /// Takes in the item of a message.
     pub(super) fn written(&mut self, text: &str) {
-        if self.state.told.again(text, "message", "speech") {
+        let told = self.state.told.again(text, "message", "speech");
+        if told || self.speech.iter().any(|spoken| spoken.text == text) {
             self.speech.retain(|spoken| spoken.text != text);
             self.settle(&mark(text));
         }
@@ -58,6 +59,7 @@ impl Log {
             let at = At {
                 line,
                 time: spoken.time,
+                ..at
             };
             self.emit(
                 at,
