@@ -32,7 +32,7 @@ impl Log {
         let before = changes.then(|| self.state.clone());
         let (id, mut call) = self.call(item, tool, input);
         if let Some(before) = before {
-            self.come_back(at, &call.call, &before);
+            self.come_back(at, &call.call, before);
         }
         self.state.calls.open(&mut call);
         self.tell(at, id, vec![Block::ToolUse(call)], out);

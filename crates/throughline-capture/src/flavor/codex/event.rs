@@ -24,14 +24,14 @@ impl Log {
                 }
             }
             "agent_reasoning_raw_content" => self.thought_aloud(at, event, out),
+            "agent_message" => self.spoken(at, event.message.as_str()),
             "turn_aborted" => self.aborted(at, event, out),
             "error" | "stream_error" => self.failed(at, event, "error", out),
-            "task_complete" | "turn_complete" => self.failed(at, event, "turn", out),
-            "thread_name_updated" => {
-                if let Some(name) = event.thread_name.some() {
-                    out.push(Entry::Session(index::named(self.session(), name)));
-                }
+            "task_complete" | "turn_complete" => {
+                self.end_of_turn();
+                self.failed(at, event, "turn", out);
             }
+            "thread_name_updated" => self.renamed(event, out),
             known if KNOWN.contains(&known) => {}
             other => out.unknown(&format!("event_msg/{other}")),
         }
@@ -49,13 +49,25 @@ impl Log {
         }
     }
 
+    fn renamed(&self, event: &Event<'_>, out: &mut Parsed) {
+        let session = self.session();
+        // A replay tells its parent's name too.
+        let own = event
+            .thread_id
+            .some()
+            .is_none_or(|thread| thread == session.native());
+        if let Some(name) = event.thread_name.some().filter(|_| own) {
+            out.push(Entry::Session(index::named(session, name)));
+        }
+    }
+
     fn counted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
         let Some(info) = lenient::<wire::TokenInfo>(event.info) else {
             return;
         };
         let last = info
             .last_token_usage
-            .map(|last| last.input_tokens + last.output_tokens);
+            .map(|last| last.input_tokens.saturating_add(last.output_tokens));
         self.state.context = last.filter(|&tokens| tokens > 0).or(self.state.context);
         let inherited = self.state.parent.is_some();
         let used = Totals::advance(&mut self.state.totals, &info, inherited);
@@ -98,6 +110,7 @@ impl Log {
     }
 
     fn aborted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+        self.tell_unwritten(at, out);
         let reason = event.reason.as_str();
         let (origin, block) = match reason {
             "" | "interrupted" => (
@@ -148,9 +161,9 @@ fn mcp_failed(event: &Event<'_>) -> bool {
 /// Events that repeat content, or say nothing of it.
 const KNOWN: &[&str] = &[
     "account/rateLimits/updated",
-    "agent_message",
     "agent_reasoning",
     "agent_reasoning_section_break",
+    "apply_patch_approval_request",
     "background_event",
     "collab_agent_interaction_end",
     "collab_agent_spawn_end",
@@ -162,12 +175,25 @@ const KNOWN: &[&str] = &[
     "dynamic_tool_call_request",
     "dynamic_tool_call_response",
     "entered_review_mode",
+    "exec_approval_request",
+    "exec_command_begin",
     "exited_review_mode",
     "guardian_assessment",
+    "guardian_warning",
+    "hook_completed",
+    "hook_started",
+    "image_generation_begin",
     "image_generation_end",
     "item_started",
+    "mcp_startup_complete",
+    "mcp_startup_update",
+    "mcp_tool_call_begin",
     "model_reroute",
+    "patch_apply_begin",
     "plan_update",
+    "raw_response_item",
+    "request_permissions",
+    "request_user_input",
     "session_configured",
     "shutdown_complete",
     "sub_agent_activity",
@@ -181,6 +207,7 @@ const KNOWN: &[&str] = &[
     "user_message",
     "view_image_tool_call",
     "warning",
+    "web_search_begin",
     "web_search_end",
 ];
 

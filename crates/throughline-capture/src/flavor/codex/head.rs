@@ -31,6 +31,7 @@ impl Log {
         }
         let source = Origins::read(meta.source);
         self.state.subagent = source.kind == Some(SessionKind::Subagent);
+        self.state.own_from = lenient(meta.subagent_history_start_ordinal).unwrap_or(0);
         self.state.parent = source
             .parent
             .or_else(|| meta.parent_thread_id.to_owned())

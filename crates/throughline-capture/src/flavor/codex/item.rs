@@ -4,7 +4,8 @@ use memory::{ApiId, Block, Entry, MessageId, Origin, Role};
 
 use super::call::{name, tool_names};
 use super::log::{At, Log};
-use super::wire::{self, Item, as_text};
+use super::prompt::Author;
+use super::wire::{self, Item, Part, as_text};
 use super::{output, prompt};
 use crate::Parsed;
 
@@ -58,56 +59,67 @@ impl Log {
 
     fn said(&mut self, at: At<'_>, item: &Item<'_>, out: &mut Parsed) {
         let parts = wire::parts(item.content);
-        let authors = prompt::Authors::read(item.passthrough);
-        let by_user = item.role.as_str() == "user";
         let mut names = vec!["message", item.role.as_str()];
         names.extend(parts.iter().filter_map(|part| part.text.some()));
         let id = self.state.link(&names);
+        match item.role.as_str() {
+            "assistant" => {
+                for part in &parts {
+                    self.written(part.text.as_str());
+                }
+                self.tell(at, id, parts.iter().filter_map(block).collect(), out);
+            }
+            "user" => self.asked(at, id, item, &parts, out),
+            _ => {
+                self.state.response = None;
+                let blocks = parts.iter().filter_map(block).collect();
+                self.emit(at, id, Role::System, Origin::Harness, blocks, out);
+            }
+        }
+    }
 
-        // What Codex adds to a person's words in the same message is left out; a message with no
-        // such words is Codex's as a whole.
-        let human = |(at, part): &(usize, &wire::Part<'_>)| match part.text.some() {
-            Some(text) => authors.human(*at, text),
-            None => part.image_url.some().is_some(),
-        };
-        let person = by_user
-            && parts
-                .iter()
-                .enumerate()
-                .any(|part| part.1.text.some().is_some() && human(&part));
-        let blocks: Vec<Block> = parts
+    fn asked(
+        &mut self,
+        at: At<'_>,
+        id: MessageId,
+        item: &Item<'_>,
+        parts: &[Part<'_>],
+        out: &mut Parsed,
+    ) {
+        self.state.response = None;
+        if let Some(cwd) = parts
             .iter()
-            .enumerate()
-            .filter(|part| !person || human(part))
-            .filter_map(|(_, part)| match part.text.some() {
-                Some(text) => Some(Block::Text(text.to_owned())),
-                None => output::image(part),
-            })
-            .collect();
-        if by_user
-            && let Some(cwd) = parts
-                .iter()
-                .find_map(|part| prompt::cwd(part.text.as_str()))
+            .find_map(|part| prompt::cwd(part.text.as_str()))
         {
             self.stand_in(cwd, out);
         }
-        let (role, origin) = match item.role.as_str() {
-            "assistant" => (Role::Assistant, Origin::Model),
-            "user" if !person => (Role::User, Origin::Harness),
-            // Another agent's model speaks to a subagent in the user's role.
-            "user" if self.state.subagent => (Role::User, Origin::Model),
-            "user" => (Role::User, Origin::Human),
-            _ => (Role::System, Origin::Harness),
+        let authors = prompt::authors(item.passthrough, parts);
+        let by = |author| {
+            let mut parts = authors.iter().zip(parts);
+            parts.any(|(&by, part)| by == author && !part.is_empty())
         };
-        if person && let Some(Block::Text(text)) = blocks.first() {
+        let origin = match (by(Author::Person), by(Author::Agent)) {
+            // Another agent's model speaks to a subagent in the user's role.
+            (true, _) if self.state.subagent && !at.inherited => Origin::Model,
+            (true, _) => Origin::Human,
+            (false, true) => Origin::Model,
+            (false, false) => Origin::Harness,
+        };
+        // What the program adds to a prompt in the same message is left out.
+        let mine =
+            |&(&by, _): &(&Author, &Part<'_>)| origin == Origin::Harness || by != Author::Program;
+        let blocks: Vec<Block> = authors
+            .iter()
+            .zip(parts)
+            .filter(mine)
+            .filter_map(|(_, part)| block(part))
+            .collect();
+        if origin != Origin::Harness
+            && let Some(Block::Text(text)) = blocks.first()
+        {
             self.entitle(text, out);
         }
-        if role == Role::Assistant {
-            self.tell(at, id, blocks, out);
-        } else {
-            self.state.response = None;
-            self.emit(at, id, role, origin, blocks, out);
-        }
+        self.emit(at, id, Role::User, origin, blocks, out);
     }
 
     fn thought(&mut self, at: At<'_>, item: &Item<'_>, out: &mut Parsed) {
@@ -192,5 +204,12 @@ impl Log {
             .as_ref()
             .map(|first| ApiId::new(first.as_str()));
         out.push(Entry::Message(message));
+    }
+}
+
+fn block(part: &Part<'_>) -> Option<Block> {
+    match part.text.some() {
+        Some(text) => Some(Block::Text(text.to_owned())),
+        None => output::image(part),
     }
 }

@@ -7,6 +7,7 @@ use memory::{
 };
 
 use super::discover;
+use super::speech::Spoken;
 use super::state::State;
 use super::wire::{self, lenient};
 use crate::{Format, Line, Parsed, Reader, Resume, Source, lines};
@@ -19,15 +20,20 @@ pub struct Log {
     pub(super) state: State,
     /// Changes that were applied by calls whose results are still to come.
     pub(super) applied: Vec<(CallId, Vec<Change>)>,
+    /// Messages whose items are still to come.
+    pub(super) speech: Vec<Spoken>,
     marks: Vec<Mark>,
-    /// How many objects of the current line were read.
-    objects: u32,
+    /// Something of the current line was already read.
+    glued: bool,
 }
 
 /// A line to come back to: what it says of changes is text, which the state does not keep.
 struct Mark {
     call: CallId,
-    resume: Resume,
+    line: u64,
+    offset: u64,
+    /// As it was before the line.
+    state: State,
 }
 
 /// A call that is open for longer than this was abandoned; the log is not read again for it.
@@ -38,6 +44,8 @@ const MARK_LINES_MAX: u64 = 256;
 pub struct At<'a> {
     pub line: Line<'a>,
     pub time: Option<Timestamp>,
+    /// Said to the parent, and only repeated in a subagent's log.
+    pub inherited: bool,
 }
 
 impl Log {
@@ -50,16 +58,21 @@ impl Log {
                 .and_then(|state| serde_json::from_str(state).ok())
                 .unwrap_or_default(),
             applied: Vec::new(),
+            speech: Vec::new(),
             marks: Vec::new(),
-            objects: 0,
+            glued: false,
         }
     }
 
     fn object(&mut self, line: Line<'_>, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
         let read: wire::Line<'_> = serde_json::from_str(object)?;
+        let metadata = lenient::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
+        let ordinal = lenient::<u64>(read.ordinal);
         let at = At {
             line,
             time: read.timestamp.0,
+            inherited: metadata.inherited_user_message
+                || ordinal.is_some_and(|ordinal| ordinal < self.state.own_from),
         };
         let Some(payload) = read.payload else {
             return self.bare(at, &read, object, out);
@@ -67,9 +80,8 @@ impl Log {
         let json = payload.get();
         match read.kind.as_str() {
             "response_item" => {
-                let metadata = lenient::<wire::ItemMetadata>(read.metadata);
                 // The summary comes again, as such, in the `compacted` line that follows.
-                if !metadata.is_some_and(|metadata| metadata.compaction_output) {
+                if !metadata.compaction_output {
                     self.item(at, &serde_json::from_str(json)?, out);
                 }
             }
@@ -158,20 +170,21 @@ impl Log {
     }
 
     /// Makes the next reader come back to this line, unless the call's result is read first.
-    pub(super) fn come_back(&mut self, at: At<'_>, call: &CallId, state: &State) {
+    pub(super) fn come_back(&mut self, at: At<'_>, call: &CallId, before: State) {
         // Behind another object of the same line the state is not the one before the line.
-        if self.document || self.objects > 1 || self.marks.iter().any(|mark| mark.call == *call) {
+        if self.document || self.glued || self.marks.iter().any(|mark| mark.call == *call) {
             return;
         }
-        let state = to_json(state);
-        let resume = Resume {
-            line: at.line.number,
-            offset: at.line.offset,
-            state,
-        };
+        let Line {
+            number: line,
+            offset,
+            ..
+        } = at.line;
         self.marks.push(Mark {
             call: call.clone(),
-            resume,
+            line,
+            offset,
+            state: before,
         });
     }
 
@@ -204,15 +217,16 @@ impl Log {
 
 impl Reader for Log {
     fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        self.objects = 0;
+        self.glued = false;
         self.marks
-            .retain(|mark| line.number.saturating_sub(mark.resume.line) < MARK_LINES_MAX);
+            .retain(|mark| line.number.saturating_sub(mark.line) < MARK_LINES_MAX);
         lines::objects(line, out, |object, out| {
             if self.document {
                 return self.read_document(line, object, out);
             }
-            self.objects += 1;
-            self.object(line, object, out)
+            self.object(line, object, out)?;
+            self.glued = true;
+            Ok(())
         });
     }
 
@@ -227,7 +241,11 @@ impl Reader for Log {
     }
 
     fn resume(&self) -> Option<Resume> {
-        self.marks.first().map(|mark| mark.resume.clone())
+        self.marks.first().map(|mark| Resume {
+            line: mark.line,
+            offset: mark.offset,
+            state: to_json(&mark.state),
+        })
     }
 }
 

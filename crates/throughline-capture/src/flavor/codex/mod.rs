@@ -2,10 +2,10 @@
 //!
 //! [`discover`] knows where rollouts lie and what their names say, [`wire`] mirrors the JSON,
 //! [`log`] goes through the lines. A line speaks of the session ([`head`]), or is a response item
-//! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which mostly repeats
-//! content and adds what only the program knows: token counts, exit codes, applied patches.
-//! [`prompt`], [`output`] and [`usage`] read one thing each; [`state`] is what a reader remembers
-//! between sweeps.
+//! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which repeats content
+//! and adds what only the program knows: token counts, exit codes, applied patches. Only where an
+//! item was never written does an event stand for it ([`speech`]). [`prompt`], [`output`] and
+//! [`usage`] read one thing each; [`state`] is what a reader remembers between sweeps.
 
 mod call;
 mod discover;
@@ -17,6 +17,7 @@ mod log;
 mod output;
 mod patch;
 mod prompt;
+mod speech;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -63,11 +63,13 @@ fn unwrap(text: Cow<'_, str>, output: &mut Output) {
         output.exit_code = exit_code(header);
         output.content = body.to_owned();
     } else {
+        // Only here do Codex's own words begin the text; a command may well print the same.
+        let begins = |marks: &[&str]| marks.iter().any(|mark| text.starts_with(mark));
+        output.refused = begins(REFUSED);
+        output.failed = output.refused || begins(FAILED);
         output.exit_code = sandbox_exit_code(&text);
         output.content = text.into_owned();
     }
-    output.refused = REFUSED.iter().any(|mark| output.content.starts_with(mark));
-    output.failed = output.refused || FAILED.iter().any(|mark| output.content.starts_with(mark));
 }
 
 /// How the outputs begin that Codex gives when a person said no.
@@ -83,7 +85,7 @@ const REFUSED: &[&str] = &[
 const FAILED: &[&str] = &[
     "aborted",
     "apply_patch verification failed",
-    "collab ",
+    "collab spawn failed",
     "err: ",
     "exec_command failed",
     "execution error",
@@ -92,7 +94,7 @@ const FAILED: &[&str] = &[
     "patch rejected",
     "tool call error",
     "tool call failed",
-    "unable to ",
+    "unable to locate image",
     "unknown process id",
     "unsupported call",
     "unsupported custom tool call",
@@ -222,6 +224,14 @@ mod tests {
         check(
             &serde_json::to_string(text).unwrap(),
             &format!("{text}|-|false"),
+        );
+    }
+
+    #[test]
+    fn a_command_may_print_what_codex_says() {
+        check(
+            r#""Exit code: 0\nWall time: 0 seconds\nOutput:\naborted""#,
+            "aborted|0|false",
         );
     }
 

@@ -12,12 +12,9 @@ impl Log {
         let before = self.state.clone();
         let failed = event
             .success
-            .is_some_and(|success| success.get() == "false");
-        self.signal(
-            call,
-            event,
-            failed || matches!(event.status.as_str(), "failed" | "declined"),
-        );
+            .is_some_and(|success| success.get() == "false")
+            || matches!(event.status.as_str(), "failed" | "declined");
+        self.signal(call, event, failed);
         let Some(files) = lenient::<FileChanges<'_>>(event.changes) else {
             return;
         };
@@ -27,11 +24,17 @@ impl Log {
             .collect();
         if !changes.is_empty() && !failed {
             let call = CallId::new(call);
-            self.come_back(at, &call, &before);
+            self.come_back(at, &call, before);
+            if self.applied.len() == APPLIED_MAX {
+                self.applied.remove(0);
+            }
             self.applied.push((call, changes));
         }
     }
 }
+
+/// How many patches may wait for the results of their calls.
+const APPLIED_MAX: usize = 64;
 
 /// Longest part of a deleted file that its change shows.
 const DELETED_LINES_MAX: usize = 40;

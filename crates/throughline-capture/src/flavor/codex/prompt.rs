@@ -6,7 +6,8 @@
 
 use serde_json::value::RawValue;
 
-use super::wire::{Passthrough, lenient};
+use super::text::Text;
+use super::wire::{Part, Passthrough, lenient};
 
 /// How the texts begin that Codex itself says in the user's role.
 const FORMS: &[&str] = &[
@@ -36,25 +37,38 @@ const FORMS: &[&str] = &[
     "Warning: Your account was flagged for potentially high-risk cyber activity",
 ];
 
-/// Says for a message's parts whether a person wrote them.
-pub struct Authors(Vec<Option<bool>>);
+/// Who is behind a part of a message in the user's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    Person,
+    /// Another agent's model.
+    Agent,
+    Program,
+}
 
-impl Authors {
-    pub fn read(passthrough: Option<&RawValue>) -> Self {
-        let told = lenient::<Passthrough<'_>>(passthrough);
-        let parts = told.map_or_else(Vec::new, |told| told.content_item_metadata);
-        Self(
-            parts
-                .iter()
-                .map(|part| Some(part.provenance.as_ref()?.kind.some()? == "user"))
-                .collect(),
-        )
-    }
-
-    pub fn human(&self, part: usize, text: &str) -> bool {
-        let told = self.0.get(part).copied().flatten();
-        told.unwrap_or(true) && !is_harness(text)
-    }
+/// Returns the author of each part.
+pub fn authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<Author> {
+    let told = lenient::<Passthrough<'_>>(passthrough);
+    let author = |(at, part): (usize, &Part<'_>)| {
+        if is_harness(part.text.as_str()) {
+            return Author::Program;
+        }
+        let Some(told) = &told else {
+            return Author::Person;
+        };
+        let metadata = told.content_item_metadata.get(at);
+        let provenance = metadata.and_then(|part| part.provenance.as_ref()?.kind.some());
+        let kind = told.content_item_kinds.get(at).and_then(Text::some);
+        match (provenance, kind) {
+            (Some("user"), _) => Author::Person,
+            (Some("harness" | "skills" | "plugins" | "hooks" | "apps"), _) => Author::Program,
+            (Some(_), _) => Author::Agent,
+            (None, None | Some("unknown")) => Author::Person,
+            (None, Some(kind)) if kind.starts_with("user.") => Author::Person,
+            (None, Some(_)) => Author::Program,
+        }
+    };
+    parts.iter().enumerate().map(author).collect()
 }
 
 fn is_harness(text: &str) -> bool {
@@ -94,18 +108,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(passthrough: &str, text: &str, human: bool) {
+    fn check(passthrough: &str, text: &str, author: Author) {
         let raw: &RawValue = serde_json::from_str(passthrough).unwrap();
-        assert_eq!(Authors::read(Some(raw)).human(0, text), human, "{text}");
+        let part = Part {
+            text: Text(Some(text.into())),
+            image_url: Text(None),
+        };
+        assert_eq!(authors(Some(raw), &[part]), [author], "{text}");
     }
 
     #[test]
     fn the_form_decides_where_nothing_is_told() {
         for form in FORMS {
-            check("null", &format!("\n{form} …"), false);
+            check("null", &format!("\n{form} …"), Author::Program);
         }
-        check("null", "fix <environment_context> please", true);
-        check(r#"{"turn_id":"7"}"#, "go", true);
+        check("null", "fix <environment_context> please", Author::Person);
+        check(r#"{"turn_id":"7"}"#, "go", Author::Person);
     }
 
     #[test]
@@ -113,8 +131,21 @@ mod tests {
         let told = |kind: &str| {
             format!(r#"{{"content_item_metadata":[{{"provenance":{{"type":"{kind}"}}}}]}}"#)
         };
-        check(&told("harness"), "a text of a form we do not know", false);
-        check(&told("user"), "go", true);
+        check(
+            &told("harness"),
+            "a text of a form we do not know",
+            Author::Program,
+        );
+        check(&told("user"), "go", Author::Person);
+        check(&told("thread"), "go", Author::Agent);
+        let kind = |kind: &str| format!(r#"{{"content_item_kinds":["{kind}"]}}"#);
+        check(
+            &kind("hooks.additional_context"),
+            "remember",
+            Author::Program,
+        );
+        check(&kind("user.text"), "go", Author::Person);
+        check(&kind("unknown"), "go", Author::Person);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct State {
     pub parent: Option<String>,
     /// The conversation is between agents: no person writes in it.
     pub subagent: bool,
+    /// The first line of a subagent's own; those before it are its parent's.
+    pub own_from: u64,
     /// The first prompt was given as title.
     pub titled: bool,
     pub model: Option<String>,
@@ -87,7 +89,7 @@ impl Signals {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Told(VecDeque<u64>);
 
-const TOLD_MAX: usize = 16;
+const TOLD_MAX: usize = 32;
 
 impl Told {
     /// Says whether `text`, now told by a line of kind `by`, was already told by one of kind

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use memory::{Block, Entry, Flavor, Message, Usage, UsageEntry};
+use memory::{Block, Entry, Flavor, Message, Origin, Usage, UsageEntry};
 use testkit::shape::shape;
 
 use super::Codex;
@@ -382,6 +382,56 @@ fn each_change_is_one_artifact() {
         )
         .replace("}}}}", "}}}}}");
     assert_eq!(changes(&[call, &item, result]), ["/p/a x"]);
+}
+
+#[test]
+fn what_was_said_before_an_interruption_is_told_once() {
+    let event = |text: &str| {
+        format!(r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"{text}"}}}}"#)
+    };
+    let item = |text: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let aborted = r#"{"type":"event_msg","payload":{"type":"turn_aborted","reason":"replaced"}}"#;
+    let said = |lines: &[&str]| -> Vec<Block> {
+        let parsed = read_lines(lines);
+        messages(&parsed)
+            .iter()
+            .flat_map(|message| message.blocks.clone())
+            .collect()
+    };
+    let (one, other) = (Block::Text("one".into()), Block::Text("other".into()));
+    assert_eq!(
+        said(&[&event("one"), &item("one"), &event("other"), aborted]),
+        [one.clone(), other]
+    );
+    assert_eq!(
+        said(&[&item("one"), &event("one"), aborted]),
+        said(&[&item("one")])
+    );
+    assert_eq!(said(&[&event("one"), &item("one"), aborted]), [one]);
+}
+
+#[test]
+fn a_subagent_is_asked_by_a_model_and_repeats_a_person() {
+    let meta = r#"{"ordinal":0,"type":"session_meta","payload":{"id":"child","source":{"subagent":{"thread_spawn":{"parent_thread_id":"main"}}},"subagent_history_start_ordinal":2}}"#;
+    let prompt = |ordinal: u64, text: &str| {
+        format!(
+            r#"{{"ordinal":{ordinal},"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let parsed = read_lines(&[
+        meta,
+        &prompt(1, "to the parent"),
+        &prompt(2, "to the child"),
+    ]);
+    let origins: Vec<Origin> = messages(&parsed)
+        .iter()
+        .map(|message| message.origin)
+        .collect();
+    assert_eq!(origins, [Origin::Human, Origin::Model]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Totals {
             None => Self::NOTHING,
         };
         let used = now.minus(before);
-        (used.input + used.output > 0).then(|| used.usage())
+        (used.input > 0 || used.output > 0).then(|| used.usage())
     }
 
     /// Returns the totals as text, for keys.

@@ -22,6 +22,8 @@ pub struct Line<'a> {
     #[serde(borrow, default)]
     pub record_type: Text<'a>,
     #[serde(borrow, default)]
+    pub ordinal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     pub payload: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub metadata: Option<&'a RawValue>,
@@ -56,6 +58,8 @@ pub struct SessionMeta<'a> {
     pub parent_thread_id: Text<'a>,
     #[serde(borrow, default)]
     pub history_base: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub subagent_history_start_ordinal: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -125,15 +129,19 @@ pub struct Item<'a> {
 }
 
 /// What stands beside a response item since 0.16x.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct ItemMetadata {
     #[serde(default)]
     pub compaction_output: bool,
+    #[serde(default)]
+    pub inherited_user_message: bool,
 }
 
-/// Who is behind each part of a message, told since 0.16x.
+/// Who is behind each part of a message, told since 0.15x.
 #[derive(Deserialize)]
 pub struct Passthrough<'a> {
+    #[serde(borrow, default)]
+    pub content_item_kinds: Vec<Text<'a>>,
     #[serde(borrow, default)]
     pub content_item_metadata: Vec<PartMetadata<'a>>,
 }
@@ -169,6 +177,8 @@ pub struct Event<'a> {
     pub status: Text<'a>,
     #[serde(borrow, default)]
     pub thread_name: Text<'a>,
+    #[serde(borrow, default)]
+    pub thread_id: Text<'a>,
     #[serde(borrow, default)]
     pub success: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -262,6 +272,12 @@ pub struct Part<'a> {
     pub text: Text<'a>,
     #[serde(borrow, default)]
     pub image_url: Text<'a>,
+}
+
+impl Part<'_> {
+    pub fn is_empty(&self) -> bool {
+        self.text.some().or(self.image_url.some()).is_none()
+    }
 }
 
 /// Returns the parts of a value that is a text, a part, or a list of parts.
