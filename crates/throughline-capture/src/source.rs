@@ -157,47 +157,37 @@ impl Walk<'_, '_> {
 
     fn file(&mut self, path: &Path) {
         let relative = path.strip_prefix(self.root).unwrap_or(path);
-        let claimed = self
+        let claims: Vec<_> = self
             .adapters
             .iter()
-            .find_map(|adapter| Some((adapter.flavor(), adapter.claim(self.root, relative)?)));
-        let Some((flavor, format)) = claimed else {
-            return;
+            .filter_map(|adapter| Some((*adapter, adapter.claim(self.root, relative)?)))
+            .collect();
+        let claim = match claims.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            [first, ..] if !self.sniff => Some(*first),
+            several => self.ask(path, several),
         };
-        let flavor = if self.sniff && self.adapters.len() > 1 {
-            match self.ask(path, format) {
-                Some(flavor) => flavor,
-                None => return,
-            }
-        } else {
-            flavor
-        };
-        let format = self
-            .adapters
-            .iter()
-            .find(|adapter| adapter.flavor() == flavor)
-            .and_then(|adapter| adapter.claim(self.root, relative))
-            .unwrap_or(format);
-        self.found.sources.insert(Source {
-            flavor,
-            path: path.to_owned(),
-            format,
-        });
+        if let Some((adapter, format)) = claim {
+            let (flavor, path) = (adapter.flavor(), path.to_owned());
+            self.found.sources.insert(Source { flavor, path, format });
+        }
     }
 
-    /// Asks each adapter whether it knows a file by its first lines.
-    fn ask(&mut self, path: &Path, format: Format) -> Option<Flavor> {
-        let head = match head(path, format) {
-            Ok(head) => head,
+    /// Asks those who claim a file by its name which of them knows its first lines.
+    fn ask<'d>(
+        &mut self,
+        path: &Path,
+        claims: &[(&'d dyn Adapter, Format)],
+    ) -> Option<(&'d dyn Adapter, Format)> {
+        let (_, format) = claims.first()?;
+        match head(path, *format) {
+            Ok(head) => claims.iter().copied().find(|(adapter, _)| adapter.recognises(&head)),
             Err(error) => {
                 self.complain(path, &error);
-                return None;
+                None
             }
-        };
-        self.adapters
-            .iter()
-            .find(|adapter| adapter.recognises(&head))
-            .map(|a| a.flavor())
+        }
     }
 
     fn complain(&mut self, path: &Path, why: &dyn fmt::Display) {
