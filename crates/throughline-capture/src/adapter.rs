@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use memory::{Entry, Flavor};
+use store::foreign::Database;
 
 /// Reads one agent's logs.
 pub trait Adapter: Sync + fmt::Debug {
@@ -22,6 +23,18 @@ pub trait Adapter: Sync + fmt::Debug {
 
     /// Returns a reader that goes on where `state` left off, or starts afresh.
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
+
+    /// Reads what is new in a [`Format::Database`] since `state`, and returns the state for the next
+    /// time.
+    fn rows(
+        &self,
+        _source: &Source,
+        _database: &Database,
+        _state: Option<&str>,
+        _out: &mut Parsed,
+    ) -> store::Result<String> {
+        Ok(String::new())
+    }
 }
 
 /// Turns lines into entries. One reader reads one source, front to back.
@@ -109,6 +122,8 @@ pub enum Format {
     LinesZstd,
     /// One document that is rewritten; its whole text reaches the reader as one line.
     Document,
+    /// An SQLite file; read by [`Adapter::rows`].
+    Database,
 }
 
 /// What a reader understood, and what it did not.

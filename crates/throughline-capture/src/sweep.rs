@@ -187,8 +187,8 @@ impl<'a> Todo<'a> {
         };
         for source in &plan.found.sources {
             let key = tail::key(&source.path);
-            let metadata = match std::fs::symlink_metadata(&source.path) {
-                Ok(metadata) => metadata,
+            let stamp = match tail::stamp_of(source) {
+                Ok(stamp) => stamp,
                 // It vanished between the look and now: gone, like those of earlier sweeps.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => {
@@ -199,12 +199,12 @@ impl<'a> Todo<'a> {
             };
             todo.seen.insert(key);
             let cursor = cursors.get(&key);
-            if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &metadata, now)) {
+            if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &stamp, now)) {
                 todo.unchanged += 1;
                 continue;
             }
-            let read_before = cursor.map_or(0, |cursor| cursor.offset.min(metadata.len()));
-            todo.total_bytes += metadata.len() - read_before;
+            let read_before = cursor.map_or(0, |cursor| cursor.offset.min(stamp.size));
+            todo.total_bytes += stamp.size - read_before;
             todo.sources.push(source);
         }
         todo

@@ -43,10 +43,23 @@ pub fn key(path: &Path) -> [u8; 16] {
     block_hash(path.as_os_str().as_encoded_bytes())
 }
 
-/// Says whether nothing can have happened to a file since its cursor was written.
-pub fn is_unchanged(cursor: &Cursor, metadata: &Metadata, now: Timestamp) -> bool {
-    let stamp = stamp(metadata);
-    !cursor.gone && cursor.stamp == stamp && (cursor.settled || !is_settled(&stamp, now))
+/// Says whether nothing can have happened to a source since its cursor was written.
+pub fn is_unchanged(cursor: &Cursor, stamp: &Stamp, now: Timestamp) -> bool {
+    !cursor.gone && cursor.stamp == *stamp && (cursor.settled || !is_settled(stamp, now))
+}
+
+/// Returns what the file system says of a source. A database changes in the log beside it first.
+pub fn stamp_of(source: &Source) -> io::Result<Stamp> {
+    let mut all = stamp(&std::fs::symlink_metadata(&source.path)?);
+    if source.format == Format::Database
+        && let Ok(log) = std::fs::metadata(store::foreign::log_path(&source.path))
+    {
+        let log = stamp(&log);
+        all.size += log.size;
+        all.mtime_ns = all.mtime_ns.max(log.mtime_ns);
+        all.ctime_ns = all.ctime_ns.max(log.ctime_ns);
+    }
+    Ok(all)
 }
 
 /// Reads what is new in a source and hands it to `emit` in chunks, until that says stop.
@@ -57,6 +70,9 @@ pub fn read(
     now: Timestamp,
     emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
 ) -> io::Result<()> {
+    if source.format == Format::Database {
+        return read_database(adapter, source, cursor, now, emit);
+    }
     let mut file = File::open(&source.path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -96,8 +112,34 @@ pub fn read(
             let decoder = zstd::stream::read::Decoder::new(&file)?;
             tail.lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
         }
-        Format::Document => tail.document(&file, emit),
+        Format::Document | Format::Database => tail.document(&file, emit),
     }
+}
+
+fn read_database(
+    adapter: &dyn Adapter,
+    source: &Source,
+    cursor: Option<&Cursor>,
+    now: Timestamp,
+    emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let stamp = stamp_of(source)?;
+    let mut parsed = Parsed::default();
+    let state = cursor.and_then(|cursor| cursor.state.as_deref());
+    let state = store::foreign::Database::open(&source.path)
+        .and_then(|database| adapter.rows(source, &database, state, &mut parsed))
+        .map_err(io::Error::other)?;
+    let cursor = Cursor {
+        key: key(&source.path),
+        stamp,
+        offset: stamp.size,
+        settled: is_settled(&stamp, now),
+        state: Some(state),
+        ..Cursor::default()
+    };
+    let chunk = Chunk { parsed, cursor, last: true, restarted: false, read_bytes: stamp.size };
+    let _finished = emit(chunk);
+    Ok(())
 }
 
 struct Tail {

@@ -12,6 +12,7 @@ mod bodies;
 mod clean;
 mod dump;
 mod error;
+pub mod foreign;
 mod health;
 mod open;
 mod records;
