@@ -65,9 +65,9 @@ pub fn skip(bytes: &[u8], mut at: usize, what: Byte) -> usize {
 #[inline]
 pub const fn width(lead: u8) -> usize {
     match lead {
-        ..0xC0 => 1,
-        ..0xE0 => 2,
-        ..0xF0 => 3,
+        0x00..=0xBF => 1,
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
         _ => 4,
     }
 }
