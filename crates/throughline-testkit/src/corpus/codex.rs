@@ -81,8 +81,10 @@ impl<'a> Log<'a> {
 
     fn session_meta(&mut self, words: &Vocabulary) -> io::Result<()> {
         // The same for every session of a version, whatever its seed.
-        let instructions =
-            words.prose(&mut Rng::new(self.version.len() as u64), INSTRUCTIONS_BYTES);
+        let instructions = words.prose(
+            &mut Rng::new(self.version.bytes().map(u64::from).sum()),
+            INSTRUCTIONS_BYTES,
+        );
         let git = Object::new()
             .text("commit_hash", &self.rng.hex(40))
             .text("branch", &self.plan.branch)

@@ -61,15 +61,18 @@ impl Log<'_> {
             .text("type", "update")
             .text("unified_diff", &diff)
             .raw("move_path", "null");
+        let (stdout, stderr) = if call.failed {
+            (String::new(), "the context of the patch was not found")
+        } else {
+            let stdout = format!("Success. Updated the following files:\nM {path}\n");
+            (stdout, "")
+        };
         let event = Object::new()
             .text("type", "patch_apply_end")
             .text("call_id", id)
             .text("turn_id", &self.turn)
-            .text(
-                "stdout",
-                &format!("Success. Updated the following files:\nM {path}\n"),
-            )
-            .text("stderr", "")
+            .text("stdout", &stdout)
+            .text("stderr", stderr)
             .raw("success", !call.failed)
             .object("changes", Object::new().object(path, change));
         self.line("event_msg", event)?;
