@@ -1,9 +1,9 @@
 //! Makes session logs of coding agents, as many as wanted and the same ones for the same seed.
 //!
-//! [`write()`] is the way in. A session is told as turns ([`story`]) about a repository
-//! ([`project`]); [`claude`], [`codex`] and [`grok`] each write a turn down the way that agent
-//! does, into a [`sink`] that counts and notes planted secrets. What they say is made of
-//! [`vocabulary`] and [`output`].
+//! [`write()`] is the way in. A session is told as turns (`story`) about a repository
+//! (`project`); `claude`, `codex` and `grok` each write a turn down the way that agent
+//! does, into a `sink` that counts and notes planted secrets. What they say is made of
+//! `vocabulary` and `output`.
 //!
 //! The lines have the shapes, the noise and the repetitions of real logs and hold nothing of any
 //! real session. Only a turn is in memory at a time. A session hangs on the seed and its number
