@@ -1,5 +1,7 @@
 //! What the tests of several crates share. Never a dependency of the product.
 
+pub mod corpus;
+pub mod floor;
 pub mod shape;
 
 use std::path::PathBuf;

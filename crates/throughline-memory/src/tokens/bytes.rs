@@ -5,12 +5,8 @@ use super::pieces::Class;
 /// What a byte is, or what the character is that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Byte {
-    Lower,
-    Vowel,
-    Upper,
-    UpperVowel,
-    /// Leads a letter of the Latin supplements.
-    Latin,
+    /// A Latin letter, or the lead byte of one.
+    Letter,
     Digit,
     Space,
     Break,
@@ -25,12 +21,7 @@ impl Byte {
     pub const fn begins_word(self) -> bool {
         matches!(
             self,
-            Self::Lower
-                | Self::Vowel
-                | Self::Upper
-                | Self::UpperVowel
-                | Self::Latin
-                | Self::Script(Class::Cyrillic | Class::Alphabetic)
+            Self::Letter | Self::Script(Class::Cyrillic | Class::Alphabetic)
         )
     }
 
@@ -52,6 +43,40 @@ pub fn byte(bytes: &[u8], at: usize) -> Byte {
     }
 }
 
+/// What a Latin letter is, as bits; no bit for anything else.
+pub const CAPITAL: u8 = 1;
+pub const SMALL: u8 = 2;
+pub const VOWEL: u8 = 4;
+/// Two bytes: a letter of the Latin supplements.
+pub const WIDE: u8 = 8;
+
+#[inline]
+pub fn letter(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).map_or(0, |&byte| LETTERS[usize::from(byte)])
+}
+
+static LETTERS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < table.len() {
+        let byte = at as u8;
+        table[at] = match byte {
+            b'A'..=b'Z' => CAPITAL,
+            b'a'..=b'z' => SMALL,
+            0xC3..=0xC9 => SMALL | WIDE,
+            _ => 0,
+        };
+        if matches!(
+            byte.to_ascii_lowercase(),
+            b'a' | b'e' | b'i' | b'o' | b'u' | b'y'
+        ) {
+            table[at] |= VOWEL;
+        }
+        at += 1;
+    }
+    table
+};
+
 /// Returns where a run of bytes of one kind ends.
 #[inline]
 pub fn skip(bytes: &[u8], mut at: usize, what: Byte) -> usize {
@@ -65,9 +90,9 @@ pub fn skip(bytes: &[u8], mut at: usize, what: Byte) -> usize {
 #[inline]
 pub const fn width(lead: u8) -> usize {
     match lead {
-        ..0xC0 => 1,
-        ..0xE0 => 2,
-        ..0xF0 => 3,
+        0x00..=0xBF => 1,
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
         _ => 4,
     }
 }
@@ -84,14 +109,10 @@ static BYTES: [Byte; 256] = {
 
 const fn of_byte(byte: u8) -> Byte {
     match byte {
-        b'a' | b'e' | b'i' | b'o' | b'u' | b'y' => Byte::Vowel,
-        b'A' | b'E' | b'I' | b'O' | b'U' | b'Y' => Byte::UpperVowel,
-        b'a'..=b'z' => Byte::Lower,
-        b'A'..=b'Z' => Byte::Upper,
+        b'a'..=b'z' | b'A'..=b'Z' | 0xC3..=0xC9 => Byte::Letter,
         b'0'..=b'9' => Byte::Digit,
         b' ' | b'\t' | 0x0B | 0x0C => Byte::Space,
         b'\n' | b'\r' => Byte::Break,
-        0xC3..=0xC9 => Byte::Latin,
         0xC2 | 0xE2 => Byte::Symbol,
         0xCA..=0xD4 => Byte::Script(Class::Cyrillic),
         0xD5..=0xE1 => Byte::Script(Class::Alphabetic),

@@ -4,14 +4,14 @@
 //! along, a capital behind a small letter starts a new word, marks take the line breaks behind
 //! them along. Of non-ASCII text only the lead bytes are looked at, which name the script.
 
-use super::bytes::{Byte, byte, skip, width};
+use super::bytes::{Byte, CAPITAL, SMALL, VOWEL, WIDE, byte, letter, skip, width};
 
 /// What a piece is made of: the row of the weight table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
-    /// Words in small letters: behind a space, behind one mark (`.`, `_` and `(` make the most
-    /// merges), behind neither, or glued to a digit or another word as in identifiers, hashes and
+    /// Words in small letters: behind a space, behind one mark (`.`, `_`, `(`, another), behind
+    /// neither, or glued to a digit or another word as in identifiers, hashes and
     /// encoded bytes.
     LowerSpaced,
     LowerDotted,
@@ -63,14 +63,29 @@ pub const CLASSES: usize = Class::Breaks as usize + 1;
 /// Marks of one kind merge into long tokens from this many on.
 const RUN_MARKS_MIN: usize = 4;
 
-/// What a word or mark finds directly before it.
+/// What a word or mark finds directly before it: the column of [`WORDS`].
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum Before {
     Space,
-    /// A single mark, which the word takes along.
-    Mark(u8),
+    /// A single mark, which the word takes along; these three make the most merges.
+    Dot,
+    Score,
+    Opening,
+    Mark,
     Nothing,
     Glue,
+}
+
+impl Before {
+    const fn mark(mark: u8) -> Self {
+        match mark {
+            b'.' => Self::Dot,
+            b'_' => Self::Score,
+            b'(' => Self::Opening,
+            _ => Self::Mark,
+        }
+    }
 }
 
 /// Calls `piece` with the class of each piece of a text and its length in characters.
@@ -84,18 +99,25 @@ pub fn pieces(text: &str, mut piece: impl FnMut(Class, usize)) {
     while at < bytes.len() {
         let start = at;
         match byte(bytes, at) {
-            Byte::Lower | Byte::Vowel | Byte::Upper | Byte::UpperVowel | Byte::Latin => {
+            // Most words follow another one; staying here for them spares the dispatch.
+            Byte::Letter => loop {
                 let word;
-                (word, at) = Word::at(bytes, start);
+                (word, at) = Word::at(bytes, at);
                 piece(word.class(before), word.chars);
-                before = Before::Glue;
-            }
+                if bytes.get(at) == Some(&b' ') && letter(bytes, at + 1) != 0 {
+                    before = Before::Space;
+                    at += 1;
+                } else {
+                    before = Before::Glue;
+                    break;
+                }
+            },
             Byte::Digit => {
                 // Digits take nothing along: the space or mark before them stands alone.
                 match before {
                     Before::Space => piece(Class::Spaces, 1),
-                    Before::Mark(_) => piece(Class::Marks, 1),
                     Before::Nothing | Before::Glue => {}
+                    _ => piece(Class::Marks, 1),
                 }
                 at = skip(bytes, at, Byte::Digit);
                 piece(Class::Digits, at - start);
@@ -134,7 +156,7 @@ pub fn pieces(text: &str, mut piece: impl FnMut(Class, usize)) {
                 }
                 let marks = at - start;
                 if marks == 1 && before != Before::Space && byte(bytes, at).begins_word() {
-                    before = Before::Mark(bytes[start]);
+                    before = Before::mark(bytes[start]);
                     continue;
                 }
                 at = skip(bytes, at, Byte::Break);
@@ -193,71 +215,58 @@ impl Word {
     /// Reads the word that starts here: capitals, then small letters. Returns where it ends.
     #[inline]
     fn at(bytes: &[u8], start: usize) -> (Self, usize) {
-        let mut at = start;
-        let (mut vowel, mut accents) = (false, 0);
-        loop {
-            match byte(bytes, at) {
-                Byte::UpperVowel => vowel = true,
-                Byte::Upper => {}
-                _ => break,
-            }
+        // What was seen is gathered rather than branched on: vowels come and go as they like.
+        let (mut at, mut seen, mut accents) = (start, 0, 0);
+        while let found = letter(bytes, at)
+            && found & CAPITAL != 0
+        {
+            seen |= found;
             at += 1;
         }
         let capitals = at - start;
-        loop {
-            match byte(bytes, at) {
-                Byte::Vowel => vowel = true,
-                Byte::Lower => {}
-                Byte::Latin => {
-                    accents += 1;
-                    at += 1;
-                }
-                _ => break,
-            }
-            at += 1;
+        while let found = letter(bytes, at)
+            && found & SMALL != 0
+        {
+            seen |= found;
+            let wide = usize::from(found & WIDE != 0);
+            accents += wide;
+            at += 1 + wide;
         }
         let word = Self {
             chars: at - start - accents,
             capitals,
-            vowel,
+            vowel: seen & VOWEL != 0,
             accent: accents > 0,
         };
         (word, at)
     }
 
     #[inline]
-    fn class(&self, before: Before) -> Class {
-        if self.accent {
-            return Class::Accented;
-        }
-        if !self.vowel && self.chars > 2 {
-            return match before {
-                Before::Space => Class::ClippedSpaced,
-                Before::Glue => Class::ClippedGlued,
-                Before::Mark(_) | Before::Nothing => Class::Clipped,
-            };
-        }
-        if self.capitals == 0 {
-            return match before {
-                Before::Space => Class::LowerSpaced,
-                Before::Mark(b'.') => Class::LowerDotted,
-                Before::Mark(b'_') => Class::LowerScored,
-                Before::Mark(b'(') => Class::LowerOpened,
-                Before::Mark(_) => Class::LowerMarked,
-                Before::Nothing => Class::LowerBare,
-                Before::Glue => Class::LowerGlued,
-            };
-        }
-        let all = self.capitals == self.chars;
-        match before {
-            Before::Space if all => Class::UpperSpaced,
-            Before::Mark(_) if all => Class::UpperMarked,
-            Before::Nothing if all => Class::UpperBare,
-            Before::Glue if all => Class::UpperGlued,
-            Before::Space => Class::TitleSpaced,
-            Before::Mark(_) => Class::TitleMarked,
-            Before::Nothing => Class::TitleBare,
-            Before::Glue => Class::TitleGlued,
-        }
+    const fn class(&self, before: Before) -> Class {
+        let row = if self.accent {
+            4
+        } else if !self.vowel && self.chars > 2 {
+            3
+        } else {
+            (self.capitals > 0) as usize + (self.capitals == self.chars) as usize
+        };
+        WORDS[row][before as usize]
     }
 }
+
+/// The classes of words: small, title, capitals, clipped, accented, each by what is before them.
+#[rustfmt::skip]
+static WORDS: [[Class; 7]; 5] = {
+    use Class::{
+        Accented, Clipped, ClippedGlued, ClippedSpaced, LowerBare, LowerDotted, LowerGlued,
+        LowerMarked, LowerOpened, LowerScored, LowerSpaced, TitleBare, TitleGlued, TitleMarked,
+        TitleSpaced, UpperBare, UpperGlued, UpperMarked, UpperSpaced,
+    };
+    [
+        [LowerSpaced, LowerDotted, LowerScored, LowerOpened, LowerMarked, LowerBare, LowerGlued],
+        [TitleSpaced, TitleMarked, TitleMarked, TitleMarked, TitleMarked, TitleBare, TitleGlued],
+        [UpperSpaced, UpperMarked, UpperMarked, UpperMarked, UpperMarked, UpperBare, UpperGlued],
+        [ClippedSpaced, Clipped, Clipped, Clipped, Clipped, Clipped, ClippedGlued],
+        [Accented; 7],
+    ]
+};
