@@ -23,6 +23,7 @@ mod scan;
 mod seen;
 mod url;
 mod value;
+mod vendor;
 mod view;
 mod words;
 
