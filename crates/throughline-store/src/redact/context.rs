@@ -37,10 +37,10 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
     if name.len() >= NAME_BYTES_MAX || name.len() >= 24 && value::is_random(name, 24) && !name.contains('_') {
         return;
     }
-    let Some(promise) = words::judge(name) else { return };
-    // `?key=` in a URL is hardly ever a map's.
-    let query = promise == Promise::Weak && from > 0 && b"?&".contains(&bytes[from - 1]);
-    let promise = if query { Promise::Token } else { promise };
+    let Some(mut promise) = words::judge(name) else { return };
+    if promise == Promise::Weak && (is_qualified(bytes, from) || from > 0 && b"?&".contains(&bytes[from - 1])) {
+        promise = Promise::Token;
+    }
     let hit = slot(text, from, to, promise)
         .and_then(|(at, join)| fitting(text, at, join, promise))
         .or_else(|| pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise)))
@@ -48,6 +48,16 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
     if let Some((start, end)) = hit {
         found.push(Found { rule: promise.rule(), tier: Tier::Probable, start, end });
     }
+}
+
+/// `Authentication key:`, `API key is`: the word before says what kind of key; in a URL, `?key=` does.
+fn is_qualified(bytes: &[u8], from: usize) -> bool {
+    if from < 2 || bytes[from - 1] != b' ' {
+        return false;
+    }
+    let word = bytes[..from - 1].iter().rev().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let word = bytes[from - 1 - word..from - 1].to_ascii_lowercase();
+    [&b"api"[..], b"access", b"secret", b"auth", b"authentication", b"encryption", b"license", b"private", b"account", b"signing", b"master", b"admin", b"service", b"shared", b"app", b"write", b"insert", b"subscription", b"sdk"].contains(&word.as_slice())
 }
 
 fn is_name(byte: u8) -> bool {
@@ -113,6 +123,7 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
     }
     let quoted_next = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));
     match rest.first()? {
+        b',' if closed > to && !is_first(bytes, from) => return None,
         b',' | b'-' | b'(' => {
             let at = skip_blanks(bytes, spaced + 1);
             return quoted_next(at).then_some((at, Join::Sign));
@@ -132,6 +143,12 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
     (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))
+}
+
+/// True when a quoted name is the first argument, or a flag: in a list of words a comma joins nothing.
+fn is_first(bytes: &[u8], from: usize) -> bool {
+    let before = bytes[..from].iter().rev().find(|b| !b"\"'`#. \t".contains(b));
+    bytes[from] == b'-' || matches!(before, Some(b'(' | b'['))
 }
 
 /// Length of the assignment sign that `rest` starts with.
@@ -188,7 +205,7 @@ pub(super) fn is_elided(text: &str, end: usize) -> bool {
 }
 
 fn is_token(value: &str) -> bool {
-    value::is_random(value, 10) || value::is_uuid(value)
+    value::is_random(value, 10) && !value::is_type(value) || value::is_grouped(value)
 }
 
 /// A password in an assignment; without quotes it must not be code.
@@ -199,7 +216,8 @@ fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
     }
     let code = value.contains(['(', '[', '{', '|']) && !value::is_strong_password(value)
         || value::is_identifier(value) && text.as_bytes().get(end).is_some_and(|b| b"(.[:".contains(b));
-    !code && value::is_password(value)
+    let number = value.bytes().all(|b| b.is_ascii_digit());
+    !code && !number && !value::is_words(value) && value::is_password(value)
 }
 
 /// A lone random token shortly after the word, on the same line.
@@ -208,7 +226,7 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
         return None;
     }
     let bytes = text.as_bytes();
-    let line = bytes[to..].iter().take(NEAR_BYTES_MAX).position(|&b| b == b'\n').unwrap_or(NEAR_BYTES_MAX);
+    let line = bytes[to..].iter().take(NEAR_BYTES_MAX).position(|b| b"\n}],".contains(b)).unwrap_or(NEAR_BYTES_MAX);
     let limit = floor(text, (to + line).min(bytes.len()));
     let between = text[to..limit].to_ascii_lowercase();
     if ["sha", "hash", "digest", "commit", "checksum", "uuid", "id"].iter().any(|word| between.contains(word)) {

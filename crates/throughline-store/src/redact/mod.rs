@@ -24,6 +24,7 @@ mod scan;
 mod seen;
 mod url;
 mod value;
+mod vendor;
 mod view;
 mod words;
 

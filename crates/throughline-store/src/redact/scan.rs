@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use super::format::Format;
 use super::seen::Seen;
 use super::view::View;
-use super::{context, header, mark, pem, rules, url, words};
+use super::{context, header, mark, pem, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +40,7 @@ pub(super) struct Found {
 enum Anchor {
     Format(usize),
     Word,
+    Vendor,
     Block,
     Url,
     Scheme,
@@ -67,10 +68,13 @@ impl Scanner {
         for (index, rule) in rules::all().enumerate() {
             add(Anchor::Format(index), rule.literals);
         }
+        let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
         for word in words::LITERALS {
             // Names come as `token`, `TOKEN` and `accessToken`; any other case is no name.
-            let capital = word[..1].to_ascii_uppercase() + &word[1..];
-            add(Anchor::Word, &[word, &word.to_ascii_uppercase(), &capital]);
+            add(Anchor::Word, &[word, &word.to_ascii_uppercase(), &capital(word)]);
+        }
+        for name in vendor::LITERALS {
+            add(Anchor::Vendor, &[name, &capital(name)]);
         }
         add(Anchor::Block, pem::LITERALS);
         add(Anchor::Url, url::LITERALS);
@@ -119,7 +123,9 @@ impl Scanner {
 
     /// Says, without decoding or allocating, whether a text is worth a closer look. Most are not.
     fn may_hit(&self, text: &str) -> bool {
-        if memchr::memmem::find(text.as_bytes(), b"\\u00").is_some() {
+        // A literal may be written in escapes, or a colour code may touch it.
+        let bytes = text.as_bytes();
+        if memchr::memchr(0x1b, bytes).is_some() || memchr::memmem::find(bytes, b"\\u00").is_some() {
             return true;
         }
         self.automaton.find_overlapping_iter(text).any(|hit| {
@@ -127,6 +133,7 @@ impl Scanner {
             match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Format(index) => self.formats[index].may_find(text, start),
                 Anchor::Word => context::may_find(text, start, end),
+                Anchor::Vendor => vendor::may_find(text, start, end),
                 Anchor::Url => url::may_find(text, start),
                 Anchor::Scheme | Anchor::Block | Anchor::Cookie | Anchor::Private => true,
             }
@@ -140,6 +147,7 @@ impl Scanner {
             match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Format(index) => found.extend(self.formats[index].find(text, start)),
                 Anchor::Word => context::find(text, start, end, &mut found),
+                Anchor::Vendor => vendor::find(text, start, end, &mut found),
                 Anchor::Block => found.extend(pem::find(text, start)),
                 Anchor::Url => url::find(text, start, &mut found),
                 Anchor::Scheme => header::find_scheme(text, start, end, &mut found),

@@ -115,7 +115,8 @@ impl Seen {
                 let end = super::scan::floor(text, at + same);
                 // A long value is itself wherever it stands, even glued to other letters.
                 let whole = same == value.len() && same >= GLUED_BYTES_MIN;
-                if whole || is_apart(text, at, end) {
+                let part = same == value.len() || super::value::is_random(&text[at..end], PREFIX_BYTES_MIN);
+                if whole || part && is_apart(text, at, end) {
                     found.push(Found {
                         rule: secret.rule,
                         tier: Tier::Probable,
@@ -172,6 +173,9 @@ fn secret_prefix(value: &str) -> usize {
 
 /// True when a value is odd enough to be looked for everywhere.
 fn recurs(value: &str) -> bool {
+    if super::value::is_words(value) {
+        return false;
+    }
     let shape = super::value::shape(value);
     shape.distinct >= 5
         && (shape.digits > 0 || shape.symbols > 0 || shape.wordy < 0.34)

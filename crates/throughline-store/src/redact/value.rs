@@ -22,6 +22,9 @@ pub(super) struct Shape {
     pub(super) turns: f32,
     /// Share of neighbouring bytes that form a common letter pair.
     pub(super) wordy: f32,
+    /// The same among letters alone, and the mean length of their runs.
+    spoken: f32,
+    run: f32,
     pub(super) hex: bool,
 }
 
@@ -34,6 +37,7 @@ pub(super) fn shape(value: &str) -> Shape {
     let mut seen = [false; 256];
     let mut pairs = 0;
     let mut turns = 0;
+    let (mut letter_pairs, mut runs) = (0, 0);
     let mut previous = 0_u8;
     for byte in value.bytes() {
         match byte {
@@ -48,6 +52,11 @@ pub(super) fn shape(value: &str) -> Shape {
         }
         // A capital after a small letter starts a new word, it is no pair of the old one.
         let same_word = !(previous.is_ascii_lowercase() && byte.is_ascii_uppercase());
+        if byte.is_ascii_alphabetic() {
+            let goes_on = same_word && previous.is_ascii_alphabetic();
+            letter_pairs += usize::from(goes_on);
+            runs += usize::from(!goes_on);
+        }
         if same_word && is_common_pair(previous, byte) {
             pairs += 1;
         }
@@ -58,6 +67,8 @@ pub(super) fn shape(value: &str) -> Shape {
     if value.len() > 1 {
         shape.wordy = pairs as f32 / (value.len() - 1) as f32;
         shape.turns = turns as f32 / (value.len() - 1) as f32;
+        shape.spoken = pairs as f32 / letter_pairs.max(1) as f32;
+        shape.run = (shape.lower + shape.upper) as f32 / runs.max(1) as f32;
     }
     shape
 }
@@ -104,7 +115,11 @@ pub(super) fn entropy(value: &str) -> f32 {
 
 /// True for a value somebody generated: an API key, a token, a hash.
 pub(super) fn is_random(value: &str, len_min: usize) -> bool {
-    if value.len() < len_min || !value.is_ascii() || is_placeholder(value) || is_reference(value) {
+    let value = value.trim();
+    if value.len() < len_min || !value.is_ascii() || value.contains([' ', '\t', '\n']) {
+        return false;
+    }
+    if is_placeholder(value) || is_reference(value) || is_number(value) {
         return false;
     }
     let s = shape(value);
@@ -127,6 +142,10 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     };
     // Kinds alternate in a random value; in a name they change between words.
     let restless = s.turns > 0.34 && s.wordy < 0.52;
+    // Runs one can say, one after another: an identifier, however long.
+    if !restless && s.run >= 3.0 && s.spoken >= 0.5 {
+        return false;
+    }
     restless || s.wordy < limit && (s.digits >= 2 || s.wordy < 0.25)
 }
 
@@ -137,11 +156,11 @@ pub(super) fn is_password(value: &str) -> bool {
     }
     let s = shape(value);
     let letters = s.lower + s.upper;
-    if s.distinct < 4 {
+    if s.distinct < 4 || is_number(value) && s.digits < s.len || is_type(value) {
         return false;
     }
     let hex_pair = value.split_once(':').is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
-    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b)) || hex_pair;
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b)) || hex_pair;
     (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
@@ -245,6 +264,13 @@ pub(super) fn is_reference(value: &str) -> bool {
         "[\"",
         "['",
         "=>",
+        "]{",
+        "[a-z",
+        "[A-Z",
+        "[0-9",
+        "(?",
+        "\\d",
+        "\\w",
         "\\n",
         "`",
     ];
@@ -267,7 +293,7 @@ pub(super) fn is_reference(value: &str) -> bool {
         b'(' => value.ends_with(')'),
         b'@' => rest.iter().all(|&b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
         b'/' | b'~' | b'.' => is_path(value),
-        _ => is_call(value),
+        _ => is_call(value) || is_file(value),
     }
 }
 
@@ -287,6 +313,12 @@ fn is_path(value: &str) -> bool {
         && shape(value).wordy > 0.25
 }
 
+/// `dir/name.ext`.
+fn is_file(value: &str) -> bool {
+    let Some((_, name)) = value.rsplit_once('/') else { return false };
+    name.rsplit_once('.').is_some_and(|(_, ext)| (1..=5).contains(&ext.len()) && ext.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
 /// `name(…)` or `name.name.name`.
 fn is_call(value: &str) -> bool {
     let name = value
@@ -296,10 +328,31 @@ fn is_call(value: &str) -> bool {
     name > 1 && value.as_bytes().get(name) == Some(&b'(') && value.contains(')')
 }
 
+/// `u32`, `__u32`, `int64_t`, `&[u8; 32]`.
+pub(super) fn is_type(value: &str) -> bool {
+    let name = value.trim_start_matches(['_', '&', '[', '*']);
+    let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let word = &name[..name.len() - digits.len()];
+    matches!(word, "u" | "i" | "f" | "int" | "uint" | "float" | "char" | "varchar" | "sha" | "md" | "VARCHAR" | "CHAR" | "String") && (digits.starts_with('(') || digits.len() <= 5 && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.trim_start_matches(|c: char| c.is_ascii_digit()).len() <= 2 && !digits.ends_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// Numbers, versions, dates, addresses: digits and what stands between them.
+fn is_number(value: &str) -> bool {
+    let other = value.bytes().filter(|b| !b.is_ascii_digit()).count();
+    let between = value.bytes().filter(|b| b".:-+_,/ TZeEx".contains(b)).count();
+    let all_digits = other == 0 && value.len() >= 24;
+    other == between && !all_digits && other <= value.len() / 2
+}
+
 pub(super) fn is_uuid(value: &str) -> bool {
+    is_grouped(value) && value.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+}
+
+/// Letters and digits grouped like a UUID.
+pub(super) fn is_grouped(value: &str) -> bool {
     let bytes = value.as_bytes();
-    bytes.len() == 36
-        && bytes.iter().enumerate().all(|(at, b)| if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() })
+    let fits = |(at, b): (usize, &u8)| if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_alphanumeric() };
+    bytes.len() == 36 && bytes.iter().enumerate().all(fits) && bytes.iter().any(u8::is_ascii_digit)
 }
 
 /// The shape of a commit, a checksum or a UUID: only a name can make it a secret.
@@ -311,8 +364,14 @@ pub(super) fn is_digest(value: &str) -> bool {
 pub(super) fn is_strong_password(value: &str) -> bool {
     let s = shape(value);
     let mixed = s.lower > 0 && s.upper > 0;
-    let special = value.bytes().any(|b| b"!@#$%^&*+~?=".contains(&b));
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b));
     s.len >= 6 && is_password(value) && s.digits > 0 && (mixed || special)
+}
+
+/// An identifier of several words one can say.
+pub(super) fn is_words(value: &str) -> bool {
+    let s = shape(value);
+    is_identifier(value) && s.run >= 3.0 && s.spoken >= 0.5 && value.trim_matches('_').contains(['_', '.'])
 }
 
 /// `snake_case`, `camelCase`, `dotted.name`: a name made of words.

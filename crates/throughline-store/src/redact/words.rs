@@ -262,7 +262,7 @@ const ABOUT: &[&str] = &[
     "period",
     "option",
     "options",
-    "timeout",
+    "timeout", "ms", "latency", "pressed", "meshing", "mismatch", "failed", "required",
 ];
 /// First words that make a key or token harmless.
 const HARMLESS: &[&str] = &[
@@ -387,7 +387,7 @@ const OTHER: &[&str] = &[
     "hostkey",
     "encompass",
     "surpass",
-    "trespass",
+    "trespass", "buypass", "bypassing",
     "bypassed",
 ];
 

@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("newrelic-key", &["NRAK-", "NRJS-", "NRII-", "NRIQ-", "NRRA-", "NRSP-", "NRMA-"], r"NR(?:AK|JS|II|IQ|RA|SP|MA)-[A-Za-z0-9_-]{19,}", &["NRAK-{u27}"], &["NRAK-"]),
     rule("honeycomb-key", &["hcaik_", "hcalk_", "hcxik_", "hcamk_"], r"hc[ax][ilm]k_[a-z0-9]{20,}", &["hcaik_{l58}"], &["hcaik_"]),
     rule("sentry-token", &["sntrys_", "sntryu_", "sntryi_"], r"sntry[sui]_[A-Za-z0-9+/=_-]{40,}", &["sntryu_{h64}", "sntrys_eyJ{w120}_{w43}"], &["sntrys_"]),
-    rule("launchdarkly-key", &["sdk-", "api-", "mob-"], r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}", &["sdk-{h8}-{h4}-{h4}-{h4}-{h12}"], &["api-gateway"]),
+    rule("launchdarkly-key", &["sdk-", "api-", "mob-"], r"(?:sdk|api|mob)-[a-z0-9]{8}-[a-z0-9]{4}-[a-z0-9]{4}-[a-z0-9]{4}-[a-z0-9]{12}", &["sdk-{h8}-{h4}-{h4}-{h4}-{h12}"], &["api-gateway"]),
     rule("prefect-key", &["pnu_", "pnb_"], r"pn[ub]_[A-Za-z0-9]{30,}", &["pnu_{w36}"], &["pnu_"]),
     rule("infracost-key", &["ico-"], r"ico-[A-Za-z0-9]{32}", &["ico-{w32}"], &["ico-7"]),
     rule("1password-token", &["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/_-]{100,}={0,3}", &["ops_eyJ{w300}"], &["ops_eyJ"]),

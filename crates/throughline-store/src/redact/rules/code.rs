@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("artifact-token", &["artifactory_"], r"artifactory_[A-Za-z0-9]{40,}", &["artifactory_{w64}"], &["artifactory_url"]),
     rule("stytch-secret", &["secret-live-", "secret-test-"], r"secret-(?:live|test)-[A-Za-z0-9_=-]{30,}", &["secret-live-{b36}"], &["secret-test-value"]),
     rule("plaid-token", &["access-sandbox-", "access-production-", "access-development-"], r"access-(?:sandbox|production|development)-[a-f0-9-]{36}", &["access-sandbox-{h8}-{h4}-{h4}-{h4}-{h12}"], &["access-production-db"]),
-    rule("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_"], r"shp(?:at|ca|pa|ss|tka|ua)_[a-fA-F0-9]{32}", &["shpat_{h32}"], &["shpss_sss"]),
+    rule("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_"], r"shp(?:at|ca|pa|ss|tka|ua)_[a-zA-Z0-9]{32}", &["shpat_{h32}"], &["shpss_sss"]),
     rule("adobe-secret", &["p8e-", "p8-"], r"p8e?-[A-Za-z0-9_-]{32}", &["p8e-{b32}"], &["p8e-"]),
     rule("dropbox-token", &["sl."], r"sl\.(?:u\.|B)?[A-Za-z0-9_=-]{60,}", &["sl.{b130}", "sl.u.{b200}"], &["sl.length"]),
     rule("facebook-token", &["EAA"], r"EAA[A-Za-z0-9]{60,}", &["EAACEdEose0cBA{w120}"], &["EAACH"]),

@@ -4,7 +4,7 @@ use super::{Body, Rule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
 pub(super) const RULES: &[Rule] = &[
-    rule("curl-user", &["curl"], r#"(?i)curl(?:\.exe)?\b(?:[^\n|;]|\\\s*\n){0,400}?\s(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,64}:([^\s"']{4,})"#,
+    rule("curl-user", &["curl"], r#"(?i)curl(?:\.exe)?\b(?:[^\n|;]|\\\s*\n){0,400}?\s(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,64}:["']?([^\s"']{4,})"#,
         &["curl -u root:Rk{w8}%12 https://ci.test/api"], &["curl -u $USER:$PASS https://ci.test", "curl -u user:password https://ci.test"]).body(Body::Chosen),
     rule("command-password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"']{4,})"#, &["sshpass -p 'Lim{w8}?' ssh a@b"], &["sshpass -p $PASS ssh a@b"]).body(Body::Chosen),
     rule("command-password", &["mysql", "mariadb"], r#"(?:mysql|mariadb)[a-z]*\b[^\n|;]{0,300}?\s-p["']?([^\s"'=-][^\s"']{3,})"#, &["mysql -h db -u me -p{w12} app"], &["mysql -u root -p app", "mysql -port 3306"]).body(Body::Chosen),

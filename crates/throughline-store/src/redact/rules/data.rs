@@ -15,6 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("aws-session-token", &["IQoJb3JpZ2lu", "FwoGZXIvYXdz", "FQoGZXIvYXdz", "AQoDYXdz"], r"(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz|AQoDYXdz)[A-Za-z0-9+/]{60,}={0,2}", &["IQoJb3JpZ2lu{w260}=="], &["IQoJb3JpZ2lu"]),
     rule("cookie-session", &["s%3A", "s:"], r"s(?:%3A|:)([A-Za-z0-9_-]{20,36}\.[A-Za-z0-9%+/=_-]{30,})", &["s%3A{w32}.{w43}"], &["s:a.b"]),
     rule("base64-private-key", &["LS0tLS1CRUdJTi"], r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVk|BFQyBQUklWQV|BPUEVOU1NIIF|BEU0EgUFJJVk|BFTkNSWVBURU)[A-Za-z0-9+/\s]{40,}={0,2}", &["LS0tLS1CRUdJTiBQUklWQVRF{w200}"], &["LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"]),
-    rule("jwk-private-key", &["\"d\"", "\"dp\"", "\"dq\"", "\"qi\"", "\"p\"", "\"q\"", "\"k\""], r#""(?:d|dp|dq|qi|p|q|k)"\s*:\s*"([A-Za-z0-9_-]{40,})""#, &["{\"kty\":\"EC\",\"d\": \"{b43}\"}"], &["{\"d\": \"M 10 20 L 30 40\"}"]),
+    rule("jwk-private-key", &["kty", "\"d\"", "\"dp\"", "\"dq\"", "\"qi\"", "\"p\"", "\"q\"", "\"k\""], r#""(?:d|dp|dq|qi|p|q|k)"\s*:\s*"([A-Za-z0-9_-]{40,})""#, &["{\"kty\":\"EC\",\"d\": \"{b43}\"}"], &["{\"d\": \"M 10 20 L 30 40\"}"]),
     rule("sidekiq-secret", &["CONTRIBSYS__COM"], r#"CONTRIBSYS__COM["']?\s*[:=]+\s*["']?([a-f0-9]{8}:[a-f0-9]{8})"#, &["BUNDLE_GEMS__CONTRIBSYS__COM={h8}:{h8}"], &["BUNDLE_GEMS__CONTRIBSYS__COM="]).body(Body::Any),
+    rule("ntlm-token", &["TlRMTVNTUAAD"], r"TlRMTVNTUAAD[A-Za-z0-9+/]{40,}={0,2}", &["TlRMTVNTUAADAAAA{w80}="], &["TlRMTVNTUAAD"]),
 ];

@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("live-key", &["_live_", "_test_", "_prod_", "_sandbox_"], r"\b[A-Za-z][A-Za-z0-9]{0,11}_(?:live|test|prod|sandbox)_[A-Za-z0-9_=-]{20,}", &["ak_live_{w30}", "duffel_test_{b43}"], &["integration_test_suite_for_everything_else", "is_live_streaming_enabled_for_user"]).before(12),
     rule("live-key", &["live_", "test_"], r"(?:live|test)_[A-Za-z0-9]{30,}", &["live_{h35}"], &["test_something_with_a_long_name", "test_thisfunctionnameislongbutfinehere"]),
     rule("square-token", &["sq0", "EAAA"], r"(?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,43}|EAAA[A-Za-z0-9_-]{56,60})", &["sq0csp-{b43}", "EAAA{b60}"], &["sq0abc"]),
-    rule("braintree-token", &["access_token$"], r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$([a-f0-9]{32})", &["access_token$production${l16}${h32}"], &["access_token$"]),
+    rule("braintree-token", &["access_token$"], r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}", &["access_token$production${l16}${h32}"], &["access_token$"]).body(Body::Any),
     rule("easypost-key", &["EZAK", "EZTK"], r"EZ[AT]K[A-Za-z0-9]{54}", &["EZAK{w54}"], &["EZAKGqQ"]),
     rule("flutterwave-key", &["FLWSECK", "FLWPUBK"], r"FLW(?:SEC|PUB)K(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?", &["FLWSECK-{h32}-X", "FLWSECK_TEST-{h32}-X"], &["FLWSECK-"]),
     rule("shippo-token", &["shippo_"], r"shippo_(?:live|test)_[a-fA-F0-9]{40}", &["shippo_live_{h40}"], &["shippo_live_"]),
