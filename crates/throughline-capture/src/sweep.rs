@@ -4,7 +4,7 @@
 //! a sweep always ends in the same store. Each batch is written with its cursor or not at all:
 //! whatever interrupts a sweep, the next one goes on where it stopped.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -85,7 +85,7 @@ pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sw
     let mut sweep = todo.report();
     let mut written = Writing {
         store,
-        tickets: Vec::new(),
+        tickets: VecDeque::new(),
         progress: plan.progress,
         todo: &todo,
     };
@@ -477,7 +477,7 @@ fn touch(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message, sou
 /// The writing side: batches under way, and what has come of them.
 struct Writing<'a> {
     store: &'a Store,
-    tickets: Vec<Ticket<Written>>,
+    tickets: VecDeque<Ticket<Written>>,
     progress: &'a (dyn Fn(Progress) + Sync),
     todo: &'a Todo<'a>,
 }
@@ -486,7 +486,7 @@ impl Writing<'_> {
     fn take(&mut self, report: Report, sweep: &mut Sweep) -> store::Result<()> {
         match report {
             Report::Batch { batch, counted, .. } => {
-                self.tickets.push(self.store.append(*batch));
+                self.tickets.push_back(self.store.append(*batch));
                 sweep.read_bytes += counted.read_bytes;
                 for (why, count) in counted.skipped_lines {
                     *sweep.skipped_lines.entry(why).or_default() += count;
@@ -501,10 +501,9 @@ impl Writing<'_> {
                     None => sweep.ingested += 1,
                     Some(trouble) => sweep.trouble.push(trouble),
                 }
-                // Looks at what is written without waiting for the newest batches.
-                let ready = self.tickets.len().saturating_sub(AHEAD_MAX);
-                for ticket in self.tickets.drain(..ready) {
-                    sweep.add(ticket.wait()?);
+                while let Some(written) = self.tickets.front().and_then(Ticket::poll) {
+                    self.tickets.pop_front();
+                    sweep.add(written?);
                 }
                 (self.progress)(self.todo.progress(sweep, source + 1));
                 Ok(())
@@ -513,6 +512,7 @@ impl Writing<'_> {
     }
 
     fn settle(&mut self, sweep: &mut Sweep) -> store::Result<()> {
+        self.store.flush()?;
         for ticket in self.tickets.drain(..) {
             sweep.add(ticket.wait()?);
         }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
-use crate::writer::Names;
+use crate::writer::{Hurry, Names};
 use crate::{Store, Ticket, records, secrets, sessions, sources, usage};
 
 /// What one reading of a source gave.
@@ -98,12 +98,18 @@ impl Batch {
 }
 
 impl Store {
-    /// Writes a batch; the ticket is honoured when it is on disk.
+    /// Writes a batch; the ticket is honoured when it is on disk, together with others that come
+    /// soon after, or at [`Store::flush`].
     pub fn append(&self, batch: Batch) -> Ticket<Written> {
         let redactor = self.redactor_handle();
         let weight = batch.cleaned.records.len();
         self.writer()
-            .submit(weight, move |tx, names| apply(tx, names, &redactor, &batch))
+            .submit(weight, Hurry::Bulk, move |tx, names| apply(tx, names, &redactor, &batch))
+    }
+
+    /// Waits until everything handed in before is on disk.
+    pub fn flush(&self) -> Result<()> {
+        self.writer().submit(0, Hurry::Now, |_, _| Ok(())).wait()
     }
 }
 
@@ -131,7 +137,7 @@ fn apply(
     let mut sessions = BTreeMap::new();
     for secrets in &batch.cleaned.secrets {
         let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
-        secrets::write(tx, redactor, session, secrets)?;
+        secrets::write(tx, names, redactor, session, secrets)?;
     }
     let mut written = Written::default();
     let mut changed = HashSet::new();
@@ -147,7 +153,7 @@ fn apply(
         usage::upsert(tx, session, usage)?;
     }
     if let Reading::Replaced { kept, .. } = &batch.reading {
-        written.removed = records::delete_unless(tx, source, kept)?;
+        written.removed = records::delete_unless(tx, names, source, kept)?;
     }
     for session in sessions
         .values()

@@ -14,6 +14,7 @@ mod dump;
 mod error;
 pub mod foreign;
 mod health;
+mod index;
 mod open;
 mod records;
 pub mod redact;

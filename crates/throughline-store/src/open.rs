@@ -31,7 +31,8 @@ pub(crate) fn writer(path: &Path) -> Result<Connection> {
     harden(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.execute_batch(
-        "PRAGMA synchronous = FULL;
+        "PRAGMA foreign_keys = OFF;
+         PRAGMA synchronous = FULL;
          PRAGMA wal_autocheckpoint = 4000;
          PRAGMA journal_size_limit = 67108864;
          PRAGMA secure_delete = ON;

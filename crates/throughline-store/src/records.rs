@@ -193,9 +193,9 @@ pub(crate) fn insert(
     ])?;
     let row = tx.last_insert_rowid();
     if !is_copy {
-        index(tx, row, session, record.kind, record.content.as_str())?;
+        names.index.add(tx, row, session, record.kind, record.content.as_str())?;
         if let Some(first) = first {
-            set_copy(tx, first.row)?;
+            set_copy(tx, names, first.row)?;
         }
     }
     Ok(true)
@@ -238,37 +238,17 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
         .query_row([a, b], |row| row.get(0))?)
 }
 
-fn set_copy(tx: &Transaction<'_>, row: i64) -> Result<()> {
+fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
-    unindex(tx, row)
-}
-
-/// Puts a text into the search index. The scope's words let the index do the filtering.
-fn index(tx: &Transaction<'_>, row: i64, session: Known, kind: Kind, text: &str) -> Result<()> {
-    let scope = format!(
-        "w{} s{} k{} f{}",
-        session.workspace,
-        session.id,
-        kind as i64,
-        session.flavor.name()
-    );
-    tx.prepare_cached("INSERT INTO search (rowid, text, scope) VALUES (?1, ?2, ?3)")?
-        .execute(params![row, text, scope])?;
-    Ok(())
-}
-
-fn unindex(tx: &Transaction<'_>, row: i64) -> Result<()> {
-    tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?
-        .execute([row])?;
-    Ok(())
+    names.index.remove(tx, row)
 }
 
 /// Indexes the records of a session anew, after its workspace became known.
-pub(crate) fn reindex(tx: &Transaction<'_>, session: Known) -> Result<()> {
+pub(crate) fn reindex(tx: &Transaction<'_>, names: &mut Names, session: Known) -> Result<()> {
     for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
-        unindex(tx, stored.row)?;
-        index(tx, stored.row, session, stored.kind, &stored.text)?;
+        names.index.remove(tx, stored.row)?;
+        names.index.add(tx, stored.row, session, stored.kind, &stored.text)?;
     }
     Ok(())
 }
@@ -313,6 +293,7 @@ pub(crate) fn rows_of(
 /// Deletes the records of a source that its log no longer holds, and counts them.
 pub(crate) fn delete_unless(
     tx: &Transaction<'_>,
+    names: &mut Names,
     source: i64,
     kept: &HashSet<RecordId>,
 ) -> Result<usize> {
@@ -323,7 +304,7 @@ pub(crate) fn delete_unless(
         .filter(|stored| !kept.contains(&stored.id))
         .collect();
     for stored in &stale {
-        delete(tx, stored)?;
+        delete(tx, names, stored)?;
     }
     let sessions: HashSet<i64> = stale.iter().map(|stored| stored.session).collect();
     let mut sessions: Vec<_> = sessions.into_iter().collect();
@@ -334,21 +315,21 @@ pub(crate) fn delete_unless(
     Ok(stale.len())
 }
 
-fn delete(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
+fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
     if let Some(body) = &stored.body {
         bodies::release(tx, body)?;
     }
     if !stored.copy {
-        unindex(tx, stored.row)?;
-        promote(tx, stored.id)?;
+        names.index.remove(tx, stored.row)?;
+        promote(tx, names, stored.id)?;
     }
     Ok(())
 }
 
 /// Lets the first remaining copy of a deleted record be found by search.
-fn promote(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
+fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> {
     let Some(heir) = copies(tx, id)?.into_iter().next() else {
         return Ok(());
     };
@@ -358,7 +339,7 @@ fn promote(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
         return Ok(());
     };
     for stored in rows_of(tx, "row = ?1", &[&heir.row])? {
-        index(tx, stored.row, session, stored.kind, &stored.text)?;
+        names.index.add(tx, stored.row, session, stored.kind, &stored.text)?;
     }
     Ok(())
 }
@@ -380,6 +361,7 @@ fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
 /// Replaces the text of a row that turned out to hold a secret.
 pub(crate) fn rewrite(
     tx: &Transaction<'_>,
+    names: &mut Names,
     session: Known,
     stored: &StoredRow,
     text: &CleanString,
@@ -398,8 +380,8 @@ pub(crate) fn rewrite(
         bodies::release(tx, body)?;
     }
     if !stored.copy {
-        unindex(tx, stored.row)?;
-        index(tx, stored.row, session, stored.kind, text.as_str())?;
+        names.index.remove(tx, stored.row)?;
+        names.index.add(tx, stored.row, session, stored.kind, text.as_str())?;
     }
     Ok(())
 }

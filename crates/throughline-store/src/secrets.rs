@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::records;
 use crate::redact::{Fingerprint, Redactor, Secret};
 use crate::sessions::Known;
+use crate::writer::Names;
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -34,6 +35,7 @@ impl Store {
 /// written before they were known for what they are.
 pub(crate) fn write(
     tx: &Transaction<'_>,
+    names: &mut Names,
     redactor: &Redactor,
     session: Known,
     secrets: &CleanSecrets,
@@ -44,11 +46,12 @@ pub(crate) fn write(
         )?
         .execute(params![session.id, print.hash, print.len, print.rule])?;
     }
-    scrub(tx, redactor, session, &secrets.fresh)
+    scrub(tx, names, redactor, session, &secrets.fresh)
 }
 
 fn scrub(
     tx: &Transaction<'_>,
+    names: &mut Names,
     redactor: &Redactor,
     session: Known,
     fresh: &[Secret],
@@ -62,7 +65,7 @@ fn scrub(
         }
         let mut seen = redactor.seen(fresh);
         let text = redactor.clean_in(&stored.text, &mut seen).into_owned();
-        records::rewrite(tx, session, &stored, &text)?;
+        records::rewrite(tx, names, session, &stored, &text)?;
     }
     Ok(())
 }

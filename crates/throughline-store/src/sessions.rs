@@ -189,7 +189,7 @@ pub(crate) fn upsert(
         names
             .sessions
             .insert(session.name.as_str().to_owned(), known);
-        records::reindex(tx, known)?;
+        records::reindex(tx, names, known)?;
     }
     Ok(())
 }

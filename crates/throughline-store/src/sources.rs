@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
 use crate::redact::CleanString;
+use crate::writer::Hurry;
 use crate::{Store, Ticket};
 
 /// Lines passed over that are kept by number; the rest are only counted.
@@ -85,7 +86,7 @@ impl Store {
 
     /// Marks sources whose files are no longer there. What was read from them stays.
     pub fn mark_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
-        self.writer().submit(keys.len(), move |tx, _| {
+        self.writer().submit(keys.len(), Hurry::Now, move |tx, _| {
             let mut statement = tx.prepare_cached("UPDATE sources SET gone = 1 WHERE key = ?1")?;
             for key in &keys {
                 statement.execute([key])?;

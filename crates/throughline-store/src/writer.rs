@@ -1,14 +1,17 @@
 //! The one writer: a thread that owns the writing connection.
 //!
 //! Work is queued, run in groups inside one transaction, and acknowledged when that transaction
-//! is on disk. A piece of work that fails is rolled back alone; a commit that fails fails all.
+//! is on disk. When a piece of work fails, the group is rolled back and the others run again
+//! without it. (A savepoint around each would be simpler, but the search index writes out what it
+//! has gathered at every one of them.)
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
@@ -19,22 +22,38 @@ const QUEUE_MAX: usize = 4;
 /// How much work shares a commit, in records.
 const GROUP_WEIGHT_MAX: usize = 8_000;
 
-/// The numbers that names have in the tables; asked for once each.
+/// What the writer keeps at hand: the numbers that names have in the tables, asked for once each,
+/// and the texts that wait for the index.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub sessions: HashMap<String, crate::sessions::Known>,
     pub contexts: HashMap<(String, String, String), i64>,
     pub workspaces: HashMap<String, i64>,
+    pub index: crate::index::Waiting,
     data_version: i64,
 }
 
-type Work = Box<dyn FnOnce(&Transaction<'_>, &mut Names) -> Result<()> + Send>;
+/// May be run again after a rollback, so it gives up nothing it holds.
+type Work = Box<dyn Fn(&Transaction<'_>, &mut Names) -> Result<()> + Send>;
 
 struct Job {
     work: Work,
     weight: usize,
+    hurry: Hurry,
     done: Sender<Result<()>>,
 }
+
+/// Whether a write is worth a commit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hurry {
+    /// Somebody waits for it.
+    Now,
+    /// More of its kind is coming; it may wait a moment to share a commit.
+    Bulk,
+}
+
+/// How long bulk writes wait for each other.
+const BULK_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -52,7 +71,20 @@ pub struct Ticket<T> {
 impl<T> Ticket<T> {
     /// Waits until the write is on disk.
     pub fn wait(self) -> Result<T> {
-        self.done.recv().unwrap_or(Err(Error::WriterStopped))?;
+        self.outcome(self.done.recv().unwrap_or(Err(Error::WriterStopped)))
+    }
+
+    /// Returns the outcome if it is known already; once only.
+    pub fn poll(&self) -> Option<Result<T>> {
+        match self.done.try_recv() {
+            Ok(done) => Some(self.outcome(done)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(Error::WriterStopped)),
+        }
+    }
+
+    fn outcome(&self, done: Result<()>) -> Result<T> {
+        done?;
         let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         value.take().ok_or(Error::WriterStopped)
     }
@@ -80,7 +112,8 @@ impl Writer {
     pub fn submit<T: Send + 'static>(
         &self,
         weight: usize,
-        work: impl FnOnce(&Transaction<'_>, &mut Names) -> Result<T> + Send + 'static,
+        hurry: Hurry,
+        work: impl Fn(&Transaction<'_>, &mut Names) -> Result<T> + Send + 'static,
     ) -> Ticket<T> {
         let (done, finished) = bounded(1);
         let value = Arc::new(Mutex::new(None));
@@ -92,7 +125,7 @@ impl Writer {
         });
         if let Some(jobs) = &self.jobs {
             // A writer that is gone drops the job, and with it `done`: the ticket then says so.
-            let _gone = jobs.send(Job { work, weight, done });
+            let _gone = jobs.send(Job { work, weight, hurry, done });
         }
         Ticket {
             done: finished,
@@ -113,66 +146,58 @@ impl Drop for Writer {
 fn run(connection: &mut Connection, queue: &Receiver<Job>) {
     let mut names = Names::default();
     while let Ok(first) = queue.recv() {
-        let mut acknowledged = Vec::new();
-        let outcome = group(connection, &mut names, first, queue, &mut acknowledged);
-        if outcome.is_err() {
+        let mut jobs = vec![first];
+        let mut failed = Vec::new();
+        let mut outcome = group(connection, &mut names, &mut jobs, Some(queue));
+        while let Err((error, at)) = outcome {
             names = Names::default();
+            // A commit that failed takes everyone with it; a piece of work only itself.
+            let alone = at.unwrap_or(0);
+            let everyone = if at.is_some() { 1 } else { jobs.len() };
+            failed.extend(jobs.drain(alone..alone + everyone).map(|job| (job, error.clone())));
+            outcome = group(connection, &mut names, &mut jobs, None);
         }
-        for (done, result) in acknowledged {
-            let result = match &outcome {
-                Ok(()) => result,
-                Err(error) => Err(error.clone()),
-            };
-            // Nobody waits for this write any more; it is on disk all the same.
-            let _unwatched = done.send(result);
+        let done = jobs.into_iter().map(|job| (job, Ok(())));
+        for (job, result) in failed.into_iter().map(|(job, error)| (job, Err(error))).chain(done) {
+            // Nobody waits for this write any more; what became of it is on disk all the same.
+            let _unwatched = job.done.send(result);
         }
     }
 }
 
-/// Runs waiting work in one transaction.
+/// Runs the jobs, and those that wait in the queue, in one transaction. Fails with the error and,
+/// where it was a job's own, which job's.
 fn group(
     connection: &mut Connection,
     names: &mut Names,
-    first: Job,
-    queue: &Receiver<Job>,
-    acknowledged: &mut Vec<(Sender<Result<()>>, Result<()>)>,
-) -> Result<()> {
-    let transaction = match begin(connection, names) {
-        Ok(transaction) => transaction,
-        Err(error) => {
-            acknowledged.push((first.done, Err(error.clone())));
-            return Err(error);
-        }
-    };
-    let mut next = Some(first);
-    let mut weight = 0;
-    while let Some(job) = next {
-        weight += job.weight.max(1);
-        let result = alone(&transaction, names, job.work);
-        acknowledged.push((job.done, result));
-        next = if weight < GROUP_WEIGHT_MAX {
-            queue.try_recv().ok()
-        } else {
-            None
-        };
+    jobs: &mut Vec<Job>,
+    queue: Option<&Receiver<Job>>,
+) -> std::result::Result<(), (Error, Option<usize>)> {
+    if jobs.is_empty() {
+        return Ok(());
     }
-    Ok(transaction.commit()?)
+    let transaction = begin(connection, names).map_err(|error| (error, None))?;
+    let mut weight = 0;
+    let mut at = 0;
+    while at < jobs.len() {
+        weight += jobs[at].weight.max(1);
+        (jobs[at].work)(&transaction, names).map_err(|error| (error, Some(at)))?;
+        at += 1;
+        if at == jobs.len() && weight < GROUP_WEIGHT_MAX {
+            jobs.extend(queue.and_then(|queue| another(queue, jobs)));
+        }
+    }
+    names.index.write(&transaction).map_err(|error| (error, None))?;
+    transaction.commit().map_err(|error| (error.into(), None))
 }
 
-/// Runs one piece of work so that its failure leaves no trace.
-fn alone(transaction: &Transaction<'_>, names: &mut Names, work: Work) -> Result<()> {
-    transaction.execute_batch("SAVEPOINT work")?;
-    let result = work(transaction, names);
-    if result.is_ok() {
-        transaction.execute_batch("RELEASE work")?;
+/// Returns a job that may share the commit of these.
+fn another(queue: &Receiver<Job>, jobs: &[Job]) -> Option<Job> {
+    if jobs.iter().all(|job| job.hurry == Hurry::Bulk) {
+        queue.recv_timeout(BULK_WAIT).ok()
     } else {
-        transaction.execute_batch("ROLLBACK TO work; RELEASE work")?;
-        *names = Names {
-            data_version: names.data_version,
-            ..Names::default()
-        };
+        queue.try_recv().ok()
     }
-    result
 }
 
 /// Takes the write lock, and drops the remembered numbers when another process has written.

@@ -1,0 +1,67 @@
+//! The search index: texts by row, written together at the end of a transaction.
+//!
+//! FTS5 gathers new texts in memory, but writes them out whenever a statement in between could
+//! fail half-way. Kept together they make one large segment instead of many small ones to merge,
+//! which halves the cost of a sweep.
+
+use memory::Kind;
+use rusqlite::{Transaction, params};
+
+use crate::error::Result;
+use crate::sessions::Known;
+
+/// More waiting text than this is written before the end.
+const WAITING_BYTES_MAX: usize = 32 << 20;
+
+/// Texts that wait to be indexed.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    texts: Vec<Text>,
+    size_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Text {
+    row: i64,
+    scope: String,
+    text: String,
+}
+
+impl Waiting {
+    /// Adds the text of a row. The scope's words let the index do the filtering.
+    pub fn add(
+        &mut self,
+        tx: &Transaction<'_>,
+        row: i64,
+        session: Known,
+        kind: Kind,
+        text: &str,
+    ) -> Result<()> {
+        let Known { id, workspace, flavor } = session;
+        let scope = format!("w{workspace} s{id} k{} f{}", kind as i64, flavor.name());
+        self.size_bytes += text.len();
+        self.texts.push(Text { row, scope, text: text.to_owned() });
+        if self.size_bytes > WAITING_BYTES_MAX { self.write(tx) } else { Ok(()) }
+    }
+
+    /// Takes a row out of the index.
+    pub fn remove(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
+        if let Some(at) = self.texts.iter().rposition(|text| text.row == row) {
+            self.texts.remove(at);
+            return Ok(());
+        }
+        tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([row])?;
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub fn write(&mut self, tx: &Transaction<'_>) -> Result<()> {
+        let mut statement =
+            tx.prepare_cached("INSERT INTO search (rowid, text, scope) VALUES (?1, ?2, ?3)")?;
+        for Text { row, scope, text } in self.texts.drain(..) {
+            statement.execute(params![row, text, scope])?;
+        }
+        self.size_bytes = 0;
+        Ok(())
+    }
+}
