@@ -2,27 +2,36 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
-use super::rules::{Body, Rule};
+use super::rules::{self, Body, Rule};
 use super::scan::{Found, Tier, floor};
 use super::{context, join, value};
 
 /// The longest stretch after a literal that its rule may look at.
 const WINDOW_BYTES_MAX: usize = 8 << 10;
-/// The shortest first piece of a secret that goes on behind a seam.
-const PIECE_BYTES_MIN: usize = 10;
+/// The first piece of a secret that goes on behind a seam, relative to the shortest example.
+const PIECE_BYTES_MIN: usize = 8;
+const PIECE_BYTES_MAX: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct Format {
     rule: &'static Rule,
     /// Compiled when its literal is first met: most installations meet a handful.
     pattern: OnceLock<Option<Regex>>,
+    /// How many bytes of a word must follow before the pattern is tried; 0 for patterns of several words.
+    piece: usize,
+    slashed: bool,
 }
 
 impl Format {
     pub(super) fn new(rule: &'static Rule) -> Self {
-        Self { rule, pattern: OnceLock::new() }
+        let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_-.+=$:%~/".contains(&b);
+        let plain = rule.body == Body::Random && rule.before == 0 && rule.literals.iter().all(|literal| literal.bytes().all(is_word));
+        let shortest = rule.catches.iter().map(|example| rules::length(example)).min().unwrap_or(0);
+        let piece = if plain { (shortest / 4).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX) } else { 0 };
+        let slashed = rule.literals.iter().any(|literal| literal.contains('/'));
+        Self { rule, pattern: OnceLock::new(), piece, slashed }
     }
 
     /// The secret whose literal is at `at`.
@@ -46,7 +55,7 @@ impl Format {
     pub(super) fn may_find(&self, text: &str, at: usize) -> bool {
         let bytes = text.as_bytes();
         if self.rule.before > 0 {
-            return true;
+            return self.rule.body != Body::Random || has_run(&bytes[at.saturating_sub(self.rule.before)..], self.rule.before);
         }
         // The letter of an escape such as `\n` is no part of the word.
         let escaped = at >= 2 && bytes[at - 2] == b'\\';
@@ -55,12 +64,9 @@ impl Format {
 
     /// True when enough follows the literal to be the first piece of a secret.
     fn is_long(&self, bytes: &[u8], at: usize) -> bool {
-        if self.rule.body != Body::Random {
-            return true;
-        }
-        let rest = &bytes[at + 1..];
-        let word = |b: &&u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"_-./+=$:%~\\\"{} ".contains(b);
-        rest.iter().take(PIECE_BYTES_MIN).take_while(word).count() >= PIECE_BYTES_MIN.min(rest.len())
+        let rest = &bytes[at..];
+        let word = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.+=$:%~".contains(b) || **b == b'/' && self.slashed;
+        self.piece == 0 || rest.iter().take(self.piece).take_while(word).count() >= self.piece
     }
 
     /// The secret in a window whose byte `at` is the literal's.
@@ -69,7 +75,7 @@ impl Format {
         let bytes = window.as_bytes();
         let mut from = 0;
         loop {
-            let groups = pattern.captures_at(window, from)?;
+            let groups = pattern.captures_at(bytes, from)?;
             let whole = groups.get(0)?;
             if whole.end() <= at {
                 from = whole.end().max(from + 1);
@@ -82,12 +88,13 @@ impl Format {
                 return None;
             }
             let secret = groups.iter().skip(1).flatten().next().unwrap_or(whole);
+            let body = window.get(secret.range())?;
             let fits = match self.rule.body {
-                Body::Random => is_body(secret.as_str()),
-                Body::Chosen => value::is_password(secret.as_str()),
+                Body::Random => is_body(body),
+                Body::Chosen => value::is_password(body),
                 Body::Any => true,
             };
-            return (fits && !value::is_placeholder(secret.as_str())).then_some((secret.start(), secret.end()));
+            return (fits && !value::is_placeholder(body)).then_some((secret.start(), secret.end()));
         }
     }
 
@@ -128,7 +135,8 @@ impl Format {
     fn compile(&self) -> Option<Regex> {
         let pattern = self.rule.pattern;
         let anchored = if self.rule.before == 0 { format!("^(?:{pattern})") } else { pattern.to_owned() };
-        Regex::new(&anchored).ok()
+        // Secrets are ASCII; Unicode tables would only cost time.
+        RegexBuilder::new(&anchored).unicode(false).build().ok()
     }
 }
 
@@ -143,4 +151,16 @@ fn is_rest(piece: &str) -> bool {
     let shape = value::shape(piece);
     shape.len >= 4 && shape.digits > 0 && shape.lower + shape.upper > 0 && shape.wordy < 0.3
         || shape.len >= 8 && shape.lower > 1 && shape.upper > 1 && shape.wordy < 0.3
+}
+
+/// A word of some length around the literal.
+fn has_run(rest: &[u8], before: usize) -> bool {
+    let mut run = 0;
+    for byte in rest.iter().take(before + 32) {
+        run = if byte.is_ascii_alphanumeric() || b"_-%.+/=".contains(byte) { run + 1 } else { 0 };
+        if run >= 12 {
+            return true;
+        }
+    }
+    false
 }

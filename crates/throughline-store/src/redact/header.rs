@@ -9,7 +9,7 @@ pub(super) const SCHEMES: &[&str] = &[
     "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ", "Digest ",
 ];
 pub(super) const COOKIES: &[&str] = &[
-    "ookie:", "OOKIE:", "ookie\":", "ookie',", "ookie\",", "-b ", "--cookie ",
+    "ookie:", "OOKIE:", "ookie\":", "ookie',", "ookie\",", "-b \"", "-b '", "--cookie ",
 ];
 
 /// Skips `Bearer`, `Basic`, `Token` and their like before the credential.

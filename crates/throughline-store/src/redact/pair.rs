@@ -25,9 +25,9 @@ pub(super) fn slot(text: &str, from: usize, to: usize) -> Option<usize> {
 }
 
 /// True after `"name": "`, `key="`, `- name: `, `variable "`, `secret set `.
-fn is_naming(before: &[u8]) -> bool {
+pub(super) fn is_naming(before: &[u8]) -> bool {
     let mut end = before.len();
-    while end > 0 && b"\"'` \t:=".contains(&before[end - 1]) {
+    while end > 0 && b"\"'` \t:=\\".contains(&before[end - 1]) {
         end -= 1;
     }
     if end == before.len() {

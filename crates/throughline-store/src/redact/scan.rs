@@ -125,7 +125,7 @@ impl Scanner {
     fn may_hit(&self, text: &str) -> bool {
         // A literal may be written in escapes, or a colour code may touch it.
         let bytes = text.as_bytes();
-        if memchr::memchr(0x1b, bytes).is_some() || memchr::memmem::find(bytes, b"\\u00").is_some() {
+        if memchr::memchr(0x1b, bytes).is_some() || memchr::memmem::find_iter(bytes, b"\\u00").any(|at| hides(&bytes[at + 4..])) {
             return true;
         }
         self.automaton.find_overlapping_iter(text).any(|hit| {
@@ -157,6 +157,13 @@ impl Scanner {
         }
         found
     }
+}
+
+/// True when an escape's last two digits stand for a character of a literal, or for a colour code.
+fn hides(digits: &[u8]) -> bool {
+    let digit = |at: usize| digits.get(at).and_then(|&b| char::from(b).to_digit(16)).unwrap_or(0) as u8;
+    let byte = digit(0) * 16 + digit(1);
+    byte == 0x1b || byte.is_ascii_alphanumeric() || b"-_.:/=@$".contains(&byte)
 }
 
 /// The text between `<private>` and `</private>`.

@@ -31,8 +31,8 @@ impl Promise {
 
 /// The words that bring the automaton to a name, in lower case.
 pub(super) const LITERALS: &[&str] = &[
-    "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "sid", "jwt", "webhook",
-    "dsn", "license", "salt", "seed", "otp", "securestring",
+    "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "jwt", "webhook",
+    "dsn", "license", "salt", "securestring",
 ];
 
 const PASSWORD: &[&str] = &[
