@@ -33,7 +33,29 @@ pub(super) fn is_naming(before: &[u8]) -> bool {
     if end == before.len() {
         return false;
     }
-    let start = end - before[..end].iter().rev().take(12).take_while(|b| b.is_ascii_alphabetic()).count();
+    let start = end
+        - before[..end]
+            .iter()
+            .rev()
+            .take(12)
+            .take_while(|b| b.is_ascii_alphabetic())
+            .count();
     let word = before[start..end].to_ascii_lowercase();
-    [&b"name"[..], b"key", b"variable", b"set", b"field", b"id", b"env", b"header", b"label", b"parameter", b"param", b"put", b"add", b"create"].contains(&word.as_slice())
+    [
+        &b"name"[..],
+        b"key",
+        b"variable",
+        b"set",
+        b"field",
+        b"id",
+        b"env",
+        b"header",
+        b"label",
+        b"parameter",
+        b"param",
+        b"put",
+        b"add",
+        b"create",
+    ]
+    .contains(&word.as_slice())
 }

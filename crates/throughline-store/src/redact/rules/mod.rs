@@ -75,14 +75,26 @@ impl Rule {
 
 /// Every rule of every table.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    [ai::RULES, chat::RULES, cloud::RULES, code::RULES, command::RULES, data::RULES, payment::RULES].into_iter().flatten()
+    [
+        ai::RULES,
+        chat::RULES,
+        cloud::RULES,
+        code::RULES,
+        command::RULES,
+        data::RULES,
+        payment::RULES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Length of the text an example template stands for.
 pub(super) fn length(template: &str) -> usize {
     let mut length = template.len();
     for slot in template.split('{').skip(1) {
-        let Some((count, _)) = slot.split_once('}') else { continue };
+        let Some((count, _)) = slot.split_once('}') else {
+            continue;
+        };
         if let Some(count) = count.get(1..).and_then(|count| count.parse::<usize>().ok()) {
             length = length + count - slot.find('}').unwrap_or(0) - 2;
         }
