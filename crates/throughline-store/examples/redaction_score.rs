@@ -40,17 +40,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{}", score_logs(&redactor, &files, show)?);
     } else {
         for file in files {
-            println!("{}", score_set(&redactor, &std::fs::read_to_string(file)?, show)?);
+            println!(
+                "{}",
+                score_set(&redactor, &std::fs::read_to_string(file)?, show)?
+            );
         }
     }
     Ok(())
 }
 
 fn score_set(redactor: &Redactor, set: &str, show: usize) -> serde_json::Result<String> {
-    let rows: Vec<Labelled> = set.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let rows: Vec<Labelled> = set
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
     let started = Instant::now();
-    let cleaned: Vec<String> =
-        rows.iter().map(|row| redactor.clean(&row.text).into_owned().into_string()).collect();
+    let cleaned: Vec<String> = rows
+        .iter()
+        .map(|row| redactor.clean(&row.text).into_owned().into_string())
+        .collect();
     let took = started.elapsed();
     let mut tags: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let (mut hits, mut positives, mut changed, mut negatives) = (0, 0, 0, 0);
@@ -70,7 +78,10 @@ fn score_set(redactor: &Redactor, set: &str, show: usize) -> serde_json::Result<
         }
         positives += 1;
         let chars: Vec<char> = row.text.chars().collect();
-        let hit = !row.spans.iter().any(|&(start, end)| leaks(&chars[start..end], out));
+        let hit = !row
+            .spans
+            .iter()
+            .any(|&(start, end)| leaks(&chars[start..end], out));
         hits += usize::from(hit);
         if !hit {
             notes.push(format!("missed {}: {:.160?}", row.id, row.text));
@@ -79,7 +90,11 @@ fn score_set(redactor: &Redactor, set: &str, show: usize) -> serde_json::Result<
         lost += gone;
         kept += all;
         let untagged = ["(untagged)".to_owned()];
-        let named = if row.tags.is_empty() { &untagged[..] } else { &row.tags[..] };
+        let named = if row.tags.is_empty() {
+            &untagged[..]
+        } else {
+            &row.tags[..]
+        };
         for tag in named {
             let count = tags.entry(tag.clone()).or_insert((0, 0));
             *count = (count.0 + usize::from(hit), count.1 + 1);
@@ -134,9 +149,15 @@ fn collateral(chars: &[char], spans: &[(usize, usize)], out: &str) -> (usize, us
             continue;
         }
         let holds = |piece: &[char]| out[at..].contains(&piece.iter().collect::<String>());
-        let head = (0..=segment.len()).rev().find(|&len| holds(&segment[..len])).unwrap_or(0);
+        let head = (0..=segment.len())
+            .rev()
+            .find(|&len| holds(&segment[..len]))
+            .unwrap_or(0);
         let rest = &segment[head..];
-        let tail = (0..=rest.len()).rev().find(|&len| holds(&rest[rest.len() - len..])).unwrap_or(0);
+        let tail = (0..=rest.len())
+            .rev()
+            .find(|&len| holds(&rest[rest.len() - len..]))
+            .unwrap_or(0);
         lost += rest.len() - tail;
     }
     (lost, all)
@@ -149,7 +170,11 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
     for file in files {
         let text = String::from_utf8_lossy(&std::fs::read(file)?).into_owned();
         // Records as a log has them; other files in pieces of the size of a tool result.
-        let records: Vec<&str> = if file.ends_with(".jsonl") { text.lines().collect() } else { pieces(&text, 16 << 10) };
+        let records: Vec<&str> = if file.ends_with(".jsonl") {
+            text.lines().collect()
+        } else {
+            pieces(&text, 16 << 10)
+        };
         let started = Instant::now();
         for record in &records {
             std::hint::black_box(redactor.clean(record));
@@ -162,9 +187,15 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
                     possible += 1;
                     continue;
                 }
-                let from = (0..=finding.start.saturating_sub(60)).rev().find(|&at| record.is_char_boundary(at));
+                let from = (0..=finding.start.saturating_sub(60))
+                    .rev()
+                    .find(|&at| record.is_char_boundary(at));
                 let before = &record[from.unwrap_or(0)..finding.start];
-                marks.push(format!("{file}: {before:?} [{}] {:?}", finding.rule, &record[finding.start..finding.end]));
+                marks.push(format!(
+                    "{file}: {before:?} [{}] {:?}",
+                    finding.rule,
+                    &record[finding.start..finding.end]
+                ));
             }
         }
         for piece in pieces(&text, 2 << 10) {
@@ -174,7 +205,12 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
         }
     }
     times.sort_unstable();
-    let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
+    let at = |share: f64| {
+        times
+            .get((times.len() as f64 * share) as usize)
+            .copied()
+            .unwrap_or_default()
+    };
     let mb = bytes as f64 / 1e6;
     let mut report = format!(
         "{mb:.2} MB, {} marks ({:.2} per MB), {possible} possible; {:.0} MB/s; 2 KB record p50 {:?} p99 {:?}\n",
@@ -206,5 +242,9 @@ fn pieces(text: &str, size: usize) -> Vec<&str> {
 }
 
 fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }

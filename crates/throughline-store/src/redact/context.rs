@@ -26,27 +26,51 @@ enum Join {
 /// Looks at the name around the word at `start..end` and at the value after it.
 pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
-    let to = end + bytes[end..].iter().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    let to = end
+        + bytes[end..]
+            .iter()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
     // Most words are prose: leave before the name is looked at.
     if !may_join(bytes, to) {
         return;
     }
-    let from = start - bytes[..start].iter().rev().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    let from = start
+        - bytes[..start]
+            .iter()
+            .rev()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
     let name = text[from..to].trim_end_matches(['.', '-']);
     // A word inside a blob is chance.
-    if name.len() >= NAME_BYTES_MAX || name.len() >= 24 && value::is_random(name, 24) && !name.contains('_') {
+    if name.len() >= NAME_BYTES_MAX
+        || name.len() >= 24 && value::is_random(name, 24) && !name.contains('_')
+    {
         return;
     }
-    let Some(mut promise) = words::judge(name) else { return };
-    if promise == Promise::Weak && (is_qualified(bytes, from) || from > 0 && b"?&".contains(&bytes[from - 1])) {
+    let Some(mut promise) = words::judge(name) else {
+        return;
+    };
+    if promise == Promise::Weak
+        && (is_qualified(bytes, from) || from > 0 && b"?&".contains(&bytes[from - 1]))
+    {
         promise = Promise::Token;
     }
     let hit = slot(text, from, to, promise)
         .and_then(|(at, join)| fitting(text, at, join, promise))
-        .or_else(|| pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise)))
+        .or_else(|| {
+            pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise))
+        })
         .or_else(|| near(text, to, promise));
     if let Some((start, end)) = hit {
-        found.push(Found { rule: promise.rule(), tier: Tier::Probable, start, end });
+        found.push(Found {
+            rule: promise.rule(),
+            tier: Tier::Probable,
+            start,
+            end,
+        });
     }
 }
 
@@ -55,9 +79,35 @@ fn is_qualified(bytes: &[u8], from: usize) -> bool {
     if from < 2 || bytes[from - 1] != b' ' {
         return false;
     }
-    let word = bytes[..from - 1].iter().rev().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let word = bytes[..from - 1]
+        .iter()
+        .rev()
+        .take(16)
+        .take_while(|b| b.is_ascii_alphanumeric())
+        .count();
     let word = bytes[from - 1 - word..from - 1].to_ascii_lowercase();
-    [&b"api"[..], b"access", b"secret", b"auth", b"authentication", b"encryption", b"license", b"private", b"account", b"signing", b"master", b"admin", b"service", b"shared", b"app", b"write", b"insert", b"subscription", b"sdk"].contains(&word.as_slice())
+    [
+        &b"api"[..],
+        b"access",
+        b"secret",
+        b"auth",
+        b"authentication",
+        b"encryption",
+        b"license",
+        b"private",
+        b"account",
+        b"signing",
+        b"master",
+        b"admin",
+        b"service",
+        b"shared",
+        b"app",
+        b"write",
+        b"insert",
+        b"subscription",
+        b"sdk",
+    ]
+    .contains(&word.as_slice())
 }
 
 fn is_name(byte: u8) -> bool {
@@ -66,7 +116,9 @@ fn is_name(byte: u8) -> bool {
 
 /// True when a value may follow a name that ends at `at`. Also asked of text that is still escaped.
 fn may_join(bytes: &[u8], at: usize) -> bool {
-    let Some(&byte) = bytes.get(at) else { return false };
+    let Some(&byte) = bytes.get(at) else {
+        return false;
+    };
     match byte {
         b' ' | b'\t' => {
             let next = skip_blanks(bytes, at);
@@ -74,7 +126,10 @@ fn may_join(bytes: &[u8], at: usize) -> bool {
                 None => false,
                 Some(b) if b.is_ascii_lowercase() => {
                     let rest = &bytes[next..];
-                    rest.starts_with(b"is ") || rest.starts_with(b"was ") || looks_odd(rest) || go_type(rest).is_some()
+                    rest.starts_with(b"is ")
+                        || rest.starts_with(b"was ")
+                        || looks_odd(rest)
+                        || go_type(rest).is_some()
                 }
                 Some(_) => true,
             }
@@ -87,35 +142,124 @@ fn may_join(bytes: &[u8], at: usize) -> bool {
 
 /// Go puts the type behind the name: `var token string = "…"`. The length up to the value.
 fn go_type(rest: &[u8]) -> Option<usize> {
-    let kind = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b)).count();
+    let kind = rest
+        .iter()
+        .take(24)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b))
+        .count();
     (kind > 0 && rest[kind..].starts_with(b" = ")).then_some(kind + 3)
 }
 
 /// Says cheaply whether [`find`] could find something at the word, escaped or not.
 pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = text.as_bytes();
-    let to = end + bytes[end..].iter().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    let to = end
+        + bytes[end..]
+            .iter()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
     if !may_join(bytes, to) {
         return false;
     }
-    let mut from = start - bytes[..start].iter().rev().take(NAME_BYTES_MAX).take_while(|&&b| is_name(b)).count();
+    let mut from = start
+        - bytes[..start]
+            .iter()
+            .rev()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
     // The letter of an escape such as `\n` is no part of the name.
     if from > 0 && bytes[from - 1] == b'\\' && from < start {
         from += 1;
     }
-    words::judge(&text[from..to]).is_some()
+    let Some(promise) = words::judge(&text[from..to]) else {
+        return false;
+    };
+    is_promising(bytes, to, promise) || pair::is_naming(&bytes[..from]) || has_run(&bytes[to..])
+}
+
+/// True when what follows the name could pass for its value. Quotes and escapes are skipped over.
+fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
+    let mut gap = 0;
+    while gap < 32
+        && bytes
+            .get(to + gap)
+            .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#".contains(b))
+    {
+        let escape =
+            bytes[to + gap] == b'\\' && matches!(bytes.get(to + gap + 1), Some(b'n' | b't' | b'r'));
+        gap += 1 + usize::from(escape);
+    }
+    let rest = &bytes[to + gap..];
+    let run = rest
+        .iter()
+        .take(32)
+        .take_while(|b| !b.is_ascii_whitespace() && !b"\"'`<>\\,;".contains(b))
+        .count();
+    let value = &rest[..run];
+    // A verb, a scheme or a type stands before the value proper.
+    let leads = [
+        &b"is"[..],
+        b"was",
+        b"are",
+        b"to",
+        b"Bearer",
+        b"Basic",
+        b"Token",
+        b"token",
+    ]
+    .contains(&value);
+    if leads || rest[run..].starts_with(b" = ") || rest[run..].starts_with(b" \\\"") {
+        return true;
+    }
+    let len_min = match promise {
+        Promise::Weak | Promise::Token => 10,
+        Promise::Password => 5,
+    };
+    run >= len_min
+        && !value
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b"_.".contains(b))
+}
+
+/// A long token within reach, as [`near`] looks for it.
+fn has_run(rest: &[u8]) -> bool {
+    let mut run = 0;
+    for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
+        if b"\n}],".contains(byte) {
+            return false;
+        }
+        run = if byte.is_ascii_alphanumeric() || b"+/_-".contains(byte) {
+            run + 1
+        } else {
+            0
+        };
+        if run >= 20 {
+            return true;
+        }
+    }
+    false
 }
 
 /// A lower-case word with a digit in it is no prose.
 fn looks_odd(rest: &[u8]) -> bool {
-    let word = rest.iter().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+    let word = rest
+        .iter()
+        .take(24)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
     word.clone().count() >= 5 && word.clone().any(|b| !b.is_ascii_lowercase())
 }
 
 /// Where the value of the name at `from..to` starts.
 fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, Join)> {
     let bytes = text.as_bytes();
-    let closed = to + bytes[to..].iter().take(4).take_while(|b| b"\"'`])*".contains(b)).count();
+    let closed = to
+        + bytes[to..]
+            .iter()
+            .take(4)
+            .take_while(|b| b"\"'`])*".contains(b))
+            .count();
     let spaced = skip_blanks(bytes, closed);
     let rest = &bytes[spaced..];
     if let Some(len) = sign(rest) {
@@ -128,7 +272,9 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
             let at = skip_blanks(bytes, spaced + 1);
             return quoted_next(at).then_some((at, Join::Sign));
         }
-        b'"' | b'\'' if spaced > closed && promise > Promise::Weak => return Some((spaced, Join::Blank)),
+        b'"' | b'\'' if spaced > closed && promise > Promise::Weak => {
+            return Some((spaced, Join::Blank));
+        }
         _ => {}
     }
     for verb in ["is ", "was ", "is: ", "are ", "to be "] {
@@ -147,36 +293,64 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
 
 /// True when a quoted name is the first argument, or a flag: in a list of words a comma joins nothing.
 fn is_first(bytes: &[u8], from: usize) -> bool {
-    let before = bytes[..from].iter().rev().find(|b| !b"\"'`#. \t".contains(b));
+    let before = bytes[..from]
+        .iter()
+        .rev()
+        .find(|b| !b"\"'`#. \t".contains(b));
     bytes[from] == b'-' || matches!(before, Some(b'(' | b'['))
 }
 
 /// Length of the assignment sign that `rest` starts with.
 fn sign(rest: &[u8]) -> Option<usize> {
-    let len = rest.iter().take(5).take_while(|b| b"=:?|!>+~".contains(b)).count();
-    rest[..len].iter().any(|b| b"=:>".contains(b)).then_some(len)
+    let len = rest
+        .iter()
+        .take(5)
+        .take_while(|b| b"=:?|!>+~".contains(b))
+        .count();
+    rest[..len]
+        .iter()
+        .any(|b| b"=:>".contains(b))
+        .then_some(len)
 }
 
 /// Skips a type between `:` and `=`, as in `const KEY: &str = "…"`.
 fn typed(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
-    let kind = bytes[at..].iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || b" &'<>[]|?:_.".contains(b)).count();
+    let kind = bytes[at..]
+        .iter()
+        .take(40)
+        .take_while(|b| b.is_ascii_alphanumeric() || b" &'<>[]|?:_.".contains(b))
+        .count();
     let after = at + kind;
-    let is_type = kind > 1 && bytes[at] == b' ' && bytes.get(after) == Some(&b'=') && bytes[after - 1] == b' ';
+    let is_type = kind > 1
+        && bytes[at] == b' '
+        && bytes.get(after) == Some(&b'=')
+        && bytes[after - 1] == b' ';
     // `password: abc =` has no value after the sign we could mistake for one.
-    if is_type && bytes.get(after + 1).is_some_and(|b| b" \"'`".contains(b)) { after + 1 } else { at }
+    if is_type && bytes.get(after + 1).is_some_and(|b| b" \"'`".contains(b)) {
+        after + 1
+    } else {
+        at
+    }
 }
 
 /// True after `set -gx`, `setx`, `ENV` and the like, where a blank joins name and value.
 fn is_set(bytes: &[u8], from: usize) -> bool {
     let before = &bytes[..from];
-    ["set ", "-gx ", "-x ", "setx ", "setenv ", "ENV ", "env ", "ARG ", "define ", "define\t", "login "]
-        .iter()
-        .any(|verb| before.ends_with(verb.as_bytes()))
+    [
+        "set ", "-gx ", "-x ", "setx ", "setenv ", "ENV ", "env ", "ARG ", "define ", "define\t",
+        "login ",
+    ]
+    .iter()
+    .any(|verb| before.ends_with(verb.as_bytes()))
 }
 
 pub(super) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at..].iter().take(64).take_while(|b| b" \t".contains(b)).count()
+    at + bytes[at..]
+        .iter()
+        .take(64)
+        .take_while(|b| b" \t".contains(b))
+        .count()
 }
 
 /// The value at `at`, when it is one the name promised.
@@ -184,16 +358,18 @@ fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize
     let at = header::skip_scheme(text, at);
     let (start, end, quoted) = extent(text, at)?;
     let value = &text[start..end];
-    let joined = super::join::without_seams(value);
-    let judged = joined.as_deref().unwrap_or(value);
+    let judged = &*super::join::without_seams(value);
     let fits = match (promise, join) {
         (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::is_digest(judged),
         (Promise::Weak, _) => value::is_random(judged, 24) && !value::is_digest(judged),
         (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
         (Promise::Token, Join::Prose) => value::is_random(judged, 16),
-        (Promise::Password, Join::Sign | Join::Blank) => is_token(judged) || is_chosen(text, start, end, quoted),
+        (Promise::Password, Join::Sign | Join::Blank) => {
+            is_token(judged) || is_chosen(text, start, end, quoted)
+        }
         (Promise::Password, Join::Prose) => {
-            value::is_random(judged, 10) || value::is_strong_password(judged) && !judged.contains(' ')
+            value::is_random(judged, 10)
+                || value::is_strong_password(judged) && !judged.contains(' ')
         }
     };
     (fits && !is_elided(text, end)).then_some((start, end))
@@ -201,7 +377,9 @@ fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize
 
 /// `sk-ant-api03-abc...`: the writer has hidden the rest already.
 pub(super) fn is_elided(text: &str, end: usize) -> bool {
-    ["...", "…", "####", "****", "xxxx", "XXXX"].iter().any(|tail| text[end..].starts_with(tail))
+    ["...", "…", "####", "****", "xxxx", "XXXX"]
+        .iter()
+        .any(|tail| text[end..].starts_with(tail))
 }
 
 fn is_token(value: &str) -> bool {
@@ -215,7 +393,11 @@ fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
         return value::is_password(value) && !value.contains(' ');
     }
     let code = value.contains(['(', '[', '{', '|']) && !value::is_strong_password(value)
-        || value::is_identifier(value) && text.as_bytes().get(end).is_some_and(|b| b"(.[:".contains(b));
+        || value::is_identifier(value)
+            && text
+                .as_bytes()
+                .get(end)
+                .is_some_and(|b| b"(.[:".contains(b));
     let number = value.bytes().all(|b| b.is_ascii_digit());
     !code && !number && !value::is_words(value) && value::is_password(value)
 }
@@ -226,19 +408,36 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
         return None;
     }
     let bytes = text.as_bytes();
-    let line = bytes[to..].iter().take(NEAR_BYTES_MAX).position(|b| b"\n}],".contains(b)).unwrap_or(NEAR_BYTES_MAX);
+    let line = bytes[to..]
+        .iter()
+        .take(NEAR_BYTES_MAX)
+        .position(|b| b"\n}],".contains(b))
+        .unwrap_or(NEAR_BYTES_MAX);
     let limit = floor(text, (to + line).min(bytes.len()));
     let between = text[to..limit].to_ascii_lowercase();
-    if ["sha", "hash", "digest", "commit", "checksum", "uuid", "id"].iter().any(|word| between.contains(word)) {
+    if ["sha", "hash", "digest", "commit", "checksum", "uuid", "id"]
+        .iter()
+        .any(|word| between.contains(word))
+    {
         return None;
     }
     let len_min = if promise == Promise::Password { 20 } else { 32 };
     let mut at = to;
     while at < limit {
-        let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b)).count();
-        let padding = bytes[at + len..].iter().take(2).take_while(|&&b| b == b'=').count();
+        let len = bytes[at..]
+            .iter()
+            .take(VALUE_BYTES_MAX)
+            .take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b))
+            .count();
+        let padding = bytes[at + len..]
+            .iter()
+            .take(2)
+            .take_while(|&&b| b == b'=')
+            .count();
         let len = if len > 0 { len + padding } else { 0 };
-        let quoted = at > to && b"\"'`".contains(&bytes[at - 1]) && bytes.get(at + len) == Some(&bytes[at - 1]);
+        let quoted = at > to
+            && b"\"'`".contains(&bytes[at - 1])
+            && bytes.get(at + len) == Some(&bytes[at - 1]);
         let len_min = if quoted { 20 } else { len_min };
         // Behind a dot or a slash it is part of a host or a path.
         if len < len_min || b"./".contains(&bytes[at - 1]) {
@@ -246,7 +445,10 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
             continue;
         }
         let token = &text[at..at + len];
-        if value::is_random(token, len_min) && value::entropy(token) > 3.2 && !is_elided(text, at + len) {
+        if value::is_random(token, len_min)
+            && value::entropy(token) > 3.2
+            && !is_elided(text, at + len)
+        {
             return Some((at, at + len));
         }
         at += len;
@@ -262,7 +464,10 @@ pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
     if b"\"'`".contains(&quote) {
         let triple = bytes[at..].starts_with(&[quote; 3]);
         let open = at + if triple { 3 } else { 1 };
-        let len = bytes[open..].iter().take(VALUE_BYTES_MAX).position(|&b| b == quote || b == b'\n');
+        let len = bytes[open..]
+            .iter()
+            .take(VALUE_BYTES_MAX)
+            .position(|&b| b == quote || b == b'\n');
         let len = match len {
             Some(len) => len,
             // A log cuts lines; what is left of the value is still the value.
@@ -273,7 +478,11 @@ pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
         return Some((open, end, true));
     }
     let is_end = |b: &u8| b.is_ascii_whitespace() || b"\"'`<>".contains(b);
-    let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| !is_end(b)).count();
+    let len = bytes[at..]
+        .iter()
+        .take(VALUE_BYTES_MAX)
+        .take_while(|b| !is_end(b))
+        .count();
     let end = floor(text, at + len);
     let end = at + next_field(&text[at..end]);
     let mut end = end;
@@ -285,10 +494,18 @@ pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
 
 /// `b"…"`, `f'…'`, `String::from("…")`, `new SecureString("…")`.
 fn string_prefix(rest: &[u8]) -> usize {
-    let name = rest.iter().take(32).take_while(|b| b.is_ascii_alphanumeric() || b"_.: ".contains(b)).count();
+    let name = rest
+        .iter()
+        .take(32)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_.: ".contains(b))
+        .count();
     let open = name + usize::from(rest.get(name) == Some(&b'('));
     let quoted = rest.get(open).is_some_and(|b| b"\"'`".contains(b));
-    if quoted && (open > name || name <= 2) && !rest[..name].contains(&b' ') { open } else { 0 }
+    if quoted && (open > name || name <= 2) && !rest[..name].contains(&b' ') {
+        open
+    } else {
+        0
+    }
 }
 
 /// Where an unquoted value ends because another `name=value` follows its separator.
@@ -299,7 +516,11 @@ fn next_field(value: &str) -> usize {
             continue;
         }
         let rest = &bytes[at + 1..];
-        let name = rest.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b)).count();
+        let name = rest
+            .iter()
+            .take(40)
+            .take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b))
+            .count();
         let joined = matches!(rest.get(name), Some(b'=' | b':'));
         if (name > 0 && joined) || rest.is_empty() || byte == b';' && name == rest.len() {
             return at;

@@ -6,10 +6,18 @@ use super::value;
 
 /// A scheme on its own, wherever it stands: `Bearer …` in a log line.
 pub(super) const SCHEMES: &[&str] = &[
-    "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ", "Digest ",
+    "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ",
+    "Digest ",
 ];
 pub(super) const COOKIES: &[&str] = &[
-    "ookie:", "OOKIE:", "ookie\":", "ookie',", "ookie\",", "-b ", "--cookie ",
+    "ookie:",
+    "OOKIE:",
+    "ookie\":",
+    "ookie',",
+    "ookie\",",
+    "-b \"",
+    "-b '",
+    "--cookie ",
 ];
 
 /// Skips `Bearer`, `Basic`, `Token` and their like before the credential.
@@ -17,13 +25,49 @@ pub(super) fn skip_scheme(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let quote = usize::from(bytes.get(at).is_some_and(|b| b"\"'`".contains(b)));
     let from = at + quote;
-    let len = bytes[from.min(bytes.len())..].iter().take(16).take_while(|b| b.is_ascii_alphanumeric() || **b == b'-').count();
-    let known = ["bearer", "basic", "token", "apikey", "api-key", "key", "ssws", "bot", "jwt", "negotiate", "ntlm", "oauth", "sso-key", "genie" ,"genieKey", "access", "splunk", "zoho-oauthtoken", "bearertoken"];
-    let is_scheme = known.iter().any(|scheme| text[from..from + len].eq_ignore_ascii_case(scheme));
+    let len = bytes[from.min(bytes.len())..]
+        .iter()
+        .take(16)
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'-')
+        .count();
+    let known = [
+        "bearer",
+        "basic",
+        "token",
+        "apikey",
+        "api-key",
+        "key",
+        "ssws",
+        "bot",
+        "jwt",
+        "negotiate",
+        "ntlm",
+        "oauth",
+        "sso-key",
+        "genie",
+        "genieKey",
+        "access",
+        "splunk",
+        "zoho-oauthtoken",
+        "bearertoken",
+    ];
+    let is_scheme = known
+        .iter()
+        .any(|scheme| text[from..from + len].eq_ignore_ascii_case(scheme));
     if is_scheme && matches!(bytes.get(from + len), Some(b' ' | b'\t')) {
         return skip_blanks(bytes, from + len);
     }
     at
+}
+
+/// Says cheaply whether a credential could follow the scheme that ends at `at`.
+pub(super) fn may_find_scheme(text: &str, at: usize) -> bool {
+    let rest = &text.as_bytes()[at..];
+    let run = rest
+        .iter()
+        .take(16)
+        .take_while(|b| !b.is_ascii_whitespace() && !b"\"'<{$\\".contains(b));
+    run.clone().count() >= 8 && run.clone().any(|b| !b.is_ascii_lowercase())
 }
 
 /// The credential after a scheme whose word ends at `at`.
@@ -33,36 +77,82 @@ pub(super) fn find_scheme(text: &str, start: usize, at: usize, found: &mut Vec<F
         return;
     }
     let at = skip_blanks(bytes, at);
-    let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric() || b"+/=_.~:-%".contains(b)).count();
+    let len = bytes[at..]
+        .iter()
+        .take(VALUE_BYTES_MAX)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"+/=_.~:-%".contains(b))
+        .count();
     let secret = text[at..at + len].trim_end_matches(['.', ':', ',']);
-    let basic = text[start..].get(..5).is_some_and(|word| word.eq_ignore_ascii_case("basic"));
+    let basic = text[start..]
+        .get(..5)
+        .is_some_and(|word| word.eq_ignore_ascii_case("basic"));
     if value::is_random(secret, 16) || basic && is_basic(secret) {
-        found.push(Found { rule: "auth-header", tier: Tier::Probable, start: at, end: at + secret.len() });
+        found.push(Found {
+            rule: "auth-header",
+            tier: Tier::Probable,
+            start: at,
+            end: at + secret.len(),
+        });
     }
 }
 
 /// Base64 of `user:password` starts with letters and may look like words; its padding or digits tell.
 fn is_basic(secret: &str) -> bool {
     let shape = value::shape(secret);
-    secret.len() >= 8 && secret.len() % 4 == 0 && shape.lower > 1 && shape.upper > 1 && shape.wordy < 0.5 && !value::is_placeholder(secret)
+    secret.len() >= 8
+        && secret.len() % 4 == 0
+        && shape.lower > 1
+        && shape.upper > 1
+        && shape.wordy < 0.5
+        && !value::is_placeholder(secret)
 }
 
 /// The session values of a cookie header whose name ends at `at`.
 pub(super) fn find_cookies(text: &str, at: usize, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
-    let len = bytes[at..].iter().take(VALUE_BYTES_MAX).take_while(|&&b| b != b'\n').count();
+    let len = bytes[at..]
+        .iter()
+        .take(VALUE_BYTES_MAX)
+        .take_while(|&&b| b != b'\n')
+        .count();
     let end = floor(text, at + len);
     let mut from = at;
     while from < end {
-        let to = bytes[from..end].iter().position(|b| b"; \"'".contains(b)).map_or(end, |len| from + len);
+        let to = bytes[from..end]
+            .iter()
+            .position(|b| b"; \"'".contains(b))
+            .map_or(end, |len| from + len);
         if let Some(sign) = bytes[from..to].iter().position(|&b| b == b'=') {
             let name = text[from..from + sign].to_ascii_lowercase();
             let value_at = from + sign + 1;
-            let skip = ["s%3A", "s:"].iter().find(|lead| text[value_at..to].starts_with(**lead)).map_or(0, |lead| lead.len());
+            let skip = ["s%3A", "s:"]
+                .iter()
+                .find(|lead| text[value_at..to].starts_with(**lead))
+                .map_or(0, |lead| lead.len());
             let secret = &text[value_at + skip..to];
-            let harmless = ["csrf", "xsrf", "_ga", "_gid", "_gcl", "utm", "locale", "theme", "consent", "nonce", "experiment", "ab_"].iter().any(|part| name.contains(part));
+            let harmless = [
+                "csrf",
+                "xsrf",
+                "_ga",
+                "_gid",
+                "_gcl",
+                "utm",
+                "locale",
+                "theme",
+                "consent",
+                "nonce",
+                "experiment",
+                "ab_",
+            ]
+            .iter()
+            .any(|part| name.contains(part));
             if !harmless && value::is_random(secret, 16) {
-                found.push(Found { rule: "cookie", tier: Tier::Probable, start: value_at + skip, end: to });
+                found.push(Found {
+                    rule: "cookie",
+                    tier: Tier::Probable,
+                    start: value_at + skip,
+                    end: to,
+                });
             }
         }
         from = to + 1;

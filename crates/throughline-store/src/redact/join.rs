@@ -17,13 +17,18 @@ impl Joined {
     /// Joins the token that starts at `at`, or returns `None` when it is in one piece.
     pub(super) fn at(source: &str, at: usize) -> Option<Self> {
         let bytes = source.as_bytes();
-        let mut joined = Self { text: String::new(), seams: Vec::new() };
+        let mut joined = Self {
+            text: String::new(),
+            seams: Vec::new(),
+        };
         let mut from = at;
         loop {
             let to = from + piece(&bytes[from..]);
             joined.text.push_str(&source[from..to]);
             let next = string_seam(bytes, to).or_else(|| line_seam(bytes, to));
-            let Some(next) = next.filter(|_| joined.seams.len() < SEAMS_MAX) else { break };
+            let Some(next) = next.filter(|_| joined.seams.len() < SEAMS_MAX) else {
+                break;
+            };
             joined.seams.push((joined.text.len(), next));
             from = next;
         }
@@ -38,7 +43,12 @@ impl Joined {
 
     /// The last piece of the first `end` bytes.
     pub(super) fn last_piece(&self, end: usize) -> &str {
-        let from = self.seams.iter().rev().find(|seam| seam.0 < end).map_or(0, |seam| seam.0);
+        let from = self
+            .seams
+            .iter()
+            .rev()
+            .find(|seam| seam.0 < end)
+            .map_or(0, |seam| seam.0);
         &self.text[from..end]
     }
 }
@@ -48,7 +58,11 @@ fn is_token(byte: u8) -> bool {
 }
 
 fn piece(bytes: &[u8]) -> usize {
-    bytes.iter().take(4096).take_while(|&&b| is_token(b)).count()
+    bytes
+        .iter()
+        .take(4096)
+        .take_while(|&&b| is_token(b))
+        .count()
 }
 
 /// The start of the next string in `"a" + "b"`, `'a' . 'b'`, `"a" "b"`, `"a" \⏎ "b"`.
@@ -65,7 +79,8 @@ fn string_seam(bytes: &[u8], at: usize) -> Option<usize> {
         next += 1;
     }
     let apart = next > at + 1;
-    let opens = bytes.get(next) == Some(&quote) && bytes.get(next + 1).is_some_and(|&b| is_token(b));
+    let opens =
+        bytes.get(next) == Some(&quote) && bytes.get(next + 1).is_some_and(|&b| is_token(b));
     (apart && opens).then_some(next + 1)
 }
 
@@ -79,8 +94,16 @@ fn line_seam(bytes: &[u8], at: usize) -> Option<usize> {
         return None;
     }
     next += 1;
-    next += bytes[next..].iter().take(16).take_while(|b| b" \t".contains(b)).count();
-    let len = bytes[next..].iter().take(4096).take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b)).count();
+    next += bytes[next..]
+        .iter()
+        .take(16)
+        .take_while(|b| b" \t".contains(b))
+        .count();
+    let len = bytes[next..]
+        .iter()
+        .take(4096)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b))
+        .count();
     let after = bytes.get(next + len);
     let stands_alone = after.is_none_or(|b| b.is_ascii_whitespace() || b"\"'`,;)".contains(b));
     (len >= 2 && stands_alone).then_some(next)
@@ -94,24 +117,41 @@ pub(super) fn past_seams(text: &str, end: usize, quote: u8) -> usize {
         if bytes.get(end) != Some(&quote) {
             break;
         }
-        let Some(next) = string_seam(bytes, end) else { break };
-        let Some(len) = bytes[next..].iter().take(4096).position(|&b| b == quote || b == b'\n') else { break };
+        let Some(next) = string_seam(bytes, end) else {
+            break;
+        };
+        let Some(len) = bytes[next..]
+            .iter()
+            .take(4096)
+            .position(|&b| b == quote || b == b'\n')
+        else {
+            break;
+        };
         end = next + len;
     }
     end
 }
 
-/// The value without the quotes and signs between its pieces, when it has pieces.
-pub(super) fn without_seams(value: &str) -> Option<Cow<'_, str>> {
-    let quote = value.bytes().find(|b| b"\"'`".contains(b))?;
+/// The value without the quotes, signs and line breaks between its pieces.
+pub(super) fn without_seams(value: &str) -> Cow<'_, str> {
     let bytes = value.as_bytes();
     let mut joined = String::new();
     let mut from = 0;
-    while let Some(at) = bytes[from..].iter().position(|&b| b == quote).map(|at| from + at) {
-        let next = string_seam(bytes, at)?;
-        joined.push_str(&value[from..at]);
-        from = next;
+    for at in 0..bytes.len() {
+        let next = match bytes[at] {
+            _ if at < from => continue,
+            b'"' | b'\'' | b'`' => string_seam(bytes, at),
+            b'\r' | b'\n' => line_seam(bytes, at),
+            _ => continue,
+        };
+        if let Some(next) = next {
+            joined.push_str(&value[from..at]);
+            from = next;
+        }
+    }
+    if from == 0 {
+        return Cow::Borrowed(value);
     }
     joined.push_str(&value[from..]);
-    Some(Cow::Owned(joined))
+    Cow::Owned(joined)
 }

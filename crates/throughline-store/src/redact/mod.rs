@@ -33,6 +33,9 @@ use std::borrow::Cow;
 pub use self::scan::Tier;
 pub use self::seen::{Fingerprint, Secret, Seen};
 
+/// How often a changed text is looked at; two are enough but for odd input.
+const ROUNDS_MAX: usize = 6;
+
 /// Finds secrets and replaces them by typed marks. Built once, shared by reference.
 #[derive(Debug)]
 pub struct Redactor {
@@ -81,17 +84,33 @@ impl Redactor {
     /// Cleans a text of a session: what the session has shown before is replaced here too, and what is
     /// found here is added to `seen`.
     pub fn clean_in<'a>(&self, text: &'a str, seen: &mut Seen) -> Clean<'a> {
+        let (mut cleaned, mut sensitive) = self.replaced(text, seen);
+        // A mark may part what one grammar read as one value; what is left is looked at again.
+        for _ in 1..ROUNDS_MAX {
+            let Some(before) = &cleaned else { break };
+            let (after, tagged) = self.replaced(before, seen);
+            sensitive |= tagged;
+            if after.is_none() {
+                break;
+            }
+            cleaned = after;
+        }
+        Clean {
+            text: cleaned.map_or(Cow::Borrowed(text), Cow::Owned),
+            sensitive,
+        }
+    }
+
+    /// The text with marks, when it has any to make, and whether it may hold more.
+    fn replaced(&self, text: &str, seen: &mut Seen) -> (Option<String>, bool) {
         let hits = self.hits(text, seen);
         let sensitive = hits.iter().any(|hit| hit.tier == Tier::Possible);
         let mut hits = hits
-            .into_iter()
+            .iter()
             .filter(|hit| hit.tier != Tier::Possible)
             .peekable();
         if hits.peek().is_none() {
-            return Clean {
-                text: Cow::Borrowed(text),
-                sensitive,
-            };
+            return (None, sensitive);
         }
         let mut cleaned = String::with_capacity(text.len());
         let mut copied = 0;
@@ -101,10 +120,7 @@ impl Redactor {
             copied = hit.end;
         }
         cleaned.push_str(&text[copied..]);
-        Clean {
-            text: Cow::Owned(cleaned),
-            sensitive,
-        }
+        (Some(cleaned), sensitive)
     }
 
     /// Lists what [`Redactor::clean`] would replace or tag.

@@ -25,15 +25,37 @@ pub(super) fn slot(text: &str, from: usize, to: usize) -> Option<usize> {
 }
 
 /// True after `"name": "`, `key="`, `- name: `, `variable "`, `secret set `.
-fn is_naming(before: &[u8]) -> bool {
+pub(super) fn is_naming(before: &[u8]) -> bool {
     let mut end = before.len();
-    while end > 0 && b"\"'` \t:=".contains(&before[end - 1]) {
+    while end > 0 && b"\"'` \t:=\\".contains(&before[end - 1]) {
         end -= 1;
     }
     if end == before.len() {
         return false;
     }
-    let start = end - before[..end].iter().rev().take(12).take_while(|b| b.is_ascii_alphabetic()).count();
+    let start = end
+        - before[..end]
+            .iter()
+            .rev()
+            .take(12)
+            .take_while(|b| b.is_ascii_alphabetic())
+            .count();
     let word = before[start..end].to_ascii_lowercase();
-    [&b"name"[..], b"key", b"variable", b"set", b"field", b"id", b"env", b"header", b"label", b"parameter", b"param", b"put", b"add", b"create"].contains(&word.as_slice())
+    [
+        &b"name"[..],
+        b"key",
+        b"variable",
+        b"set",
+        b"field",
+        b"id",
+        b"env",
+        b"header",
+        b"label",
+        b"parameter",
+        b"param",
+        b"put",
+        b"add",
+        b"create",
+    ]
+    .contains(&word.as_slice())
 }

@@ -24,12 +24,25 @@ pub(super) fn find(text: &str, at: usize) -> Option<Found> {
         if !title.contains("PRIVATE KEY") {
             return None;
         }
-        let rule = if title.contains("PGP") { "pgp-private-key" } else { "private-key" };
+        let rule = if title.contains("PGP") {
+            "pgp-private-key"
+        } else {
+            "private-key"
+        };
         let head = block.len() - label.len() + head;
-        (rule, head + block[head..].bytes().take_while(|&b| b == b'-').count(), usize::MAX)
+        (
+            rule,
+            head + block[head..].bytes().take_while(|&b| b == b'-').count(),
+            usize::MAX,
+        )
     };
     let (start, end) = body(&block[from..], wanted)?;
-    Some(Found { rule, tier: Tier::Certain, start: at + from + start, end: at + from + end })
+    Some(Found {
+        rule,
+        tier: Tier::Certain,
+        start: at + from + start,
+        end: at + from + end,
+    })
 }
 
 /// The stretch from the first to the last line of key material.
@@ -41,6 +54,11 @@ fn body(text: &str, wanted: usize) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let (lead, content) = content(line);
+        // A quote inside the line ends the string the block is in.
+        let (content, ends) = match content.find(['"', '\'', '`']) {
+            Some(quote) => (&content[..quote], true),
+            None => (content, false),
+        };
         if !content.is_empty() {
             let material = is_material(content);
             if !closed && !material && !is_header(content) {
@@ -56,13 +74,17 @@ fn body(text: &str, wanted: usize) -> Option<(usize, usize)> {
                 break;
             }
         }
+        if ends {
+            break;
+        }
         at += line.len();
     }
     (size >= BODY_BYTES_MIN).then_some((start?, end))
 }
 
 fn end_line(text: &str) -> Option<usize> {
-    let at = memchr::memmem::find(text.as_bytes(), b"-- END ").or_else(|| memchr::memmem::find(text.as_bytes(), b"--END "))?;
+    let at = memchr::memmem::find(text.as_bytes(), b"-- END ")
+        .or_else(|| memchr::memmem::find(text.as_bytes(), b"--END "))?;
     let dashes = text[..at].bytes().rev().take_while(|&b| b == b'-').count();
     Some(at - dashes)
 }
@@ -81,7 +103,9 @@ fn content(line: &str) -> (usize, &str) {
             }
         }
         // `path/to/file:12:` as grep writes it.
-        let file = rest.find(':').filter(|&at| at < 120 && rest[..at].contains(['.', '/']));
+        let file = rest
+            .find(':')
+            .filter(|&at| at < 120 && rest[..at].contains(['.', '/']));
         if let Some(at) = file {
             let after = &rest[at + 1..];
             let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -110,9 +134,23 @@ fn content(line: &str) -> (usize, &str) {
 
 fn is_material(line: &str) -> bool {
     let base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
-    line.len() >= 4 && line.bytes().all(base64) || line.len() >= 64 && line.bytes().filter(|&b| base64(b)).count() * 10 >= line.len() * 9 && !line.contains(' ')
+    line.len() >= 4 && line.bytes().all(base64)
+        || line.len() >= 64
+            && line.bytes().filter(|&b| base64(b)).count() * 10 >= line.len() * 9
+            && !line.contains(' ')
 }
 
 fn is_header(line: &str) -> bool {
-    ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:", "Charset:", "Subject:", "Bag Attributes"].iter().any(|head| line.starts_with(head))
+    [
+        "Proc-Type:",
+        "DEK-Info:",
+        "Version:",
+        "Comment:",
+        "Hash:",
+        "Charset:",
+        "Subject:",
+        "Bag Attributes",
+    ]
+    .iter()
+    .any(|head| line.starts_with(head))
 }

@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use super::format::Format;
 use super::seen::Seen;
 use super::view::View;
-use super::{context, header, mark, pem, rules, url, vendor, words};
+use super::{context, header, join, mark, pem, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ enum Anchor {
     Private,
 }
 
+const PRIVATE: &str = "private";
+
 #[derive(Debug)]
 pub(super) struct Scanner {
     automaton: AhoCorasick,
@@ -71,7 +73,10 @@ impl Scanner {
         let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
         for word in words::LITERALS {
             // Names come as `token`, `TOKEN` and `accessToken`; any other case is no name.
-            add(Anchor::Word, &[word, &word.to_ascii_uppercase(), &capital(word)]);
+            add(
+                Anchor::Word,
+                &[word, &word.to_ascii_uppercase(), &capital(word)],
+            );
         }
         for name in vendor::LITERALS {
             add(Anchor::Vendor, &[name, &capital(name)]);
@@ -81,12 +86,19 @@ impl Scanner {
         add(Anchor::Scheme, header::SCHEMES);
         add(Anchor::Cookie, header::COOKIES);
         add(Anchor::Private, &["<private>"]);
-        #[expect(clippy::expect_used, reason = "the literals are constants, built by every test")]
+        #[expect(
+            clippy::expect_used,
+            reason = "the literals are constants, built by every test"
+        )]
         let automaton = AhoCorasickBuilder::new()
             .kind(Some(AhoCorasickKind::DFA))
             .build(&literals)
             .expect("literals build");
-        Self { automaton, anchors, formats }
+        Self {
+            automaton,
+            anchors,
+            formats,
+        }
     }
 
     /// The secrets of `text` in order, none overlapping another.
@@ -97,26 +109,40 @@ impl Scanner {
         let view = View::innermost(text);
         let decoded = view.as_ref().map_or(text, View::text);
         let mut found = self.scan(decoded);
-        found.retain(|found| found.start < found.end);
+        let source = |found: &Found| match &view {
+            Some(view) => view.source(found.start, found.end),
+            None => (found.start, found.end),
+        };
+        found.retain(|found| {
+            found.start < found.end
+                && (found.rule != PRIVATE || !leaves_string(text, source(found)))
+        });
         drop_marked(&mut found, decoded);
         for secret in &found {
-            if secret.tier != Tier::Possible {
-                seen.add(secret.rule, &decoded[secret.start..secret.end], key);
+            // What is marked private is prose; its words are no secret elsewhere.
+            if secret.tier != Tier::Possible && secret.rule != PRIVATE {
+                seen.add(
+                    secret.rule,
+                    &join::without_seams(&decoded[secret.start..secret.end]),
+                    key,
+                );
             }
         }
         seen.find(decoded, key, &mut found);
         drop_marked(&mut found, decoded);
         merge(&mut found);
-        let source = |found: &Found| match &view {
-            Some(view) => view.source(found.start, found.end),
-            None => (found.start, found.end),
-        };
         found
             .into_iter()
             .map(|found| {
                 let (start, end) = source(&found);
                 let value = decoded[found.start..found.end].to_owned();
-                Hit { rule: found.rule, tier: found.tier, start, end, value }
+                Hit {
+                    rule: found.rule,
+                    tier: found.tier,
+                    start,
+                    end,
+                    value,
+                }
             })
             .collect()
     }
@@ -125,7 +151,9 @@ impl Scanner {
     fn may_hit(&self, text: &str) -> bool {
         // A literal may be written in escapes, or a colour code may touch it.
         let bytes = text.as_bytes();
-        if memchr::memchr(0x1b, bytes).is_some() || memchr::memmem::find(bytes, b"\\u00").is_some() {
+        if memchr::memchr(0x1b, bytes).is_some()
+            || memchr::memmem::find_iter(bytes, b"\\u00").any(|at| hides(&bytes[at + 4..]))
+        {
             return true;
         }
         self.automaton.find_overlapping_iter(text).any(|hit| {
@@ -135,7 +163,8 @@ impl Scanner {
                 Anchor::Word => context::may_find(text, start, end),
                 Anchor::Vendor => vendor::may_find(text, start, end),
                 Anchor::Url => url::may_find(text, start),
-                Anchor::Scheme | Anchor::Block | Anchor::Cookie | Anchor::Private => true,
+                Anchor::Scheme => header::may_find_scheme(text, end),
+                Anchor::Block | Anchor::Cookie | Anchor::Private => true,
             }
         })
     }
@@ -159,6 +188,37 @@ impl Scanner {
     }
 }
 
+/// True when an escape's last two digits stand for a character of a literal, or for a colour code.
+fn hides(digits: &[u8]) -> bool {
+    let digit = |at: usize| {
+        digits
+            .get(at)
+            .and_then(|&b| char::from(b).to_digit(16))
+            .unwrap_or(0) as u8
+    };
+    let byte = digit(0) * 16 + digit(1);
+    byte == 0x1b || byte.is_ascii_alphanumeric() || b"-_.:/=@$".contains(&byte)
+}
+
+/// True when a range reaches from one string of a JSON text into another.
+fn leaves_string(text: &str, (start, end): (usize, usize)) -> bool {
+    let bytes = text.as_bytes();
+    let is_json = ["{\"", "[\"", "[{", "{ \""]
+        .iter()
+        .any(|head| text.starts_with(head));
+    let is_quote = |at: usize| {
+        bytes[at] == b'"'
+            && bytes[..at]
+                .iter()
+                .rev()
+                .take_while(|&&b| b == b'\\')
+                .count()
+                % 2
+                == 0
+    };
+    is_json && (start..end).any(is_quote)
+}
+
 /// The text between `<private>` and `</private>`.
 fn private(text: &str, start: usize) -> Option<Found> {
     let len = text[start..].find("</private>")?;
@@ -166,7 +226,12 @@ fn private(text: &str, start: usize) -> Option<Found> {
     if inner.is_empty() || mark::is_mark(inner) {
         return None;
     }
-    Some(Found { rule: "private", tier: Tier::Certain, start, end: start + len })
+    Some(Found {
+        rule: PRIVATE,
+        tier: Tier::Certain,
+        start,
+        end: start + len,
+    })
 }
 
 /// Drops what touches a mark: a text cleaned before stays as it is.
@@ -175,7 +240,11 @@ fn drop_marked(found: &mut Vec<Found>, text: &str) {
         return;
     }
     let marks = mark::marks(text);
-    found.retain(|found| !marks.iter().any(|&(start, end)| found.start < end && start < found.end));
+    found.retain(|found| {
+        !marks
+            .iter()
+            .any(|&(start, end)| found.start < end && start < found.end)
+    });
 }
 
 /// Sorts and joins what overlaps; the surer rule names the join.

@@ -79,7 +79,13 @@ impl Seen {
     }
 
     pub(super) fn add(&mut self, rule: &'static str, value: &str, key: &[u8; 32]) {
-        if value.len() < VALUE_BYTES_MIN || self.values.len() >= VALUES_MAX || !recurs(value) {
+        // A quote or a line break would match the frame around a value as well.
+        let plain = !value.contains(['"', '\n']);
+        if !plain
+            || value.len() < VALUE_BYTES_MIN
+            || self.values.len() >= VALUES_MAX
+            || !recurs(value)
+        {
             return;
         }
         if self.values.iter().any(|secret| secret.value == value) {
@@ -115,7 +121,8 @@ impl Seen {
                 let end = super::scan::floor(text, at + same);
                 // A long value is itself wherever it stands, even glued to other letters.
                 let whole = same == value.len() && same >= GLUED_BYTES_MIN;
-                let part = same == value.len() || super::value::is_random(&text[at..end], PREFIX_BYTES_MIN);
+                let part = same == value.len()
+                    || super::value::is_random(&text[at..end], PREFIX_BYTES_MIN);
                 if whole || part && is_apart(text, at, end) {
                     found.push(Found {
                         rule: secret.rule,

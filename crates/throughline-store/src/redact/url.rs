@@ -8,14 +8,49 @@ pub(super) const LITERALS: &[&str] = &["://"];
 const AUTHORITY_BYTES_MAX: usize = 512;
 /// Passwords that documentation and local stacks use; they say nothing.
 const DEFAULTS: &[&str] = &[
-    "password", "pass", "passwd", "pw", "pwd", "secret", "token", "user", "username", "postgres", "root", "admin", "guest",
-    "test", "changeme", "example", "mysql", "redis", "mongo", "foo", "bar", "app", "dev", "xxx", "x-oauth-basic", "key", "p", "apikey", "api_key", "my-password", "mypassword", "x", "credentials", "pat",
+    "password",
+    "pass",
+    "passwd",
+    "pw",
+    "pwd",
+    "secret",
+    "token",
+    "user",
+    "username",
+    "postgres",
+    "root",
+    "admin",
+    "guest",
+    "test",
+    "changeme",
+    "example",
+    "mysql",
+    "redis",
+    "mongo",
+    "foo",
+    "bar",
+    "app",
+    "dev",
+    "xxx",
+    "x-oauth-basic",
+    "key",
+    "p",
+    "apikey",
+    "api_key",
+    "my-password",
+    "mypassword",
+    "x",
+    "credentials",
+    "pat",
 ];
 
 /// Says cheaply whether a URL has a part before an `@`.
 pub(super) fn may_find(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at + 3..];
-    rest.iter().take(AUTHORITY_BYTES_MAX).take_while(|&&b| !ends_authority(b) || b == b'\\').any(|&b| b == b'@')
+    rest.iter()
+        .take(AUTHORITY_BYTES_MAX)
+        .take_while(|&&b| !ends_authority(b) || b == b'\\')
+        .any(|&b| b == b'@')
 }
 
 /// Finds the password of the URL whose `://` is at `at`.
@@ -26,22 +61,44 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
     }
     let from = at + 3;
     let limit = (from + AUTHORITY_BYTES_MAX).min(bytes.len());
-    let strict = bytes[from..limit].iter().position(|&b| ends_authority(b) || b"/?#,;".contains(&b)).unwrap_or(limit - from);
-    let scheme = bytes[..at].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || b"+.-".contains(b)).count();
-    let web = matches!(&text[at - scheme..at], "http" | "https" | "ws" | "wss" | "file");
+    let strict = bytes[from..limit]
+        .iter()
+        .position(|&b| ends_authority(b) || b"/?#,;".contains(&b))
+        .unwrap_or(limit - from);
+    let scheme = bytes[..at]
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"+.-".contains(b))
+        .count();
+    let web = matches!(
+        &text[at - scheme..at],
+        "http" | "https" | "ws" | "wss" | "file"
+    );
     let mut authority = &bytes[from..from + strict];
     if !authority.contains(&b'@') {
         // A raw `/`, `?` or `#` in a database password ends the authority for a parser, not for a leak.
-        let loose = bytes[from..limit].iter().position(|&b| ends_authority(b)).unwrap_or(limit - from);
+        let loose = bytes[from..limit]
+            .iter()
+            .position(|&b| ends_authority(b))
+            .unwrap_or(limit - from);
         let wide = &bytes[from..from + loose];
-        let odd = authority.iter().position(|&b| b == b':').is_some_and(|colon| !authority[colon + 1..].iter().all(u8::is_ascii_digit));
+        let odd = authority
+            .iter()
+            .position(|&b| b == b':')
+            .is_some_and(|colon| !authority[colon + 1..].iter().all(u8::is_ascii_digit));
         if web || !odd || !wide.contains(&b'@') {
             return;
         }
         authority = wide;
     }
-    let Some(sign) = authority.iter().rposition(|&b| b == b'@') else { return };
-    if !authority.get(sign + 1).is_some_and(|b| b.is_ascii_alphanumeric() || b"[$<{%(*".contains(b)) && sign + 1 < authority.len() {
+    let Some(sign) = authority.iter().rposition(|&b| b == b'@') else {
+        return;
+    };
+    if !authority
+        .get(sign + 1)
+        .is_some_and(|b| b.is_ascii_alphanumeric() || b"[$<{%(*".contains(b))
+        && sign + 1 < authority.len()
+    {
         return;
     }
     let (start, end) = match authority[..sign].iter().position(|&b| b == b':') {
@@ -49,16 +106,25 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
         None => (from, from + sign),
     };
     let alone = start == from;
-    let Some(secret) = text.get(start..floor(text, end)) else { return };
+    let Some(secret) = text.get(start..floor(text, end)) else {
+        return;
+    };
     let user = if alone { "" } else { &text[from..start - 1] };
     let fits = if alone {
         // Without a password the user part may be a token; a Sentry DSN is meant to be published.
-        value::is_random(secret, 20) && !text[end..].starts_with("@o") && !text[end..floor(text, (end + 40).min(limit))].contains("sentry")
+        value::is_random(secret, 20)
+            && !text[end..].starts_with("@o")
+            && !text[end..floor(text, (end + 40).min(limit))].contains("sentry")
     } else {
         is_password(secret, user)
     };
     if fits {
-        found.push(Found { rule: "url-password", tier: Tier::Certain, start, end });
+        found.push(Found {
+            rule: "url-password",
+            tier: Tier::Certain,
+            start,
+            end,
+        });
     }
 }
 
@@ -73,6 +139,11 @@ fn is_password(secret: &str, user: &str) -> bool {
 }
 
 fn is_variable(secret: &str) -> bool {
-    let upper_name = secret.len() > 3 && secret.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    upper_name || secret.starts_with(['$', '{', '<', '[', '(', '*']) || secret.contains("${") || secret.contains("{{") || secret.starts_with('%') && secret.ends_with(['s', '%'])
+    let upper_name =
+        secret.len() > 3 && secret.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    upper_name
+        || secret.starts_with(['$', '{', '<', '[', '(', '*'])
+        || secret.contains("${")
+        || secret.contains("{{")
+        || secret.starts_with('%') && secret.ends_with(['s', '%'])
 }

@@ -159,7 +159,9 @@ pub(super) fn is_password(value: &str) -> bool {
     if s.distinct < 4 || is_number(value) && s.digits < s.len || is_type(value) {
         return false;
     }
-    let hex_pair = value.split_once(':').is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
+    let hex_pair = value
+        .split_once(':')
+        .is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
     let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b)) || hex_pair;
     (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
@@ -207,7 +209,10 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         return true;
     }
     // By chance a random value may hold the letters, hardly in one case.
-    if ["EXAMPLE", "example", "Example"].iter().any(|word| value.contains(word)) {
+    if ["EXAMPLE", "example", "Example"]
+        .iter()
+        .any(|word| value.contains(word))
+    {
         return true;
     }
     if value.starts_with('<') && value.ends_with('>') {
@@ -291,7 +296,9 @@ pub(super) fn is_reference(value: &str) -> bool {
         b'{' => value.ends_with('}'),
         b'[' => value.ends_with(']'),
         b'(' => value.ends_with(')'),
-        b'@' => rest.iter().all(|&b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
+        b'@' => rest
+            .iter()
+            .all(|&b| b.is_ascii_lowercase() || b"_-./".contains(&b)),
         b'/' | b'~' | b'.' => is_path(value),
         _ => is_call(value) || is_file(value),
     }
@@ -299,8 +306,15 @@ pub(super) fn is_reference(value: &str) -> bool {
 
 /// A format string's `{error}`.
 fn has_slot(value: &str) -> bool {
-    let Some((_, rest)) = value.split_once('{') else { return false };
-    rest.split_once('}').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b"_.".contains(&b)))
+    let Some((_, rest)) = value.split_once('{') else {
+        return false;
+    };
+    rest.split_once('}').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b"_.".contains(&b))
+    })
 }
 
 fn looks_hashed(value: &str) -> bool {
@@ -315,8 +329,12 @@ fn is_path(value: &str) -> bool {
 
 /// `dir/name.ext`.
 fn is_file(value: &str) -> bool {
-    let Some((_, name)) = value.rsplit_once('/') else { return false };
-    name.rsplit_once('.').is_some_and(|(_, ext)| (1..=5).contains(&ext.len()) && ext.bytes().all(|b| b.is_ascii_lowercase()))
+    let Some((_, name)) = value.rsplit_once('/') else {
+        return false;
+    };
+    name.rsplit_once('.').is_some_and(|(_, ext)| {
+        (1..=5).contains(&ext.len()) && ext.bytes().all(|b| b.is_ascii_lowercase())
+    })
 }
 
 /// `name(…)` or `name.name.name`.
@@ -333,13 +351,37 @@ pub(super) fn is_type(value: &str) -> bool {
     let name = value.trim_start_matches(['_', '&', '[', '*']);
     let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let word = &name[..name.len() - digits.len()];
-    matches!(word, "u" | "i" | "f" | "int" | "uint" | "float" | "char" | "varchar" | "sha" | "md" | "VARCHAR" | "CHAR" | "String") && (digits.starts_with('(') || digits.len() <= 5 && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.trim_start_matches(|c: char| c.is_ascii_digit()).len() <= 2 && !digits.ends_with(|c: char| c.is_ascii_uppercase()))
+    matches!(
+        word,
+        "u" | "i"
+            | "f"
+            | "int"
+            | "uint"
+            | "float"
+            | "char"
+            | "varchar"
+            | "sha"
+            | "md"
+            | "VARCHAR"
+            | "CHAR"
+            | "String"
+    ) && (digits.starts_with('(')
+        || digits.len() <= 5
+            && digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .len()
+                <= 2
+            && !digits.ends_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// Numbers, versions, dates, addresses: digits and what stands between them.
 fn is_number(value: &str) -> bool {
     let other = value.bytes().filter(|b| !b.is_ascii_digit()).count();
-    let between = value.bytes().filter(|b| b".:-+_,/ TZeEx".contains(b)).count();
+    let between = value
+        .bytes()
+        .filter(|b| b".:-+_,/ TZeEx".contains(b))
+        .count();
     let all_digits = other == 0 && value.len() >= 24;
     other == between && !all_digits && other <= value.len() / 2
 }
@@ -351,13 +393,21 @@ pub(super) fn is_uuid(value: &str) -> bool {
 /// Letters and digits grouped like a UUID.
 pub(super) fn is_grouped(value: &str) -> bool {
     let bytes = value.as_bytes();
-    let fits = |(at, b): (usize, &u8)| if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_alphanumeric() };
+    let fits = |(at, b): (usize, &u8)| {
+        if matches!(at, 8 | 13 | 18 | 23) {
+            *b == b'-'
+        } else {
+            b.is_ascii_alphanumeric()
+        }
+    };
     bytes.len() == 36 && bytes.iter().enumerate().all(fits) && bytes.iter().any(u8::is_ascii_digit)
 }
 
 /// The shape of a commit, a checksum or a UUID: only a name can make it a secret.
 pub(super) fn is_digest(value: &str) -> bool {
-    is_uuid(value) || matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128) && value.bytes().all(|b| b.is_ascii_hexdigit())
+    is_uuid(value)
+        || matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128)
+            && value.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// A password even where the join is loose: letters and a digit, and a sign or mixed case.
@@ -371,10 +421,16 @@ pub(super) fn is_strong_password(value: &str) -> bool {
 /// An identifier of several words one can say.
 pub(super) fn is_words(value: &str) -> bool {
     let s = shape(value);
-    is_identifier(value) && s.run >= 3.0 && s.spoken >= 0.5 && value.trim_matches('_').contains(['_', '.'])
+    is_identifier(value)
+        && s.run >= 3.0
+        && s.spoken >= 0.5
+        && value.trim_matches('_').contains(['_', '.'])
 }
 
 /// `snake_case`, `camelCase`, `dotted.name`: a name made of words.
 pub(super) fn is_identifier(value: &str) -> bool {
-    value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b)) && !value.as_bytes().first().is_some_and(u8::is_ascii_digit)
+    value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b))
+        && !value.as_bytes().first().is_some_and(u8::is_ascii_digit)
 }

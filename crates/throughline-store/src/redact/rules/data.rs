@@ -8,7 +8,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("jwt", &["ZXlK"], r"ZXlK[A-Za-z0-9+/_-]{60,}={0,2}", &["ZXlK{w160}"], &["ZXlK"]),
     rule("password-hash", &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$7$"], r"\$(?:apr1|1|5|6|y|7)\$(?:[A-Za-z0-9./=]+\$)?[A-Za-z0-9./]{1,24}\$([A-Za-z0-9./]{20,})", &["$apr1${w8}${w22}", "$6${w16}${w86}"], &["$1$2"]),
     rule("password-hash", &["$2a$", "$2b$", "$2y$"], r"\$2[aby]\$\d\d\$([A-Za-z0-9./]{53})", &["$2b$12${w53}"], &["$2b$12$"]),
-    rule("password-hash", &["$argon2"], r"\$argon2(?:id|i|d)\$v=\d+\$[a-z0-9=]+\$([A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,})", &["$argon2id$v=19$m=65536,t=3,p=4${w22}${w43}"], &["$argon2id$"]),
+    rule("password-hash", &["$argon2"], r"\$argon2(?:id|i|d)\$v=\d+\$[a-z0-9=,]+\$([A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,})", &["$argon2id$v=19$m=65536,t=3,p=4${w22}${w43}"], &["$argon2id$"]),
     rule("password-hash", &["{SHA", "{SSHA", "{sha", "{ssha"], r"(?i)\{S?SHA(?:256|512)?\}([A-Za-z0-9+/]{24,}={0,2})", &["{SSHA}{w32}"], &["{SHA}"]),
     rule("signed-url", &["sig=", "Signature=", "signature="], r"(?i)(?:\bsig|[?&]Signature|X-(?:Amz|Goog)-Signature)=([A-Za-z0-9%+/_~-]{40,}={0,2})", &["?sv=2023&sig={w40}%3D", "X-Amz-Signature={h64}"], &["sig=abc"]).before(8),
     rule("amz-security-token", &["X-Amz-Security-Token="], r"X-Amz-Security-Token=([A-Za-z0-9%+/=_-]{60,})", &["X-Amz-Security-Token={w200}"], &["X-Amz-Security-Token="]),

@@ -23,10 +23,6 @@ pub(super) struct Rule {
     pub(super) pattern: &'static str,
     pub(super) before: usize,
     pub(super) body: Body,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the rule's proof, fed by a test")
-    )]
     pub(super) catches: &'static [&'static str],
     #[cfg_attr(
         not(test),
@@ -79,5 +75,29 @@ impl Rule {
 
 /// Every rule of every table.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    [ai::RULES, chat::RULES, cloud::RULES, code::RULES, command::RULES, data::RULES, payment::RULES].into_iter().flatten()
+    [
+        ai::RULES,
+        chat::RULES,
+        cloud::RULES,
+        code::RULES,
+        command::RULES,
+        data::RULES,
+        payment::RULES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Length of the text an example template stands for.
+pub(super) fn length(template: &str) -> usize {
+    let mut length = template.len();
+    for slot in template.split('{').skip(1) {
+        let Some((count, _)) = slot.split_once('}') else {
+            continue;
+        };
+        if let Some(count) = count.get(1..).and_then(|count| count.parse::<usize>().ok()) {
+            length = length + count - slot.find('}').unwrap_or(0) - 2;
+        }
+    }
+    length
 }
