@@ -16,6 +16,9 @@ const INLINE_BYTES_MAX: usize = 1 << 10;
 /// zstd 3 compresses these texts as well as much slower levels do.
 const ZSTD_LEVEL: i32 = 3;
 
+/// Recurring names that are remembered; a log has a few dozen.
+const NAMES_MAX: usize = 1000;
+
 /// What a stage wants written.
 #[derive(Debug, Default)]
 pub struct Incoming {
@@ -101,6 +104,8 @@ pub struct Door<'a> {
     redactor: &'a Redactor,
     seen: HashMap<SessionId, Seen>,
     load: Load<'a>,
+    /// Short texts that recur, cleaned once.
+    names: HashMap<String, CleanString>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
@@ -122,35 +127,41 @@ impl<'a> Door<'a> {
             redactor,
             seen: HashMap::new(),
             load: Box::new(load),
+            names: HashMap::new(),
             compressor,
         }
     }
 
-    /// Cleans a batch. Every text is looked at before the first is cleaned, so that a value judged
-    /// secret in the last record is replaced in the first too.
+    /// Cleans a batch. A value judged secret in the last record is replaced in the first too: what
+    /// was cleaned before the value was known is cleaned again.
     pub fn clean(&mut self, incoming: Incoming) -> Cleaned {
-        for record in &incoming.records {
-            let seen = seen(&mut self.seen, &self.load, &record.session);
-            self.redactor.learn(&record.content, seen);
-        }
-        let records: Vec<_> = incoming
-            .records
+        let mut records = incoming.records;
+        let texts: Vec<_> = records
+            .iter_mut()
+            .map(|record| {
+                let seen = seen(&mut self.seen, &self.load, &record.session);
+                let text = std::mem::take(&mut record.content);
+                (self.redactor.take_in(text, seen), seen.new_values().len())
+            })
+            .collect();
+        let records: Vec<_> = records
             .into_iter()
-            .map(|r| self.record(r))
+            .zip(texts)
+            .map(|(record, (text, known))| {
+                let seen = seen(&mut self.seen, &self.load, &record.session);
+                let text = if seen.new_values().len() > known {
+                    self.redactor.take_in(text.into_string(), seen)
+                } else {
+                    text
+                };
+                self.record(record, text)
+            })
             .collect();
         Cleaned {
             ids: records.iter().map(|record| record.id).collect(),
             records,
-            sessions: incoming
-                .sessions
-                .into_iter()
-                .map(|(p, w)| self.session(p, w))
-                .collect(),
-            usage: incoming
-                .usage
-                .into_iter()
-                .map(|usage| self.usage(usage))
-                .collect(),
+            sessions: incoming.sessions.into_iter().map(|(p, w)| self.session(p, w)).collect(),
+            usage: incoming.usage.into_iter().map(|usage| self.usage(usage)).collect(),
             secrets: self.secrets(),
         }
     }
@@ -160,35 +171,38 @@ impl<'a> Door<'a> {
         self.redactor.clean(text).into_owned()
     }
 
-    fn record(&mut self, record: Record) -> CleanRecord {
+    /// Cleans a text that recurs from record to record.
+    fn name(&mut self, text: &str) -> CleanString {
+        if let Some(clean) = self.names.get(text) {
+            return clean.clone();
+        }
+        let clean = self.text(text);
+        if self.names.len() < NAMES_MAX {
+            self.names.insert(text.to_owned(), clean.clone());
+        }
+        clean
+    }
+
+    fn record(&mut self, record: Record, content: CleanString) -> CleanRecord {
         let seen = seen(&mut self.seen, &self.load, &record.session);
         let redactor = self.redactor;
-        let content = redactor.clean_in(&record.content, seen).into_owned();
-        let path = record
-            .path
-            .as_deref()
-            .map(|path| redactor.clean_in(path, seen).into_owned());
+        let path = record.path.map(|path| redactor.take_in(path, seen));
         let metadata = (!record.metadata.is_empty()).then(|| {
             let json = serde_json::to_string(&record.metadata).unwrap_or_default();
-            redactor.clean_in(&json, seen).into_owned()
+            redactor.take_in(json, seen)
         });
-        let session = self.text(record.session.as_str());
+        let session = self.name(record.session.as_str());
         let message = self.text(record.message.as_str());
         let hash = *blake3::hash(content.as_str().as_bytes()).as_bytes();
         let kind = record.kind;
-        let id = RecordId::of(
-            session.as_str(),
-            message.as_str(),
-            record.ordinal,
-            kind.name(),
-            &hash,
-        );
+        let id =
+            RecordId::of(session.as_str(), message.as_str(), record.ordinal, kind.name(), &hash);
         let mut tags = record.tags;
         if content.sensitive() {
             tags.push("sensitive".to_owned());
         }
         let tags = (!tags.is_empty())
-            .then(|| self.text(&serde_json::to_string(&tags).unwrap_or_default()));
+            .then(|| self.name(&serde_json::to_string(&tags).unwrap_or_default()));
         let context = record.context;
         CleanRecord {
             id,
@@ -197,13 +211,13 @@ impl<'a> Door<'a> {
             at: record.at,
             kind,
             trust: record.trust,
-            tool: record.tool.map(|tool| self.text(&tool)),
+            tool: record.tool.map(|tool| self.name(&tool)),
             path,
             call: record.call.map(|call| self.text(call.as_str())),
             tags,
             metadata,
             context: [context.cwd, context.branch, context.model]
-                .map(|text| self.text(text.as_deref().unwrap_or_default())),
+                .map(|text| self.name(text.as_deref().unwrap_or_default())),
             body: self.body(content.as_str(), &hash),
             checksum: checksum(id, &hash),
             content,
