@@ -100,6 +100,7 @@ pub struct Line<'a> {
 /// Where to read on, and what to know there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
+    /// The number of the first line to read again.
     pub line: u64,
     pub offset: u64,
     pub state: String,

@@ -249,7 +249,8 @@ impl Tail {
         let resume = self.reader.resume();
         let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
         let (line, offset, state) = match resume {
-            Some(resume) => (resume.line, resume.offset, resume.state),
+            // A cursor counts the lines before it.
+            Some(resume) => (resume.line.saturating_sub(1), resume.offset, resume.state),
             None => (self.line, self.offset, self.reader.state()),
         };
         let (head, tail) = match file {

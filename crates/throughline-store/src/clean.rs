@@ -82,7 +82,8 @@ pub(crate) struct CleanSession {
 #[derive(Debug)]
 pub(crate) struct CleanUsage {
     pub session: CleanString,
-    pub key: CleanString,
+    /// The key's hash: it only has to be the same again.
+    pub key: [u8; 16],
     pub model: Option<CleanString>,
     pub entry: UsageEntry,
 }
@@ -235,9 +236,7 @@ impl<'a> Door<'a> {
             .as_mut()?
             .compress(content.as_bytes())
             .ok()?;
-        let mut name = [0; 16];
-        name.copy_from_slice(&hash[..16]);
-        Some(Body { hash: name, data })
+        Some(Body { hash: short(hash), data })
     }
 
     fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {
@@ -268,7 +267,7 @@ impl<'a> Door<'a> {
     fn usage(&self, entry: UsageEntry) -> CleanUsage {
         CleanUsage {
             session: self.text(entry.session.as_str()),
-            key: self.text(&entry.key),
+            key: short(blake3::hash(entry.key.as_bytes()).as_bytes()),
             model: entry.model.as_deref().map(|model| self.text(model)),
             entry,
         }
@@ -303,6 +302,12 @@ fn seen<'m>(
         all.insert(session.clone(), Seen::from_fingerprints(load(session)));
     }
     all.entry(session.clone()).or_default()
+}
+
+fn short(hash: &[u8; 32]) -> [u8; 16] {
+    let mut short = [0; 16];
+    short.copy_from_slice(&hash[..16]);
+    short
 }
 
 /// What a record's row must hash to. SQLite checks its structure, not what stands in it.

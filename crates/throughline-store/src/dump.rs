@@ -11,7 +11,11 @@ use crate::records;
 /// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
 /// shown as the names they stand for.
 const TABLES: &[(&str, &str)] = &[
-    ("workspaces", "SELECT key, root FROM workspaces ORDER BY 1"),
+    ("workspaces", "SELECT key FROM workspaces ORDER BY 1"),
+    (
+        "roots",
+        "SELECT r.path, w.key FROM roots r LEFT JOIN workspaces w ON w.id = r.workspace ORDER BY 1",
+    ),
     (
         "sessions",
         "SELECT s.name, s.flavor, s.kind, s.title, s.title_rank, w.key, s.cwd, s.branch, s.model,

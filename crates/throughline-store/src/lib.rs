@@ -24,6 +24,7 @@ mod sessions;
 mod snippet;
 mod sources;
 mod usage;
+mod workspaces;
 mod writer;
 
 use std::path::{Path, PathBuf};

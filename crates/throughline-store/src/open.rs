@@ -191,7 +191,7 @@ mod tests {
         let path = dir.path().join("home").join("t.db");
         let connection = writer(&path).unwrap();
         connection
-            .execute_batch("INSERT INTO workspaces (key, root) VALUES ('k', 'r')")
+            .execute_batch("INSERT INTO workspaces (key) VALUES ('k')")
             .unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(path.parent().unwrap()), 0o700);

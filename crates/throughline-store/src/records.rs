@@ -253,6 +253,14 @@ pub(crate) fn reindex(tx: &Transaction<'_>, names: &mut Names, session: Known) -
     Ok(())
 }
 
+/// The same, for a session known by its number alone.
+pub(crate) fn reindex_session(tx: &Transaction<'_>, names: &mut Names, session: i64) -> Result<()> {
+    match session_of(tx, session)? {
+        Some(known) => reindex(tx, names, known),
+        None => Ok(()),
+    }
+}
+
 /// A row that is about to change.
 pub(crate) struct StoredRow {
     pub row: i64,

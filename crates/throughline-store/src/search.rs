@@ -181,7 +181,8 @@ fn quote(word: &str) -> String {
 fn scope(connection: &Connection, query: &Query) -> Result<Option<String>> {
     let mut groups = Vec::new();
     if let Some(part) = &query.workspace {
-        let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) OR instr(root, ?1)";
+        let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) UNION
+                   SELECT 'w' || workspace FROM roots WHERE instr(path, ?1)";
         groups.push(names(connection, sql, part)?);
     }
     if let Some(session) = &query.session {
@@ -264,10 +265,10 @@ fn statement(query: &Query, expression: &str) -> (String, Vec<Value>) {
         filter("r.path GLOB ?", Value::Text(format!("*{}*", glob(path))));
     }
     if let Some(since) = query.since {
-        filter("r.at >= ?", Value::Integer(since.as_millisecond()));
+        filter("coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?", Value::Integer(since.as_millisecond()));
     }
     if let Some(until) = query.until {
-        filter("r.at < ?", Value::Integer(until.as_millisecond()));
+        filter("coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?", Value::Integer(until.as_millisecond()));
     }
     let best = if filters.is_empty() {
         "SELECT rowid AS row, rank AS score FROM search WHERE search MATCH ?1

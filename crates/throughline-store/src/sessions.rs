@@ -1,4 +1,4 @@
-//! Sessions, their workspaces and the contexts of their records.
+//! Sessions, and the contexts of their records.
 
 use jiff::Timestamp;
 use memory::{Flavor, Session, SessionId, SessionKind, Usage};
@@ -8,7 +8,7 @@ use crate::clean::CleanSession;
 use crate::error::Result;
 use crate::redact::CleanString;
 use crate::writer::Names;
-use crate::{Store, records};
+use crate::{Store, records, workspaces};
 
 /// What the writer remembers of a session.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,8 @@ impl Store {
     pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
         let sql = format!(
             "{SELECT} WHERE (?1 IS NULL OR s.flavor = ?1)
-               AND (?2 IS NULL OR instr(w.key, ?2) OR instr(w.root, ?2))
+               AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
+                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
                AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
                AND (?4 IS NULL OR s.started < ?4)
                AND (?5 OR s.kind <> 'subagent') AND s.records > 0
@@ -147,7 +148,7 @@ pub(crate) fn upsert(
     session: &CleanSession,
 ) -> Result<()> {
     let workspace = match &session.workspace {
-        Some((key, root)) => Some(workspace(tx, names, key, root)?),
+        Some((key, root)) => Some(workspaces::known(tx, names, key, root)?),
         None => None,
     };
     let before = known(tx, names, &session.name, session.patch.flavor)?;
@@ -230,25 +231,6 @@ fn find(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
         .prepare_cached("SELECT id, coalesce(workspace, 0) FROM sessions WHERE name = ?1")?
         .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?)
-}
-
-fn workspace(
-    tx: &Transaction<'_>,
-    names: &mut Names,
-    key: &CleanString,
-    root: &CleanString,
-) -> Result<i64> {
-    if let Some(id) = names.workspaces.get(key.as_str()) {
-        return Ok(*id);
-    }
-    let id = tx
-        .prepare_cached(
-            "INSERT INTO workspaces (key, root) VALUES (?1, ?2)
-             ON CONFLICT (key) DO UPDATE SET root = excluded.root RETURNING id",
-        )?
-        .query_row(params![key.as_str(), root.as_str()], |row| row.get(0))?;
-    names.workspaces.insert(key.as_str().to_owned(), id);
-    Ok(id)
 }
 
 /// Returns the number of the place where a record was made.

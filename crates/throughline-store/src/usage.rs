@@ -31,7 +31,7 @@ pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -
             cost_usd = coalesce(excluded.cost_usd, cost_usd)",
     )?
     .execute(params![
-        usage.key.as_str(),
+        usage.key,
         session.id,
         entry.at.map(Timestamp::as_millisecond),
         usage.model.as_ref().map(CleanString::as_str),

@@ -1,10 +1,16 @@
 -- Names are stored once; rows elsewhere carry their numbers.
 
 CREATE TABLE workspaces (
-    id   INTEGER PRIMARY KEY,
-    key  TEXT NOT NULL UNIQUE,
-    root TEXT NOT NULL
+    id  INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE
 );
+
+-- The folders a workspace was seen in. A log that names no remote finds its workspace by these.
+CREATE TABLE roots (
+    path      TEXT PRIMARY KEY,
+    workspace INTEGER NOT NULL REFERENCES workspaces (id)
+) WITHOUT ROWID;
+CREATE INDEX roots_of_workspace ON roots (workspace);
 
 CREATE TABLE sessions (
     id         INTEGER PRIMARY KEY,
@@ -79,7 +85,7 @@ CREATE VIRTUAL TABLE search USING fts5 (
 );
 
 CREATE TABLE usage (
-    key         TEXT PRIMARY KEY,
+    key         BLOB PRIMARY KEY,
     session     INTEGER NOT NULL REFERENCES sessions (id),
     at          INTEGER,
     model       TEXT,

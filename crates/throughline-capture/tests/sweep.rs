@@ -1,0 +1,338 @@
+//! Sweeps over real files: what is read once, again, half, rewritten or gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use throughline_capture as capture;
+
+use capture::flavor::ADAPTERS;
+use capture::{Plan, Root, Scope, Sweep};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use store::{Query, Store};
+use testkit::corpus::{self, Options};
+
+/// Long before the files were written: nothing is settled yet.
+const WHILE_WRITING: i64 = 1_000_000_000;
+/// Long after: what is still open stays open.
+const LONG_AFTER: i64 = 4_000_000_000;
+
+/// A machine with agents' logs and a store of its own.
+struct Machine {
+    dir: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self { dir: tempfile::tempdir().unwrap() };
+        // Marks are made with the installation's key; with the same key they compare.
+        fs::create_dir(machine.home()).unwrap();
+        fs::write(machine.home().join("redaction.key"), [7; 32]).unwrap();
+        machine
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.dir.path().join("logs")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    fn with_corpus(options: &Options) -> Self {
+        let machine = Self::new();
+        corpus::write(options, &machine.logs()).unwrap();
+        machine
+    }
+
+    fn claude_log(&self, name: &str) -> PathBuf {
+        let folder = self.logs().join("claude/-work-proj");
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    fn sweep_at(&self, seconds: i64) -> Sweep {
+        self.sweep_with(seconds, &Scope::default())
+    }
+
+    fn sweep_with(&self, seconds: i64, scope: &Scope) -> Sweep {
+        let store = Store::open(&self.home()).unwrap();
+        let roots = [Root { path: self.logs(), flavor: None }];
+        let plan = Plan {
+            adapters: ADAPTERS,
+            found: capture::discover(ADAPTERS, &roots),
+            scope,
+            threads: 2,
+            stop: &AtomicBool::new(false),
+            progress: &|_| {},
+            complete: true,
+        };
+        capture::sweep(&store, &plan, Timestamp::from_second(seconds).unwrap()).unwrap()
+    }
+
+    /// Returns the whole store as text, with the logs' folder named alike on every machine.
+    fn dump(&self) -> String {
+        let dump = Store::open(&self.home()).unwrap().dump().unwrap();
+        dump.replace(&self.dir.path().canonicalize().unwrap().display().to_string(), "DIR")
+            .replace(&self.dir.path().display().to_string(), "DIR")
+    }
+
+    fn finds(&self, word: &str) -> usize {
+        let query = Query { text: word.to_owned(), limit: 100, ..Query::default() };
+        Store::open(&self.home()).unwrap().search(&query).unwrap().hits.len()
+    }
+}
+
+fn prompt(session: &str, uuid: &str, text: &str) -> String {
+    let entry = serde_json::json!({
+        "type": "user", "uuid": uuid, "parentUuid": null, "sessionId": session,
+        "timestamp": "2026-01-05T09:00:00.000Z", "cwd": "/work/proj", "version": "2.1.98",
+        "message": {"role": "user", "content": text},
+    });
+    format!("{entry}\n")
+}
+
+#[test]
+fn sweeping_twice_is_sweeping_once() {
+    let machine = Machine::with_corpus(&Options { sessions: 7, ..Options::default() });
+    let first = machine.sweep_at(LONG_AFTER);
+    assert!(first.records > 100 && first.trouble.is_empty(), "{first:?}");
+    let dump = machine.dump();
+    let second = machine.sweep_at(LONG_AFTER);
+    assert_eq!((second.ingested, second.skipped_unchanged), (0, first.discovered));
+    assert_eq!(machine.dump(), dump);
+}
+
+#[test]
+fn one_new_line_reads_one_line() {
+    let machine = Machine::new();
+    let path = machine.claude_log("a.jsonl");
+    fs::write(&path, prompt("s", "u1", "alpha")).unwrap();
+    machine.sweep_at(WHILE_WRITING);
+    let line = prompt("s", "u2", "beta");
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(line.as_bytes()).unwrap();
+    let sweep = machine.sweep_at(WHILE_WRITING);
+    assert_eq!((sweep.records, sweep.read_bytes), (1, line.len() as u64));
+}
+
+#[test]
+fn a_rewritten_log_replaces_what_it_said() {
+    let machine = Machine::new();
+    let path = machine.claude_log("a.jsonl");
+    fs::write(&path, prompt("s", "u1", "alpha") + &prompt("s", "u2", "shared")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    let regrown = prompt("s", "u9", &"gamma ".repeat(50)) + &prompt("s", "u2", "shared");
+    fs::write(&path, regrown).unwrap();
+    let sweep = machine.sweep_at(LONG_AFTER);
+    assert_eq!((sweep.records, sweep.removed), (1, 1));
+    let found = ["alpha", "shared", "gamma"].map(|word| machine.finds(word));
+    assert_eq!(found, [0, 1, 1]);
+}
+
+#[test]
+fn an_emptied_or_vanished_log_is_no_request_to_forget() {
+    let machine = Machine::new();
+    let (emptied, vanished) = (machine.claude_log("a.jsonl"), machine.claude_log("b.jsonl"));
+    fs::write(&emptied, prompt("s", "u1", "alpha")).unwrap();
+    fs::write(&vanished, prompt("t", "u2", "beta")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    fs::write(&emptied, "").unwrap();
+    fs::remove_file(&vanished).unwrap();
+    let sweep = machine.sweep_at(LONG_AFTER);
+    assert_eq!((sweep.removed, sweep.gone), (0, 1));
+    assert_eq!([machine.finds("alpha"), machine.finds("beta")], [1, 1]);
+    fs::write(&vanished, prompt("t", "u2", "beta") + &prompt("t", "u3", "delta")).unwrap();
+    assert_eq!(machine.sweep_at(LONG_AFTER).records, 1);
+}
+
+#[test]
+fn a_moved_log_is_the_same_log() {
+    let machine = Machine::new();
+    let (before, after) = (machine.claude_log("a.jsonl"), machine.claude_log("moved.jsonl"));
+    fs::write(&before, prompt("s", "u1", "alpha")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    fs::rename(&before, &after).unwrap();
+    let sweep = machine.sweep_at(LONG_AFTER);
+    assert_eq!((sweep.records, sweep.gone), (0, 1));
+    assert_eq!(machine.finds("alpha"), 1);
+    // The record went with the log: when that is rewritten, it goes.
+    fs::write(&after, prompt("s", "u5", "omega, longer than what was there before")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    assert_eq!([machine.finds("alpha"), machine.finds("omega")], [0, 1]);
+}
+
+#[test]
+fn a_resumed_copy_is_found_once_whichever_was_read_first() {
+    let copy = |session: &str, at: &str| {
+        prompt(session, "u1", "needle").replace("2026-01-05T09", at)
+    };
+    let read = |names: [&str; 2]| {
+        let machine = Machine::new();
+        let [original, resumed] = names.map(|name| machine.claude_log(name));
+        fs::write(original, copy("original", "2026-01-05T09")).unwrap();
+        fs::write(resumed, copy("resumed", "2026-01-06T09")).unwrap();
+        machine.sweep_at(LONG_AFTER);
+        let store = Store::open(&machine.home()).unwrap();
+        let query = Query { text: "needle".to_owned(), limit: 9, ..Query::default() };
+        let hits = store.search(&query).unwrap().hits;
+        hits.into_iter().map(|hit| hit.session.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(["a.jsonl", "b.jsonl"]), ["claude:original"]);
+    assert_eq!(read(["b.jsonl", "a.jsonl"]), ["claude:original"]);
+}
+
+#[test]
+fn a_secret_judged_late_leaves_what_was_stored_early() {
+    let secret = ["gh", "p_"].concat() + "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
+    let machine = Machine::new();
+    let path = machine.claude_log("a.jsonl");
+    // Half of it says nothing yet; with the rest known it must go too.
+    fs::write(&path, prompt("s", "u1", &format!("the value is {} so far", &secret[4..30]))).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    let whole = &secret[4..];
+    let later = prompt("s", "u2", &format!("export DB_PASSWORD={whole}"))
+        + &prompt("s", "u3", &format!("again {whole} here"));
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(later.as_bytes()).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    let dump = machine.dump();
+    assert!(dump.contains("[redacted:"), "{dump}");
+    assert!(!dump.contains(whole), "{dump}");
+    assert_eq!(bytes_with(&machine.home(), whole.as_bytes()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn no_planted_secret_is_in_any_byte() {
+    let options = Options { sessions: 14, secret_rate: 0.5, seed: 3, ..Options::default() };
+    let machine = Machine::with_corpus(&options);
+    machine.sweep_at(LONG_AFTER);
+    let manifest = fs::read_to_string(machine.logs().join(corpus::MANIFEST)).unwrap();
+    let planted: Vec<String> = manifest
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|entry| entry["value"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(planted.len() > 50);
+    // Compressed texts hide in the bytes, so the texts are looked at as well.
+    let dump = machine.dump();
+    let mut leaks = BTreeMap::new();
+    for value in &planted {
+        let files = bytes_with(&machine.home(), value.as_bytes());
+        if dump.contains(value.as_str()) || !files.is_empty() {
+            leaks.insert(value, files);
+        }
+    }
+    assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
+fn bytes_with(folder: &Path, value: &[u8]) -> Vec<PathBuf> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| {
+            let bytes = fs::read(path).unwrap();
+            bytes.windows(value.len()).any(|window| window == value)
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_damaged_disturbs_nothing_else() {
+    let machine = Machine::new();
+    let good = |word: &str| prompt("s", word, word);
+    fs::write(machine.claude_log("empty.jsonl"), "").unwrap();
+    fs::create_dir_all(machine.claude_log("folder.jsonl")).unwrap();
+    fs::write(machine.claude_log("bom.jsonl"), format!("\u{feff}{}", good("bommed"))).unwrap();
+    let mut torn = good("before").into_bytes();
+    torn.extend_from_slice(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\xfe\"\n\0\0\0\n");
+    torn.extend_from_slice(good("after").as_bytes());
+    fs::write(machine.claude_log("torn.jsonl"), torn).unwrap();
+    let long = good("first") + &prompt("s", "long", &"B".repeat(17 << 20)) + &good("last");
+    fs::write(machine.claude_log("long.jsonl"), long).unwrap();
+    #[cfg(unix)]
+    {
+        let outside = machine.dir.path().join("outside.jsonl");
+        fs::write(&outside, good("outside")).unwrap();
+        std::os::unix::fs::symlink(&outside, machine.claude_log("escape.jsonl")).unwrap();
+        std::os::unix::fs::symlink("loop.jsonl", machine.claude_log("loop.jsonl")).unwrap();
+        std::os::unix::fs::symlink(".", machine.claude_log("loopdir")).unwrap();
+    }
+    let sweep = machine.sweep_at(LONG_AFTER);
+    for word in ["bommed", "before", "after", "first", "last"] {
+        assert_eq!(machine.finds(word), 1, "{word}");
+    }
+    assert_eq!(machine.finds("outside"), 0);
+    let skipped: Vec<_> = sweep.skipped_lines.iter().map(|(why, n)| format!("{n} {why}")).collect();
+    assert_eq!(skipped, ["1 malformed", "1 not UTF-8", "1 too long"]);
+    #[cfg(unix)]
+    assert_eq!(sweep.trouble.len(), 2, "{:?}", sweep.trouble);
+}
+
+#[test]
+fn a_denied_workspace_leaves_no_trace() {
+    let machine = Machine::new();
+    fs::write(machine.claude_log("a.jsonl"), prompt("s", "u1", "alpha")).unwrap();
+    let scope = Scope { denied: vec!["/work/proj".into()], ..Scope::default() };
+    machine.sweep_with(LONG_AFTER, &scope);
+    let dump = machine.dump();
+    assert!(!dump.contains("alpha") && !dump.contains("claude:s"), "{dump}");
+}
+
+/// Makes the same small corpus, cut where `cuts` say, and reads it after every cut.
+fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
+    let options = Options { sessions: 3, seed, ..Options::default() };
+    let whole = Machine::with_corpus(&options);
+    let pieces = Machine::with_corpus(&options);
+    let files = files_below(&pieces.logs());
+    let contents: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    for file in &files {
+        fs::write(file, "").unwrap();
+    }
+    for (file, share) in cuts {
+        let at = file % files.len();
+        let written = fs::metadata(&files[at]).unwrap().len() as usize;
+        let end = (contents[at].len() as f64 * share) as usize;
+        if end > written {
+            let mut log = fs::OpenOptions::new().append(true).open(&files[at]).unwrap();
+            log.write_all(&contents[at][written..end]).unwrap();
+        }
+        pieces.sweep_at(WHILE_WRITING);
+    }
+    for (file, content) in files.iter().zip(&contents) {
+        let written = fs::metadata(file).unwrap().len() as usize;
+        let mut log = fs::OpenOptions::new().append(true).open(file).unwrap();
+        log.write_all(&content[written..]).unwrap();
+    }
+    pieces.sweep_at(LONG_AFTER);
+    whole.sweep_at(LONG_AFTER);
+    (pieces.dump(), whole.dump())
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Wherever the agents were in their writing when a sweep came, the end is the same.
+    #[test]
+    fn torn_tails_change_nothing(
+        cuts in prop::collection::vec((0_usize..9, 0.0..1.0), 1..8),
+        seed in 1_u64..50,
+    ) {
+        let (pieces, whole) = read_in_pieces(&cuts, seed);
+        if pieces != whole {
+            let differing: Vec<_> = pieces.lines().zip(whole.lines()).filter(|(a, b)| a != b).take(3).collect();
+            prop_assert!(false, "{differing:#?}");
+        }
+    }
+}
