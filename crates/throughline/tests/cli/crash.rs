@@ -1,0 +1,95 @@
+//! Ends that nobody asked for: a sweep killed at any point, Ctrl-C, two sweeps at once.
+
+#![expect(clippy::disallowed_methods, reason = "tests start and kill processes")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use testkit::corpus::{self, Options};
+
+use crate::env::TestEnv;
+
+/// How often a sweep is killed. `THROUGHLINE_KILLS` asks for more.
+const KILLS: u32 = 12;
+
+struct Crashing {
+    env: TestEnv,
+    logs: PathBuf,
+}
+
+impl Crashing {
+    fn new(sessions: usize) -> Self {
+        let env = TestEnv::new();
+        let logs = env.home().join("logs");
+        corpus::write(&Options { sessions, ..Options::default() }, &logs).unwrap();
+        Self { env, logs }
+    }
+
+    fn ingest(&self) -> Command {
+        let mut command = self.env.command(&["ingest", "--root"]);
+        command.arg(&self.logs).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn dump(&self) -> String {
+        let store = store::Store::open(&self.env.home().join("memory")).unwrap();
+        let health = store.health(true).unwrap();
+        assert_eq!((health.problems.len(), health.damaged), (0, Some(0)), "{health:?}");
+        store.dump().unwrap().replace(&display(self.env.home()), "$HOME")
+    }
+}
+
+fn display(path: &Path) -> String {
+    path.canonicalize().unwrap().display().to_string()
+}
+
+#[test]
+fn killed_at_any_point_it_ends_the_same() {
+    let undisturbed = Crashing::new(40);
+    assert!(undisturbed.ingest().status().unwrap().success());
+    let expected = undisturbed.dump();
+
+    let crashing = Crashing::new(40);
+    let kills = std::env::var("THROUGHLINE_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    for kill in 0..kills {
+        let mut child = crashing.ingest().spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(3 + u64::from(kill * 37 % 120)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(crashing.ingest().status().unwrap().success());
+    let found = crashing.dump();
+    let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+    assert_eq!(differing, None);
+    assert_eq!(found.len(), expected.len());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_soon_and_loses_nothing() {
+    let crashing = Crashing::new(60);
+    let mut child = crashing.ingest().spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(30));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let code = child.wait().unwrap().code();
+    // It may have been done already.
+    assert!(matches!(code, Some(130 | 0)), "{code:?}");
+    assert!(crashing.ingest().status().unwrap().success());
+    let undisturbed = Crashing::new(60);
+    assert!(undisturbed.ingest().status().unwrap().success());
+    assert_eq!(crashing.dump(), undisturbed.dump());
+}
+
+#[test]
+fn sweeps_at_once_do_not_disturb_each_other() {
+    let crowded = Crashing::new(20);
+    let children: Vec<_> = (0..6).map(|_| crowded.ingest().spawn().unwrap()).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let alone = Crashing::new(20);
+    assert!(alone.ingest().status().unwrap().success());
+    assert_eq!(crowded.dump(), alone.dump());
+}

@@ -1,0 +1,97 @@
+//! A machine for one test: own home, fixed clock, no colour, no network.
+
+#![expect(clippy::disallowed_methods, reason = "tests start the binary")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub struct TestEnv {
+    dir: tempfile::TempDir,
+}
+
+/// What a run printed and how it ended.
+pub struct Ran {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: Option<i32>,
+}
+
+impl TestEnv {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("memory")).unwrap();
+        std::fs::write(dir.path().join("memory/redaction.key"), [7; 32]).unwrap();
+        Self { dir }
+    }
+
+    /// A machine whose user has used the agents of the bundled samples.
+    pub fn with_samples() -> Self {
+        let env = Self::new();
+        env.run(&["ingest", "--root", &samples().display().to_string()]);
+        env
+    }
+
+    pub fn home(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("THROUGHLINE_HOME", self.home().join("memory"))
+            .env("THROUGHLINE_NOW", "2026-11-16T09:00:00Z")
+            .env("TZ", "UTC");
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, b"")
+    }
+
+    pub fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+        use std::io::Write;
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let feeding = std::thread::spawn(move || stdin.write_all(&input));
+        let output = child.wait_with_output().unwrap();
+        // A command that does not read its input leaves the pipe broken.
+        let _unread = feeding.join().unwrap();
+        Ran {
+            stdout: self.hide(&output.stdout),
+            stderr: self.hide(&output.stderr),
+            code: output.status.code(),
+        }
+    }
+
+    /// Replaces what differs from machine to machine.
+    fn hide(&self, bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes)
+            .replace(&self.home().display().to_string(), "$HOME")
+            .replace(&repository().display().to_string(), "$REPO")
+    }
+}
+
+impl Ran {
+    /// Everything a person would see.
+    pub fn shown(&self) -> String {
+        format!("{}{}[{}]", self.stdout, self.stderr, self.code.unwrap_or(-1))
+    }
+}
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+pub fn samples() -> PathBuf {
+    repository().join("samples")
+}

@@ -1,0 +1,77 @@
+//! The shape of the workspace, kept.
+
+#![expect(clippy::disallowed_methods, reason = "asks cargo for the crates")]
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use crate::env::repository;
+
+/// Which of our crates a crate may use. A new edge is the rarest change.
+const EDGES: &[(&str, &[&str])] = &[
+    ("memory", &[]),
+    ("store", &["memory"]),
+    ("capture", &["memory", "store"]),
+    ("throughline", &["capture", "memory", "store"]),
+    ("testkit", &["memory"]),
+];
+
+/// Which crates may know these.
+const KNOWERS: &[(&str, &[&str])] = &[
+    ("rusqlite", &["store"]),
+    ("clap", &["throughline"]),
+    ("indicatif", &["throughline"]),
+    ("ctrlc", &["throughline"]),
+];
+
+#[test]
+fn crates_use_only_what_they_may() {
+    let uses = dependencies();
+    for (name, used) in &uses {
+        let (_, allowed) = EDGES
+            .iter()
+            .find(|(known, _)| known == name)
+            .unwrap_or_else(|| panic!("{name} is not in the table of edges"));
+        for other in used {
+            let Some(other) = ours(other) else { continue };
+            assert!(allowed.contains(&other), "{name} must not use {other}");
+        }
+    }
+    for (library, knowers) in KNOWERS {
+        for (name, used) in &uses {
+            let may = knowers.contains(&name.as_str());
+            assert!(may || !used.iter().any(|u| u == library), "{name} must not know {library}");
+        }
+    }
+}
+
+/// Returns the normal dependencies of each of our crates.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages
+        .iter()
+        .map(|package| {
+            let name = package["name"].as_str().unwrap();
+            let used = package["dependencies"].as_array().unwrap();
+            let used = used
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+                .collect();
+            (ours(name).unwrap().to_owned(), used)
+        })
+        .collect()
+}
+
+fn ours(package: &str) -> Option<&str> {
+    match package {
+        "throughline" => Some(package),
+        package => package.strip_prefix("throughline-"),
+    }
+}
