@@ -64,6 +64,9 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
             pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise))
         })
         .or_else(|| near(text, to, promise));
+    if hit.is_none() && promise == Promise::Weak {
+        possible(text, from, to, found);
+    }
     if let Some((start, end)) = hit {
         found.push(Found {
             rule: promise.rule(),
@@ -71,6 +74,15 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
             start,
             end,
         });
+    }
+}
+
+/// `key = 9c1f…`: a hash or a key, and nothing tells which.
+fn possible(text: &str, from: usize, to: usize, found: &mut Vec<Found>) {
+    let Some((at, _)) = slot(text, from, to, Promise::Weak) else { return };
+    let Some((start, end, _)) = extent(text, at) else { return };
+    if value::is_digest(&text[start..end]) && !value::is_uuid(&text[start..end]) {
+        found.push(Found { rule: "possible-key", tier: Tier::Possible, start, end });
     }
 }
 
@@ -282,10 +294,11 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
             return Some((skip_blanks(bytes, spaced + verb.len()), Join::Prose));
         }
     }
-    if promise > Promise::Weak && spaced > closed {
-        if let Some(len) = go_type(rest) {
-            return Some((skip_blanks(bytes, spaced + len), Join::Sign));
-        }
+    if promise > Promise::Weak
+        && spaced > closed
+        && let Some(len) = go_type(rest)
+    {
+        return Some((skip_blanks(bytes, spaced + len), Join::Sign));
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
     (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))

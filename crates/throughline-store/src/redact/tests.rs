@@ -332,3 +332,11 @@ proptest! {
         prop_assert!(!redactor().clean(&text).is_changed());
     }
 }
+
+#[test]
+fn a_key_or_a_hash_is_only_tagged() {
+    let text = proof::expand("[DEBUG] Using Key={h32}");
+    let clean = redactor().clean(&text);
+    assert!(clean.sensitive() && !clean.is_changed());
+    assert!(!redactor().clean("nothing of note").sensitive());
+}
