@@ -79,10 +79,19 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
 
 /// `key = 9c1f…`: a hash or a key, and nothing tells which.
 fn possible(text: &str, from: usize, to: usize, found: &mut Vec<Found>) {
-    let Some((at, _)) = slot(text, from, to, Promise::Weak) else { return };
-    let Some((start, end, _)) = extent(text, at) else { return };
+    let Some((at, _)) = slot(text, from, to, Promise::Weak) else {
+        return;
+    };
+    let Some((start, end, _)) = extent(text, at) else {
+        return;
+    };
     if value::is_digest(&text[start..end]) && !value::is_uuid(&text[start..end]) {
-        found.push(Found { rule: "possible-key", tier: Tier::Possible, start, end });
+        found.push(Found {
+            rule: "possible-key",
+            tier: Tier::Possible,
+            start,
+            end,
+        });
     }
 }
 

@@ -136,11 +136,19 @@ impl Scanner {
             .filter_map(|found| {
                 let (start, mut end) = source(&found);
                 let mut value = &decoded[found.start..found.end];
-                if !found.rule.ends_with("private-key") && let Some(quote) = string_end(text, start, end) {
+                if !found.rule.ends_with("private-key")
+                    && let Some(quote) = string_end(text, start, end)
+                {
                     end = quote;
                     value = &text[start..end];
                 }
-                (start < end).then(|| Hit { rule: found.rule, tier: found.tier, start, end, value: value.to_owned() })
+                (start < end).then(|| Hit {
+                    rule: found.rule,
+                    tier: found.tier,
+                    start,
+                    end,
+                    value: value.to_owned(),
+                })
             })
             .collect()
     }
@@ -202,11 +210,23 @@ fn hides(digits: &[u8]) -> bool {
 /// may have opened in one string and closed in the next.
 fn string_end(text: &str, start: usize, end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let is_json = ["{\"", "[\"", "[{", "{ \""].iter().any(|head| text.starts_with(head));
+    let is_json = ["{\"", "[\"", "[{", "{ \""]
+        .iter()
+        .any(|head| text.starts_with(head));
     let is_quote = |at: &usize| {
-        bytes[*at] == b'"' && bytes[..*at].iter().rev().take_while(|&&b| b == b'\\').count().is_multiple_of(2)
+        bytes[*at] == b'"'
+            && bytes[..*at]
+                .iter()
+                .rev()
+                .take_while(|&&b| b == b'\\')
+                .count()
+                .is_multiple_of(2)
     };
-    if is_json { (start..end).find(is_quote) } else { None }
+    if is_json {
+        (start..end).find(is_quote)
+    } else {
+        None
+    }
 }
 
 /// The text between `<private>` and `</private>`.

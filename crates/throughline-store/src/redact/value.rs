@@ -119,7 +119,7 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     if value.len() < len_min || !value.is_ascii() || value.contains([' ', '\t', '\n']) {
         return false;
     }
-    if is_placeholder(value) || is_reference(value) || is_number(value) {
+    if is_placeholder(value) || is_reference(value) || is_number(value) || is_versioned(value) {
         return false;
     }
     let s = shape(value);
@@ -373,6 +373,15 @@ pub(super) fn is_type(value: &str) -> bool {
                 .len()
                 <= 2
             && !digits.ends_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// `jackson-0.11.2`: a name and its version.
+fn is_versioned(value: &str) -> bool {
+    let Some((name, version)) = value.rsplit_once(['-', '@', ':']) else {
+        return false;
+    };
+    let dotted = version.contains('.') && version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    dotted && shape(name).run >= 3.0
 }
 
 /// Numbers, versions, dates, addresses: digits and what stands between them.
