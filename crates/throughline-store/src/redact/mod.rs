@@ -8,7 +8,7 @@
 //!   [`format`] applies them, over seams too ([`join`]);
 //! - [`pem`], [`url`] and [`header`] know key blocks, URLs, authorization headers and cookies;
 //! - [`context`] reads `name = value` in its many spellings ([`pair`]: in two fields), [`words`] judges
-//!   the name, [`value`] the value; [`vendor`] knows services whose name alone announces a key;
+//!   the name, [`extent`] finds the value's end, [`value`] judges it, [`glance`] turns down early; [`vendor`] knows services whose name alone announces a key;
 //! - [`seen`] remembers the values of a session, so that each is replaced wherever it recurs;
 //! - [`mark`] writes what stands in a secret's place.
 //!
@@ -18,7 +18,9 @@
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
 mod context;
+mod extent;
 mod format;
+mod glance;
 mod header;
 mod join;
 mod mark;

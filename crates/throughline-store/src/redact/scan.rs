@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use super::format::Format;
 use super::seen::Seen;
 use super::view::View;
-use super::{context, header, join, mark, pem, rules, url, vendor, words};
+use super::{context, glance, header, join, mark, pem, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,7 +166,7 @@ impl Scanner {
             let (start, end) = (hit.start(), hit.end());
             match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Format(index) => self.formats[index].may_find(text, start),
-                Anchor::Word => context::may_find(text, start, end),
+                Anchor::Word => glance::may_find(text, start, end),
                 Anchor::Vendor => vendor::may_find(text, start, end),
                 Anchor::Url => url::may_find(text, start),
                 Anchor::Scheme => header::may_find_scheme(text, end),
