@@ -158,6 +158,14 @@ fn key_blocks() {
 }
 
 #[test]
+fn a_test_key_is_a_key() {
+    check(
+        "use sk-live-51Hx0fakefakefakefake0 and postgres://app:hunter2@db/x",
+        "use ‹sk-key› and postgres://app:‹url-password›@db/x",
+    );
+}
+
+#[test]
 fn private_spans() {
     check(
         "a <private>my words</private> b",

@@ -192,7 +192,6 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "…",
         "####",
         "fixme",
-        "fake",
         "...",
         "hidden",
         "masked",
@@ -226,7 +225,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 /// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
 fn is_repeating(bytes: &[u8]) -> bool {
     bytes.len() >= 6
-        && (1..=4).any(|period| {
+        && (1..=3).any(|period| {
             let same = bytes
                 .iter()
                 .zip(&bytes[period..])
