@@ -3,6 +3,7 @@
 //! The automaton finds a word such as `token`; the name around it is judged by [`words`], the value
 //! that follows by [`value`]. `{name, value}` pairs are in [`super::pair`].
 
+use super::extent::extent;
 use super::scan::{Found, Tier, floor};
 use super::value;
 use super::words::{self, NAME_BYTES_MAX, Promise};
@@ -10,7 +11,7 @@ use super::{header, pair};
 
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// How far behind a secret word a lone random token still belongs to it.
-const NEAR_BYTES_MAX: usize = 48;
+pub(super) const NEAR_BYTES_MAX: usize = 48;
 
 /// How name and value are joined; the looser the join, the more the value must prove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,10 +65,31 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
             pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise))
         })
         .or_else(|| near(text, to, promise));
+    if hit.is_none() && promise == Promise::Weak {
+        possible(text, from, to, found);
+    }
     if let Some((start, end)) = hit {
         found.push(Found {
             rule: promise.rule(),
             tier: Tier::Probable,
+            start,
+            end,
+        });
+    }
+}
+
+/// `key = 9c1f…`: a hash or a key, and nothing tells which.
+fn possible(text: &str, from: usize, to: usize, found: &mut Vec<Found>) {
+    let Some((at, _)) = slot(text, from, to, Promise::Weak) else {
+        return;
+    };
+    let Some((start, end, _)) = extent(text, at) else {
+        return;
+    };
+    if value::is_digest(&text[start..end]) && !value::is_uuid(&text[start..end]) {
+        found.push(Found {
+            rule: "possible-key",
+            tier: Tier::Possible,
             start,
             end,
         });
@@ -110,12 +132,12 @@ fn is_qualified(bytes: &[u8], from: usize) -> bool {
     .contains(&word.as_slice())
 }
 
-fn is_name(byte: u8) -> bool {
+pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
 }
 
 /// True when a value may follow a name that ends at `at`. Also asked of text that is still escaped.
-fn may_join(bytes: &[u8], at: usize) -> bool {
+pub(super) fn may_join(bytes: &[u8], at: usize) -> bool {
     let Some(&byte) = bytes.get(at) else {
         return false;
     };
@@ -148,98 +170,6 @@ fn go_type(rest: &[u8]) -> Option<usize> {
         .take_while(|b| b.is_ascii_alphanumeric() || b"[].*".contains(b))
         .count();
     (kind > 0 && rest[kind..].starts_with(b" = ")).then_some(kind + 3)
-}
-
-/// Says cheaply whether [`find`] could find something at the word, escaped or not.
-pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
-    let bytes = text.as_bytes();
-    let to = end
-        + bytes[end..]
-            .iter()
-            .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
-            .count();
-    if !may_join(bytes, to) {
-        return false;
-    }
-    let mut from = start
-        - bytes[..start]
-            .iter()
-            .rev()
-            .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
-            .count();
-    // The letter of an escape such as `\n` is no part of the name.
-    if from > 0 && bytes[from - 1] == b'\\' && from < start {
-        from += 1;
-    }
-    let Some(promise) = words::judge(&text[from..to]) else {
-        return false;
-    };
-    is_promising(bytes, to, promise) || pair::is_naming(&bytes[..from]) || has_run(&bytes[to..])
-}
-
-/// True when what follows the name could pass for its value. Quotes and escapes are skipped over.
-fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
-    let mut gap = 0;
-    while gap < 32
-        && bytes
-            .get(to + gap)
-            .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#".contains(b))
-    {
-        let escape =
-            bytes[to + gap] == b'\\' && matches!(bytes.get(to + gap + 1), Some(b'n' | b't' | b'r'));
-        gap += 1 + usize::from(escape);
-    }
-    let rest = &bytes[to + gap..];
-    let run = rest
-        .iter()
-        .take(32)
-        .take_while(|b| !b.is_ascii_whitespace() && !b"\"'`<>\\,;".contains(b))
-        .count();
-    let value = &rest[..run];
-    // A verb, a scheme or a type stands before the value proper.
-    let leads = [
-        &b"is"[..],
-        b"was",
-        b"are",
-        b"to",
-        b"Bearer",
-        b"Basic",
-        b"Token",
-        b"token",
-    ]
-    .contains(&value);
-    if leads || rest[run..].starts_with(b" = ") || rest[run..].starts_with(b" \\\"") {
-        return true;
-    }
-    let len_min = match promise {
-        Promise::Weak | Promise::Token => 10,
-        Promise::Password => 5,
-    };
-    run >= len_min
-        && !value
-            .iter()
-            .all(|b| b.is_ascii_lowercase() || b"_.".contains(b))
-}
-
-/// A long token within reach, as [`near`] looks for it.
-fn has_run(rest: &[u8]) -> bool {
-    let mut run = 0;
-    for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
-        if b"\n}],".contains(byte) {
-            return false;
-        }
-        run = if byte.is_ascii_alphanumeric() || b"+/_-".contains(byte) {
-            run + 1
-        } else {
-            0
-        };
-        if run >= 20 {
-            return true;
-        }
-    }
-    false
 }
 
 /// A lower-case word with a digit in it is no prose.
@@ -282,10 +212,11 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
             return Some((skip_blanks(bytes, spaced + verb.len()), Join::Prose));
         }
     }
-    if promise > Promise::Weak && spaced > closed {
-        if let Some(len) = go_type(rest) {
-            return Some((skip_blanks(bytes, spaced + len), Join::Sign));
-        }
+    if promise > Promise::Weak
+        && spaced > closed
+        && let Some(len) = go_type(rest)
+    {
+        return Some((skip_blanks(bytes, spaced + len), Join::Sign));
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
     (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))
@@ -454,77 +385,4 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
         at += len;
     }
     None
-}
-
-/// The bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
-pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
-    let bytes = text.as_bytes();
-    let at = at + string_prefix(&bytes[at.min(bytes.len())..]);
-    let quote = *bytes.get(at)?;
-    if b"\"'`".contains(&quote) {
-        let triple = bytes[at..].starts_with(&[quote; 3]);
-        let open = at + if triple { 3 } else { 1 };
-        let len = bytes[open..]
-            .iter()
-            .take(VALUE_BYTES_MAX)
-            .position(|&b| b == quote || b == b'\n');
-        let len = match len {
-            Some(len) => len,
-            // A log cuts lines; what is left of the value is still the value.
-            None if bytes.len() - open <= VALUE_BYTES_MAX => bytes.len() - open,
-            None => return None,
-        };
-        let end = super::join::past_seams(text, open + len, quote);
-        return Some((open, end, true));
-    }
-    let is_end = |b: &u8| b.is_ascii_whitespace() || b"\"'`<>".contains(b);
-    let len = bytes[at..]
-        .iter()
-        .take(VALUE_BYTES_MAX)
-        .take_while(|b| !is_end(b))
-        .count();
-    let end = floor(text, at + len);
-    let end = at + next_field(&text[at..end]);
-    let mut end = end;
-    while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
-        end -= 1;
-    }
-    Some((at, end, false))
-}
-
-/// `b"…"`, `f'…'`, `String::from("…")`, `new SecureString("…")`.
-fn string_prefix(rest: &[u8]) -> usize {
-    let name = rest
-        .iter()
-        .take(32)
-        .take_while(|b| b.is_ascii_alphanumeric() || b"_.: ".contains(b))
-        .count();
-    let open = name + usize::from(rest.get(name) == Some(&b'('));
-    let quoted = rest.get(open).is_some_and(|b| b"\"'`".contains(b));
-    if quoted && (open > name || name <= 2) && !rest[..name].contains(&b' ') {
-        open
-    } else {
-        0
-    }
-}
-
-/// Where an unquoted value ends because another `name=value` follows its separator.
-fn next_field(value: &str) -> usize {
-    let bytes = value.as_bytes();
-    for (at, &byte) in bytes.iter().enumerate() {
-        if !b"&;,|".contains(&byte) {
-            continue;
-        }
-        let rest = &bytes[at + 1..];
-        let name = rest
-            .iter()
-            .take(40)
-            .take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b))
-            .count();
-        let joined = matches!(rest.get(name), Some(b'=' | b':'));
-        if (name > 0 && joined) || rest.is_empty() || byte == b';' && name == rest.len() {
-            return at;
-        }
-    }
-    value.len()
 }

@@ -100,7 +100,7 @@ pub(super) fn find_scheme(text: &str, start: usize, at: usize, found: &mut Vec<F
 fn is_basic(secret: &str) -> bool {
     let shape = value::shape(secret);
     secret.len() >= 8
-        && secret.len() % 4 == 0
+        && secret.len().is_multiple_of(4)
         && shape.lower > 1
         && shape.upper > 1
         && shape.wordy < 0.5

@@ -3,16 +3,24 @@
 //! A text goes through these hands, each seeing what the one before left:
 //!
 //! - [`view`] undoes escapes and colours, so that JSON in JSON reads like plain text;
-//! - [`scan`] runs one automaton over the literals of all rules and calls the rule a literal belongs to;
+//! - [`scan`] runs one automaton over the literals of all rules and calls what a literal belongs to;
 //! - [`rules`] holds the formats that are secret by themselves (`ghp_…`), each with its own proof;
-//! - [`context`] reads `name = value` in its many spellings, [`words`] judges the name, [`value`] the value;
-//! - [`mark`] writes what stands in the secret's place;
-//! - [`seen`] remembers the values of a session, so that each is replaced wherever it recurs.
+//!   [`format`] applies them, over seams too ([`join`]);
+//! - [`pem`], [`url`] and [`header`] know key blocks, URLs, authorization headers and cookies;
+//! - [`context`] reads `name = value` in its many spellings ([`pair`]: in two fields), [`words`] judges
+//!   the name, [`extent`] finds the value's end, [`value`] judges it, [`glance`] turns down early; [`vendor`] knows services whose name alone announces a key;
+//! - [`seen`] remembers the values of a session, so that each is replaced wherever it recurs;
+//! - [`mark`] writes what stands in a secret's place.
+//!
+//! To be replaced a text must be certain (a format) or probable (a name and a fitting value); what is
+//! only possible leaves the text as it is and tags it `sensitive`.
 //!
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
 mod context;
+mod extent;
 mod format;
+mod glance;
 mod header;
 mod join;
 mod known;

@@ -96,11 +96,10 @@ fn content(line: &str) -> (usize, &str) {
         rest = rest.trim_start();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let numbered = &rest[digits..];
-        if (1..=6).contains(&digits) {
-            if let Some(after) = numbered.strip_prefix(['→', '\t', '|', ':']) {
-                rest = after;
-                continue;
-            }
+        let unnumbered = numbered.strip_prefix(['→', '\t', '|', ':']);
+        if let Some(after) = unnumbered.filter(|_| (1..=6).contains(&digits)) {
+            rest = after;
+            continue;
         }
         // `path/to/file:12:` as grep writes it.
         let file = rest

@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use super::format::Format;
 use super::seen::Seen;
 use super::view::View;
-use super::{context, header, join, mark, pem, rules, url, vendor, words};
+use super::{context, glance, header, join, mark, pem, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +103,7 @@ impl Scanner {
 
     /// The secrets of `text` in order, none overlapping another.
     pub(super) fn hits(&self, text: &str, key: &[u8; 32], seen: &mut Seen) -> Vec<Hit> {
-        if seen.is_empty() && !self.may_hit(text) {
+        if !seen.may_find(text) && !self.may_hit(text) {
             return Vec::new();
         }
         let view = View::innermost(text);
@@ -114,8 +114,8 @@ impl Scanner {
             None => (found.start, found.end),
         };
         found.retain(|found| {
-            found.start < found.end
-                && (found.rule != PRIVATE || !leaves_string(text, source(found)))
+            let (start, end) = source(found);
+            start < end && (found.rule != PRIVATE || string_end(text, start, end).is_none())
         });
         drop_marked(&mut found, decoded);
         for secret in &found {
@@ -133,16 +133,22 @@ impl Scanner {
         merge(&mut found);
         found
             .into_iter()
-            .map(|found| {
-                let (start, end) = source(&found);
-                let value = decoded[found.start..found.end].to_owned();
-                Hit {
+            .filter_map(|found| {
+                let (start, mut end) = source(&found);
+                let mut value = &decoded[found.start..found.end];
+                if !found.rule.ends_with("private-key")
+                    && let Some(quote) = string_end(text, start, end)
+                {
+                    end = quote;
+                    value = &text[start..end];
+                }
+                (start < end).then(|| Hit {
                     rule: found.rule,
                     tier: found.tier,
                     start,
                     end,
-                    value,
-                }
+                    value: value.to_owned(),
+                })
             })
             .collect()
     }
@@ -160,7 +166,7 @@ impl Scanner {
             let (start, end) = (hit.start(), hit.end());
             match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Format(index) => self.formats[index].may_find(text, start),
-                Anchor::Word => context::may_find(text, start, end),
+                Anchor::Word => glance::may_find(text, start, end),
                 Anchor::Vendor => vendor::may_find(text, start, end),
                 Anchor::Url => url::may_find(text, start),
                 Anchor::Scheme => header::may_find_scheme(text, end),
@@ -200,23 +206,27 @@ fn hides(digits: &[u8]) -> bool {
     byte == 0x1b || byte.is_ascii_alphanumeric() || b"-_.:/=@$".contains(&byte)
 }
 
-/// True when a range reaches from one string of a JSON text into another.
-fn leaves_string(text: &str, (start, end): (usize, usize)) -> bool {
+/// Where in a JSON text the string around `start` ends, if that is before `end`. A quote of another kind
+/// may have opened in one string and closed in the next.
+fn string_end(text: &str, start: usize, end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_json = ["{\"", "[\"", "[{", "{ \""]
         .iter()
         .any(|head| text.starts_with(head));
-    let is_quote = |at: usize| {
-        bytes[at] == b'"'
-            && bytes[..at]
+    let is_quote = |at: &usize| {
+        bytes[*at] == b'"'
+            && bytes[..*at]
                 .iter()
                 .rev()
                 .take_while(|&&b| b == b'\\')
                 .count()
-                % 2
-                == 0
+                .is_multiple_of(2)
     };
-    is_json && (start..end).any(is_quote)
+    if is_json {
+        (start..end).find(is_quote)
+    } else {
+        None
+    }
 }
 
 /// The text between `<private>` and `</private>`.

@@ -105,13 +105,22 @@ impl Seen {
         });
     }
 
+    /// Says, without decoding, whether a text may hold a seen value.
+    pub(super) fn may_find(&self, text: &str) -> bool {
+        // Fingerprints need every word hashed; a value with a slash or a quote may be escaped in the text.
+        !self.lens.is_empty()
+            || self.values.iter().any(|secret| {
+                let head = secret.head();
+                head.contains(['/', '\\', '"'])
+                    || memmem::find(text.as_bytes(), head.as_bytes()).is_some()
+            })
+    }
+
     /// Adds every recurrence of a seen value to `found`.
     pub(super) fn find(&self, text: &str, key: &[u8; 32], found: &mut Vec<Found>) {
         for secret in &self.values {
             let value = secret.value.as_bytes();
-            let head = &value[..value
-                .len()
-                .min(PREFIX_BYTES_MIN.max(secret_prefix(&secret.value)))];
+            let head = secret.head().as_bytes();
             for at in memmem::find_iter(text.as_bytes(), head) {
                 let same = text.as_bytes()[at..]
                     .iter()
@@ -160,6 +169,16 @@ impl Seen {
                 }
             }
         }
+    }
+}
+
+impl Secret {
+    /// The part that must be met before the rest is compared.
+    fn head(&self) -> &str {
+        let len = PREFIX_BYTES_MIN
+            .max(secret_prefix(&self.value))
+            .min(self.value.len());
+        &self.value[..super::scan::floor(&self.value, len)]
     }
 }
 

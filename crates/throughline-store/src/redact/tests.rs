@@ -158,6 +158,14 @@ fn key_blocks() {
 }
 
 #[test]
+fn a_test_key_is_a_key() {
+    check(
+        "use sk-live-51Hx0fakefakefakefake0 and postgres://app:hunter2@db/x",
+        "use ‹sk-key› and postgres://app:‹url-password›@db/x",
+    );
+}
+
+#[test]
 fn private_spans() {
     check(
         "a <private>my words</private> b",
@@ -331,4 +339,12 @@ proptest! {
         let text = words.join(" ");
         prop_assert!(!redactor().clean(&text).is_changed());
     }
+}
+
+#[test]
+fn a_key_or_a_hash_is_only_tagged() {
+    let text = proof::expand("[DEBUG] Using Key={h32}");
+    let clean = redactor().clean(&text);
+    assert!(clean.sensitive() && !clean.is_changed());
+    assert!(!redactor().clean("nothing of note").sensitive());
 }

@@ -7,41 +7,12 @@ pub(super) const LITERALS: &[&str] = &["://"];
 
 const AUTHORITY_BYTES_MAX: usize = 512;
 /// Passwords that documentation and local stacks use; they say nothing.
+#[rustfmt::skip]
 const DEFAULTS: &[&str] = &[
-    "password",
-    "pass",
-    "passwd",
-    "pw",
-    "pwd",
-    "secret",
-    "token",
-    "user",
-    "username",
-    "postgres",
-    "root",
-    "admin",
-    "guest",
-    "test",
-    "changeme",
-    "example",
-    "mysql",
-    "redis",
-    "mongo",
-    "foo",
-    "bar",
-    "app",
-    "dev",
-    "xxx",
-    "x-oauth-basic",
-    "key",
-    "p",
-    "apikey",
-    "api_key",
-    "my-password",
-    "mypassword",
-    "x",
-    "credentials",
-    "pat",
+    "password", "pass", "passwd", "pw", "pwd", "secret", "token", "user", "username", "postgres",
+    "root", "admin", "guest", "test", "changeme", "example", "mysql", "redis", "mongo", "foo",
+    "bar", "app", "dev", "xxx", "x-oauth-basic", "key", "p", "apikey", "api_key", "my-password",
+    "mypassword", "x", "credentials", "pat",
 ];
 
 /// Says cheaply whether a URL has a part before an `@`.

@@ -119,7 +119,7 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     if value.len() < len_min || !value.is_ascii() || value.contains([' ', '\t', '\n']) {
         return false;
     }
-    if is_placeholder(value) || is_reference(value) || is_number(value) {
+    if is_placeholder(value) || is_reference(value) || is_number(value) || is_versioned(value) {
         return false;
     }
     let s = shape(value);
@@ -192,7 +192,6 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         "…",
         "####",
         "fixme",
-        "fake",
         "...",
         "hidden",
         "masked",
@@ -226,7 +225,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 /// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
 fn is_repeating(bytes: &[u8]) -> bool {
     bytes.len() >= 6
-        && (1..=4).any(|period| {
+        && (1..=3).any(|period| {
             let same = bytes
                 .iter()
                 .zip(&bytes[period..])
@@ -373,6 +372,15 @@ pub(super) fn is_type(value: &str) -> bool {
                 .len()
                 <= 2
             && !digits.ends_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// `jackson-0.11.2`: a name and its version.
+fn is_versioned(value: &str) -> bool {
+    let Some((name, version)) = value.rsplit_once(['-', '@', ':']) else {
+        return false;
+    };
+    let dotted = version.contains('.') && version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    dotted && shape(name).run >= 3.0
 }
 
 /// Numbers, versions, dates, addresses: digits and what stands between them.

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{24,}", &["GOCSPX-{b28}"], &["GOCSPX-"]),
     rule("google-refresh-token", &["1//0"], r"1//0[A-Za-z0-9_-]{30,}", &["1//0{b60}"], &["1//0"]),
     rule("gcp-hmac-key", &["GOOG1"], r"GOOG1E?[A-Z0-9]{20,}", &["GOOG1E{u56}"], &["GOOG1"]),
-    rule("azure-client-secret", &["Q~"], r"\b[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", &["{w3}8Q~{w34}"], &["0Q~"]).before(4),
+    rule("azure-client-secret", &["Q~"], r"\b([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?:[^A-Za-z0-9_~.-]|$)", &["{w3}8Q~{w34}"], &["0Q~"]).before(4),
     rule("azure-devops-token", &["AZDO"], r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", &["{w76}AZDO{w4}"], &["AZDO"]).before(76),
     rule("azure-key", &["AACt", "ACDb", "AIoT", "ASt", "AzSe", "AzFu", "APIM", "ACR"], r"\b[A-Za-z0-9+/]{33,76}(?:AACt|ACDb|AIoT|\+ASt|AzSe|AzFu|APIM|\+ACR)[A-Za-z0-9+/]{5,8}={0,2}", &["{w38}AzSe{w8}"], &["AIoT"]).before(77),
     rule("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}", &["dop_v1_{h64}"], &["dop_v1_"]),
@@ -63,4 +63,5 @@ pub(super) const RULES: &[Rule] = &[
     rule("defined-token", &["dnkey-"], r"dnkey-[a-z0-9=_-]{26}-[a-z0-9=_-]{52}", &["dnkey-{l26}-{l52}"], &["dnkey-"]),
     rule("authress-key", &[".acc_", ".acc-"], r"\b(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}", &["sc_{l8}.{l4}.acc_{l16}.{w44}="], &["sc_start"]).before(48),
     rule("clickhouse-key", &["4b1d"], r"4b1d[A-Za-z0-9]{38}\b", &["4b1d{w38}"], &["4b1dXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"]),
+    rule("mapbox-token", &["sk.eyJ"], r"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{16,}", &["sk.eyJ1{w80}.{b22}"], &["sk.eyJ"]),
 ];

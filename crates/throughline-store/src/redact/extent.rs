@@ -1,0 +1,77 @@
+//! Where a value ends: at its quote, at a blank, where the next field begins.
+
+use super::context::VALUE_BYTES_MAX;
+use super::scan::floor;
+
+/// The bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
+pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
+    let bytes = text.as_bytes();
+    let at = at + string_prefix(&bytes[at.min(bytes.len())..]);
+    let quote = *bytes.get(at)?;
+    if b"\"'`".contains(&quote) {
+        let triple = bytes[at..].starts_with(&[quote; 3]);
+        let open = at + if triple { 3 } else { 1 };
+        let len = bytes[open..]
+            .iter()
+            .take(VALUE_BYTES_MAX)
+            .position(|&b| b == quote || b == b'\n');
+        let len = match len {
+            Some(len) => len,
+            // A log cuts lines; what is left of the value is still the value.
+            None if bytes.len() - open <= VALUE_BYTES_MAX => bytes.len() - open,
+            None => return None,
+        };
+        let end = super::join::past_seams(text, open + len, quote);
+        return Some((open, end, true));
+    }
+    let is_end = |b: &u8| b.is_ascii_whitespace() || b"\"'`<>".contains(b);
+    let len = bytes[at..]
+        .iter()
+        .take(VALUE_BYTES_MAX)
+        .take_while(|b| !is_end(b))
+        .count();
+    let end = floor(text, at + len);
+    let end = at + next_field(&text[at..end]);
+    let mut end = end;
+    while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
+        end -= 1;
+    }
+    Some((at, end, false))
+}
+
+/// `b"…"`, `f'…'`, `String::from("…")`, `new SecureString("…")`.
+fn string_prefix(rest: &[u8]) -> usize {
+    let name = rest
+        .iter()
+        .take(32)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"_.: ".contains(b))
+        .count();
+    let open = name + usize::from(rest.get(name) == Some(&b'('));
+    let quoted = rest.get(open).is_some_and(|b| b"\"'`".contains(b));
+    if quoted && (open > name || name <= 2) && !rest[..name].contains(&b' ') {
+        open
+    } else {
+        0
+    }
+}
+
+/// Where an unquoted value ends because another `name=value` follows its separator.
+fn next_field(value: &str) -> usize {
+    let bytes = value.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        if !b"&;,|".contains(&byte) {
+            continue;
+        }
+        let rest = &bytes[at + 1..];
+        let name = rest
+            .iter()
+            .take(40)
+            .take_while(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b))
+            .count();
+        let joined = matches!(rest.get(name), Some(b'=' | b':'));
+        if (name > 0 && joined) || rest.is_empty() || byte == b';' && name == rest.len() {
+            return at;
+        }
+    }
+    value.len()
+}

@@ -1,0 +1,100 @@
+//! A first look at a name and what follows, without decoding or allocating.
+//!
+//! Most names in a log are followed by no secret (`"input_tokens": 812`); what a glance turns down is not
+//! decoded at all. It must let through whatever the context rules could take.
+
+use super::context::{NEAR_BYTES_MAX, is_name, may_join};
+use super::pair;
+use super::words::{self, NAME_BYTES_MAX, Promise};
+
+/// Says cheaply whether the context rules could find something at the word, escaped or not.
+pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
+    let bytes = text.as_bytes();
+    let to = end
+        + bytes[end..]
+            .iter()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
+    if !may_join(bytes, to) {
+        return false;
+    }
+    let mut from = start
+        - bytes[..start]
+            .iter()
+            .rev()
+            .take(NAME_BYTES_MAX)
+            .take_while(|&&b| is_name(b))
+            .count();
+    // The letter of an escape such as `\n` is no part of the name.
+    if from > 0 && bytes[from - 1] == b'\\' && from < start {
+        from += 1;
+    }
+    let Some(promise) = words::judge(&text[from..to]) else {
+        return false;
+    };
+    is_promising(bytes, to, promise) || pair::is_naming(&bytes[..from]) || has_run(&bytes[to..])
+}
+
+/// True when what follows the name could pass for its value. Quotes and escapes are skipped over.
+fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
+    let mut gap = 0;
+    while gap < 32
+        && bytes
+            .get(to + gap)
+            .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#".contains(b))
+    {
+        let escape =
+            bytes[to + gap] == b'\\' && matches!(bytes.get(to + gap + 1), Some(b'n' | b't' | b'r'));
+        gap += 1 + usize::from(escape);
+    }
+    let rest = &bytes[to + gap..];
+    let run = rest
+        .iter()
+        .take(32)
+        .take_while(|b| !b.is_ascii_whitespace() && !b"\"'`<>\\,;".contains(b))
+        .count();
+    let value = &rest[..run];
+    // A verb, a scheme or a type stands before the value proper.
+    let leads = [
+        &b"is"[..],
+        b"was",
+        b"are",
+        b"to",
+        b"Bearer",
+        b"Basic",
+        b"Token",
+        b"token",
+    ]
+    .contains(&value);
+    if leads || rest[run..].starts_with(b" = ") || rest[run..].starts_with(b" \\\"") {
+        return true;
+    }
+    let len_min = match promise {
+        Promise::Weak | Promise::Token => 10,
+        Promise::Password => 5,
+    };
+    run >= len_min
+        && !value
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b"_.".contains(b))
+}
+
+/// A long token within reach, as the context rules look for it.
+fn has_run(rest: &[u8]) -> bool {
+    let mut run = 0;
+    for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
+        if b"\n}],".contains(byte) {
+            return false;
+        }
+        run = if byte.is_ascii_alphanumeric() || b"+/_-".contains(byte) {
+            run + 1
+        } else {
+            0
+        };
+        if run >= 20 {
+            return true;
+        }
+    }
+    false
+}
