@@ -65,7 +65,9 @@ impl OpenCalls {
 /// Cuts changes down to what their artifacts will show: an open call is kept between sweeps.
 fn shown(mut changes: Vec<Change>) -> Vec<Change> {
     for change in &mut changes {
-        change.diff.truncate(memory::record::snippet(&change.diff).len());
+        change
+            .diff
+            .truncate(memory::record::snippet(&change.diff).len());
     }
     changes
 }

@@ -145,7 +145,10 @@ impl Walk<'_, '_> {
     fn link(&mut self, link: &Path) {
         match fs::canonicalize(link) {
             Ok(target) if !target.starts_with(self.root) => {
-                self.complain(link, &"a link that leads out of the folder was not followed");
+                self.complain(
+                    link,
+                    &"a link that leads out of the folder was not followed",
+                );
             }
             // A folder inside the root is walked where it lies; the link would walk it again.
             Ok(target) if target.is_file() => self.file(&target),
@@ -170,7 +173,11 @@ impl Walk<'_, '_> {
         };
         if let Some((adapter, format)) = claim {
             let (flavor, path) = (adapter.flavor(), path.to_owned());
-            self.found.sources.insert(Source { flavor, path, format });
+            self.found.sources.insert(Source {
+                flavor,
+                path,
+                format,
+            });
         }
     }
 
@@ -182,7 +189,10 @@ impl Walk<'_, '_> {
     ) -> Option<(&'d dyn Adapter, Format)> {
         let (_, format) = claims.first()?;
         match head(path, *format) {
-            Ok(head) => claims.iter().copied().find(|(adapter, _)| adapter.recognises(&head)),
+            Ok(head) => claims
+                .iter()
+                .copied()
+                .find(|(adapter, _)| adapter.recognises(&head)),
             Err(error) => {
                 self.complain(path, &error);
                 None

@@ -538,7 +538,11 @@ fn mark_gone(
         return Ok(());
     }
     let mut gone = Vec::new();
-    for cursor in todo.cursors.values().filter(|c| !c.gone && !todo.seen.contains(&c.key)) {
+    for cursor in todo
+        .cursors
+        .values()
+        .filter(|c| !c.gone && !todo.seen.contains(&c.key))
+    {
         let path = store.source_path(cursor.key)?.map(PathBuf::from);
         // A path that the redactor changed, or that lies in a folder given by hand, may still be
         // there.
@@ -556,6 +560,5 @@ fn mark_gone(
 }
 
 fn is_absent(path: &Path) -> bool {
-    std::fs::symlink_metadata(path)
-        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

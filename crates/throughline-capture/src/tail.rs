@@ -137,7 +137,13 @@ fn read_database(
         state: Some(state),
         ..Cursor::default()
     };
-    let chunk = Chunk { parsed, cursor, last: true, restarted: false, read_bytes: stamp.size };
+    let chunk = Chunk {
+        parsed,
+        cursor,
+        last: true,
+        restarted: false,
+        read_bytes: stamp.size,
+    };
     let _finished = emit(chunk);
     Ok(())
 }

@@ -1,5 +1,11 @@
 //! Sweeps over real files: what is read once, again, half, rewritten or gone.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -27,7 +33,9 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self { dir: tempfile::tempdir().unwrap() };
+        let machine = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
         // Marks are made with the installation's key; with the same key they compare.
         fs::create_dir(machine.home()).unwrap();
         fs::write(machine.home().join("redaction.key"), [7; 32]).unwrap();
@@ -60,7 +68,10 @@ impl Machine {
 
     fn sweep_with(&self, seconds: i64, scope: &Scope) -> Sweep {
         let store = Store::open(&self.home()).unwrap();
-        let roots = [Root { path: self.logs(), flavor: None }];
+        let roots = [Root {
+            path: self.logs(),
+            flavor: None,
+        }];
         let plan = Plan {
             adapters: ADAPTERS,
             found: capture::discover(ADAPTERS, &roots),
@@ -76,13 +87,31 @@ impl Machine {
     /// Returns the whole store as text, with the logs' folder named alike on every machine.
     fn dump(&self) -> String {
         let dump = Store::open(&self.home()).unwrap().dump().unwrap();
-        dump.replace(&self.dir.path().canonicalize().unwrap().display().to_string(), "DIR")
-            .replace(&self.dir.path().display().to_string(), "DIR")
+        dump.replace(
+            &self
+                .dir
+                .path()
+                .canonicalize()
+                .unwrap()
+                .display()
+                .to_string(),
+            "DIR",
+        )
+        .replace(&self.dir.path().display().to_string(), "DIR")
     }
 
     fn finds(&self, word: &str) -> usize {
-        let query = Query { text: word.to_owned(), limit: 100, ..Query::default() };
-        Store::open(&self.home()).unwrap().search(&query).unwrap().hits.len()
+        let query = Query {
+            text: word.to_owned(),
+            limit: 100,
+            ..Query::default()
+        };
+        Store::open(&self.home())
+            .unwrap()
+            .search(&query)
+            .unwrap()
+            .hits
+            .len()
     }
 }
 
@@ -97,12 +126,18 @@ fn prompt(session: &str, uuid: &str, text: &str) -> String {
 
 #[test]
 fn sweeping_twice_is_sweeping_once() {
-    let machine = Machine::with_corpus(&Options { sessions: 7, ..Options::default() });
+    let machine = Machine::with_corpus(&Options {
+        sessions: 7,
+        ..Options::default()
+    });
     let first = machine.sweep_at(LONG_AFTER);
     assert!(first.records > 100 && first.trouble.is_empty(), "{first:?}");
     let dump = machine.dump();
     let second = machine.sweep_at(LONG_AFTER);
-    assert_eq!((second.ingested, second.skipped_unchanged), (0, first.discovered));
+    assert_eq!(
+        (second.ingested, second.skipped_unchanged),
+        (0, first.discovered)
+    );
     assert_eq!(machine.dump(), dump);
 }
 
@@ -113,7 +148,12 @@ fn one_new_line_reads_one_line() {
     fs::write(&path, prompt("s", "u1", "alpha")).unwrap();
     machine.sweep_at(WHILE_WRITING);
     let line = prompt("s", "u2", "beta");
-    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(line.as_bytes()).unwrap();
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(line.as_bytes())
+        .unwrap();
     let sweep = machine.sweep_at(WHILE_WRITING);
     assert_eq!((sweep.records, sweep.read_bytes), (1, line.len() as u64));
 }
@@ -122,7 +162,11 @@ fn one_new_line_reads_one_line() {
 fn a_rewritten_log_replaces_what_it_said() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
-    fs::write(&path, prompt("s", "u1", "alpha") + &prompt("s", "u2", "shared")).unwrap();
+    fs::write(
+        &path,
+        prompt("s", "u1", "alpha") + &prompt("s", "u2", "shared"),
+    )
+    .unwrap();
     machine.sweep_at(LONG_AFTER);
     let regrown = prompt("s", "u9", &"gamma ".repeat(50)) + &prompt("s", "u2", "shared");
     fs::write(&path, regrown).unwrap();
@@ -144,14 +188,21 @@ fn an_emptied_or_vanished_log_is_no_request_to_forget() {
     let sweep = machine.sweep_at(LONG_AFTER);
     assert_eq!((sweep.removed, sweep.gone), (0, 1));
     assert_eq!([machine.finds("alpha"), machine.finds("beta")], [1, 1]);
-    fs::write(&vanished, prompt("t", "u2", "beta") + &prompt("t", "u3", "delta")).unwrap();
+    fs::write(
+        &vanished,
+        prompt("t", "u2", "beta") + &prompt("t", "u3", "delta"),
+    )
+    .unwrap();
     assert_eq!(machine.sweep_at(LONG_AFTER).records, 1);
 }
 
 #[test]
 fn a_moved_log_is_the_same_log() {
     let machine = Machine::new();
-    let (before, after) = (machine.claude_log("a.jsonl"), machine.claude_log("moved.jsonl"));
+    let (before, after) = (
+        machine.claude_log("a.jsonl"),
+        machine.claude_log("moved.jsonl"),
+    );
     fs::write(&before, prompt("s", "u1", "alpha")).unwrap();
     machine.sweep_at(LONG_AFTER);
     fs::rename(&before, &after).unwrap();
@@ -159,16 +210,19 @@ fn a_moved_log_is_the_same_log() {
     assert_eq!((sweep.records, sweep.gone), (0, 1));
     assert_eq!(machine.finds("alpha"), 1);
     // The record went with the log: when that is rewritten, it goes.
-    fs::write(&after, prompt("s", "u5", "omega, longer than what was there before")).unwrap();
+    fs::write(
+        &after,
+        prompt("s", "u5", "omega, longer than what was there before"),
+    )
+    .unwrap();
     machine.sweep_at(LONG_AFTER);
     assert_eq!([machine.finds("alpha"), machine.finds("omega")], [0, 1]);
 }
 
 #[test]
 fn a_resumed_copy_is_found_once_whichever_was_read_first() {
-    let copy = |session: &str, at: &str| {
-        prompt(session, "u1", "needle").replace("2026-01-05T09", at)
-    };
+    let copy =
+        |session: &str, at: &str| prompt(session, "u1", "needle").replace("2026-01-05T09", at);
     let read = |names: [&str; 2]| {
         let machine = Machine::new();
         let [original, resumed] = names.map(|name| machine.claude_log(name));
@@ -176,9 +230,15 @@ fn a_resumed_copy_is_found_once_whichever_was_read_first() {
         fs::write(resumed, copy("resumed", "2026-01-06T09")).unwrap();
         machine.sweep_at(LONG_AFTER);
         let store = Store::open(&machine.home()).unwrap();
-        let query = Query { text: "needle".to_owned(), limit: 9, ..Query::default() };
+        let query = Query {
+            text: "needle".to_owned(),
+            limit: 9,
+            ..Query::default()
+        };
         let hits = store.search(&query).unwrap().hits;
-        hits.into_iter().map(|hit| hit.session.to_string()).collect::<Vec<_>>()
+        hits.into_iter()
+            .map(|hit| hit.session.to_string())
+            .collect::<Vec<_>>()
     };
     assert_eq!(read(["a.jsonl", "b.jsonl"]), ["claude:original"]);
     assert_eq!(read(["b.jsonl", "a.jsonl"]), ["claude:original"]);
@@ -190,22 +250,43 @@ fn a_secret_judged_late_leaves_what_was_stored_early() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
     // Half of it says nothing yet; with the rest known it must go too.
-    fs::write(&path, prompt("s", "u1", &format!("the value is {} so far", &secret[4..30]))).unwrap();
+    fs::write(
+        &path,
+        prompt(
+            "s",
+            "u1",
+            &format!("the value is {} so far", &secret[4..30]),
+        ),
+    )
+    .unwrap();
     machine.sweep_at(LONG_AFTER);
     let whole = &secret[4..];
     let later = prompt("s", "u2", &format!("export DB_PASSWORD={whole}"))
         + &prompt("s", "u3", &format!("again {whole} here"));
-    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(later.as_bytes()).unwrap();
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(later.as_bytes())
+        .unwrap();
     machine.sweep_at(LONG_AFTER);
     let dump = machine.dump();
     assert!(dump.contains("[redacted:"), "{dump}");
     assert!(!dump.contains(whole), "{dump}");
-    assert_eq!(bytes_with(&machine.home(), whole.as_bytes()), Vec::<PathBuf>::new());
+    assert_eq!(
+        bytes_with(&machine.home(), whole.as_bytes()),
+        Vec::<PathBuf>::new()
+    );
 }
 
 #[test]
 fn no_planted_secret_is_in_any_byte() {
-    let options = Options { sessions: 14, secret_rate: 0.5, seed: 3, ..Options::default() };
+    let options = Options {
+        sessions: 14,
+        secret_rate: 0.5,
+        seed: 3,
+        ..Options::default()
+    };
     let machine = Machine::with_corpus(&options);
     machine.sweep_at(LONG_AFTER);
     let manifest = fs::read_to_string(machine.logs().join(corpus::MANIFEST)).unwrap();
@@ -244,7 +325,11 @@ fn what_is_damaged_disturbs_nothing_else() {
     let good = |word: &str| prompt("s", word, word);
     fs::write(machine.claude_log("empty.jsonl"), "").unwrap();
     fs::create_dir_all(machine.claude_log("folder.jsonl")).unwrap();
-    fs::write(machine.claude_log("bom.jsonl"), format!("\u{feff}{}", good("bommed"))).unwrap();
+    fs::write(
+        machine.claude_log("bom.jsonl"),
+        format!("\u{feff}{}", good("bommed")),
+    )
+    .unwrap();
     let mut torn = good("before").into_bytes();
     torn.extend_from_slice(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\xfe\"\n\0\0\0\n");
     torn.extend_from_slice(good("after").as_bytes());
@@ -264,7 +349,11 @@ fn what_is_damaged_disturbs_nothing_else() {
         assert_eq!(machine.finds(word), 1, "{word}");
     }
     assert_eq!(machine.finds("outside"), 0);
-    let skipped: Vec<_> = sweep.skipped_lines.iter().map(|(why, n)| format!("{n} {why}")).collect();
+    let skipped: Vec<_> = sweep
+        .skipped_lines
+        .iter()
+        .map(|(why, n)| format!("{n} {why}"))
+        .collect();
     assert_eq!(skipped, ["1 malformed", "1 not UTF-8", "1 too long"]);
     #[cfg(unix)]
     assert_eq!(sweep.trouble.len(), 2, "{:?}", sweep.trouble);
@@ -274,15 +363,25 @@ fn what_is_damaged_disturbs_nothing_else() {
 fn a_denied_workspace_leaves_no_trace() {
     let machine = Machine::new();
     fs::write(machine.claude_log("a.jsonl"), prompt("s", "u1", "alpha")).unwrap();
-    let scope = Scope { denied: vec!["/work/proj".into()], ..Scope::default() };
+    let scope = Scope {
+        denied: vec!["/work/proj".into()],
+        ..Scope::default()
+    };
     machine.sweep_with(LONG_AFTER, &scope);
     let dump = machine.dump();
-    assert!(!dump.contains("alpha") && !dump.contains("claude:s"), "{dump}");
+    assert!(
+        !dump.contains("alpha") && !dump.contains("claude:s"),
+        "{dump}"
+    );
 }
 
 /// Makes the same small corpus, cut where `cuts` say, and reads it after every cut.
 fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
-    let options = Options { sessions: 3, seed, ..Options::default() };
+    let options = Options {
+        sessions: 3,
+        seed,
+        ..Options::default()
+    };
     let whole = Machine::with_corpus(&options);
     let pieces = Machine::with_corpus(&options);
     let files = files_below(&pieces.logs());
@@ -295,7 +394,10 @@ fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
         let written = fs::metadata(&files[at]).unwrap().len() as usize;
         let end = (contents[at].len() as f64 * share) as usize;
         if end > written {
-            let mut log = fs::OpenOptions::new().append(true).open(&files[at]).unwrap();
+            let mut log = fs::OpenOptions::new()
+                .append(true)
+                .open(&files[at])
+                .unwrap();
             log.write_all(&contents[at][written..end]).unwrap();
         }
         pieces.sweep_at(WHILE_WRITING);
@@ -314,7 +416,11 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+        if path.is_dir() {
+            files.extend(files_below(&path))
+        } else {
+            files.push(path)
+        }
     }
     files.sort();
     files

@@ -170,16 +170,7 @@ mod tests {
 
     #[test]
     fn copies_of_a_record_lie_side_by_side() {
-        let message = MessageId::new("m");
-        let of = |session: &str| {
-            RecordId::of(
-                &SessionId::of(Flavor::Claude, session),
-                &message,
-                0,
-                "prompt",
-                "hello",
-            )
-        };
+        let of = |session: &str| RecordId::of(session, "m", 0, "prompt", &[7; 32]);
         let (a, b) = (of("a"), of("b"));
         let (low, high) = a.copies();
         assert_ne!(a, b);

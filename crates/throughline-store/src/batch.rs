@@ -103,8 +103,9 @@ impl Store {
     pub fn append(&self, batch: Batch) -> Ticket<Written> {
         let redactor = self.redactor_handle();
         let weight = batch.cleaned.records.len();
-        self.writer()
-            .submit(weight, Hurry::Bulk, move |tx, names| apply(tx, names, &redactor, &batch))
+        self.writer().submit(weight, Hurry::Bulk, move |tx, names| {
+            apply(tx, names, &redactor, &batch)
+        })
     }
 
     /// Waits until everything handed in before is on disk.

@@ -161,8 +161,16 @@ impl<'a> Door<'a> {
         Cleaned {
             ids: records.iter().map(|record| record.id).collect(),
             records,
-            sessions: incoming.sessions.into_iter().map(|(p, w)| self.session(p, w)).collect(),
-            usage: incoming.usage.into_iter().map(|usage| self.usage(usage)).collect(),
+            sessions: incoming
+                .sessions
+                .into_iter()
+                .map(|(p, w)| self.session(p, w))
+                .collect(),
+            usage: incoming
+                .usage
+                .into_iter()
+                .map(|usage| self.usage(usage))
+                .collect(),
             secrets: self.secrets(),
         }
     }
@@ -196,8 +204,13 @@ impl<'a> Door<'a> {
         let message = self.text(record.message.as_str());
         let hash = *blake3::hash(content.as_str().as_bytes()).as_bytes();
         let kind = record.kind;
-        let id =
-            RecordId::of(session.as_str(), message.as_str(), record.ordinal, kind.name(), &hash);
+        let id = RecordId::of(
+            session.as_str(),
+            message.as_str(),
+            record.ordinal,
+            kind.name(),
+            &hash,
+        );
         let mut tags = record.tags;
         if content.sensitive() {
             tags.push("sensitive".to_owned());
@@ -236,7 +249,10 @@ impl<'a> Door<'a> {
             .as_mut()?
             .compress(content.as_bytes())
             .ok()?;
-        Some(Body { hash: short(hash), data })
+        Some(Body {
+            hash: short(hash),
+            data,
+        })
     }
 
     fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {

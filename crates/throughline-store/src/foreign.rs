@@ -40,7 +40,11 @@ impl Database {
             }
         }
         // It changes all the time; the last try is as good as any, and errors show when reading.
-        last.unwrap_or_else(|| Err(Error::NotAStore { path: path.to_owned() }))
+        last.unwrap_or_else(|| {
+            Err(Error::NotAStore {
+                path: path.to_owned(),
+            })
+        })
     }
 
     fn open_once(path: &Path) -> Result<Self> {
@@ -95,7 +99,10 @@ impl Row<'_, '_> {
     pub fn integer(&self, column: usize) -> Option<i64> {
         match self.0.get_ref(column).ok()? {
             ValueRef::Integer(number) => Some(number),
-            #[expect(clippy::cast_possible_truncation, reason = "times and counts are whole")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "times and counts are whole"
+            )]
             ValueRef::Real(number) => Some(number as i64),
             _ => None,
         }
@@ -120,7 +127,11 @@ pub fn log_path(path: &Path) -> PathBuf {
 type FileStamp = Option<(u64, Option<std::time::SystemTime>)>;
 
 fn stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {
-    let of = |path: &Path| fs::metadata(path).ok().map(|file| (file.len(), file.modified().ok()));
+    let of = |path: &Path| {
+        fs::metadata(path)
+            .ok()
+            .map(|file| (file.len(), file.modified().ok()))
+    };
     let file = of(path);
     if file.is_none() {
         fs::metadata(path).map_err(Error::io(path))?;
@@ -216,7 +227,11 @@ fn committed(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
 fn checksum(start: (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
     let word = |four: &[u8]| {
         let four = <[u8; 4]>::try_from(four).unwrap_or_default();
-        if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+        if big_endian {
+            u32::from_be_bytes(four)
+        } else {
+            u32::from_le_bytes(four)
+        }
     };
     bytes.chunks_exact(8).fold(start, |(a, b), pair| {
         let a = a.wrapping_add(word(&pair[..4])).wrapping_add(b);
@@ -242,7 +257,9 @@ mod tests {
     fn texts(database: &Database) -> Vec<String> {
         let mut all = Vec::new();
         let sql = "SELECT x FROM t ORDER BY rowid";
-        database.each(sql, &[], |row| all.push(row.text(0).unwrap().to_owned())).unwrap();
+        database
+            .each(sql, &[], |row| all.push(row.text(0).unwrap().to_owned()))
+            .unwrap();
         all
     }
 
@@ -252,10 +269,18 @@ mod tests {
         let path = dir.path().join("odd name #1?.db");
         let writer = Connection::open(&path).unwrap();
         writer.pragma_update(None, "journal_mode", "wal").unwrap();
-        writer.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES ('in the file');").unwrap();
-        writer.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-        writer.execute_batch("INSERT INTO t VALUES ('in the log')").unwrap();
-        writer.execute_batch("BEGIN; INSERT INTO t VALUES ('not committed')").unwrap();
+        writer
+            .execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES ('in the file');")
+            .unwrap();
+        writer
+            .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+            .unwrap();
+        writer
+            .execute_batch("INSERT INTO t VALUES ('in the log')")
+            .unwrap();
+        writer
+            .execute_batch("BEGIN; INSERT INTO t VALUES ('not committed')")
+            .unwrap();
         let before = listing(dir.path());
         let database = Database::open(&path).unwrap();
         assert_eq!(texts(&database), ["in the file", "in the log"]);
@@ -272,7 +297,9 @@ mod tests {
         let path = dir.path().join("t.db");
         let writer = Connection::open(&path).unwrap();
         writer.pragma_update(None, "journal_mode", "wal").unwrap();
-        writer.execute_batch("CREATE TABLE t (x); PRAGMA wal_checkpoint(TRUNCATE);").unwrap();
+        writer
+            .execute_batch("CREATE TABLE t (x); PRAGMA wal_checkpoint(TRUNCATE);")
+            .unwrap();
         for text in ["a", "b", "c"] {
             writer.execute("INSERT INTO t VALUES (?1)", [text]).unwrap();
         }

@@ -37,11 +37,23 @@ impl Waiting {
         kind: Kind,
         text: &str,
     ) -> Result<()> {
-        let Known { id, workspace, flavor } = session;
+        let Known {
+            id,
+            workspace,
+            flavor,
+        } = session;
         let scope = format!("w{workspace} s{id} k{} f{}", kind as i64, flavor.name());
         self.size_bytes += text.len();
-        self.texts.push(Text { row, scope, text: text.to_owned() });
-        if self.size_bytes > WAITING_BYTES_MAX { self.write(tx) } else { Ok(()) }
+        self.texts.push(Text {
+            row,
+            scope,
+            text: text.to_owned(),
+        });
+        if self.size_bytes > WAITING_BYTES_MAX {
+            self.write(tx)
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes a row out of the index.
@@ -50,7 +62,8 @@ impl Waiting {
             self.texts.remove(at);
             return Ok(());
         }
-        tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([row])?;
+        tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?
+            .execute([row])?;
         Ok(())
     }
 

@@ -193,7 +193,9 @@ pub(crate) fn insert(
     ])?;
     let row = tx.last_insert_rowid();
     if !is_copy {
-        names.index.add(tx, row, session, record.kind, record.content.as_str())?;
+        names
+            .index
+            .add(tx, row, session, record.kind, record.content.as_str())?;
         if let Some(first) = first {
             set_copy(tx, names, first.row)?;
         }
@@ -248,7 +250,9 @@ fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
 pub(crate) fn reindex(tx: &Transaction<'_>, names: &mut Names, session: Known) -> Result<()> {
     for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
         names.index.remove(tx, stored.row)?;
-        names.index.add(tx, stored.row, session, stored.kind, &stored.text)?;
+        names
+            .index
+            .add(tx, stored.row, session, stored.kind, &stored.text)?;
     }
     Ok(())
 }
@@ -347,7 +351,9 @@ fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> 
         return Ok(());
     };
     for stored in rows_of(tx, "row = ?1", &[&heir.row])? {
-        names.index.add(tx, stored.row, session, stored.kind, &stored.text)?;
+        names
+            .index
+            .add(tx, stored.row, session, stored.kind, &stored.text)?;
     }
     Ok(())
 }
@@ -389,7 +395,9 @@ pub(crate) fn rewrite(
     }
     if !stored.copy {
         names.index.remove(tx, stored.row)?;
-        names.index.add(tx, stored.row, session, stored.kind, text.as_str())?;
+        names
+            .index
+            .add(tx, stored.row, session, stored.kind, text.as_str())?;
     }
     Ok(())
 }

@@ -265,10 +265,16 @@ fn statement(query: &Query, expression: &str) -> (String, Vec<Value>) {
         filter("r.path GLOB ?", Value::Text(format!("*{}*", glob(path))));
     }
     if let Some(since) = query.since {
-        filter("coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?", Value::Integer(since.as_millisecond()));
+        filter(
+            "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?",
+            Value::Integer(since.as_millisecond()),
+        );
     }
     if let Some(until) = query.until {
-        filter("coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?", Value::Integer(until.as_millisecond()));
+        filter(
+            "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?",
+            Value::Integer(until.as_millisecond()),
+        );
     }
     let best = if filters.is_empty() {
         "SELECT rowid AS row, rank AS score FROM search WHERE search MATCH ?1

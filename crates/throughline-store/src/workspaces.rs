@@ -50,7 +50,8 @@ fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
     if let Some(id) = found {
         return Ok(id);
     }
-    tx.prepare_cached("INSERT INTO workspaces (key) VALUES (?1)")?.execute([key])?;
+    tx.prepare_cached("INSERT INTO workspaces (key) VALUES (?1)")?
+        .execute([key])?;
     Ok(tx.last_insert_rowid())
 }
 
@@ -66,11 +67,13 @@ fn absorb(tx: &Transaction<'_>, names: &mut Names, root: &str, old: i64, new: i6
     tx.prepare_cached("UPDATE roots SET workspace = ?2 WHERE workspace = ?1")?
         .execute([old, new])?;
     let mut statement = tx.prepare_cached("SELECT id FROM sessions WHERE workspace = ?1")?;
-    let sessions: Vec<i64> =
-        statement.query_map([old], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let sessions: Vec<i64> = statement
+        .query_map([old], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     tx.prepare_cached("UPDATE sessions SET workspace = ?2 WHERE workspace = ?1")?
         .execute([old, new])?;
-    tx.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?.execute([old])?;
+    tx.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?
+        .execute([old])?;
     // What is remembered of sessions and workspaces names the old number.
     names.sessions.clear();
     names.workspaces.clear();

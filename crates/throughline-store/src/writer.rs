@@ -125,7 +125,12 @@ impl Writer {
         });
         if let Some(jobs) = &self.jobs {
             // A writer that is gone drops the job, and with it `done`: the ticket then says so.
-            let _gone = jobs.send(Job { work, weight, hurry, done });
+            let _gone = jobs.send(Job {
+                work,
+                weight,
+                hurry,
+                done,
+            });
         }
         Ticket {
             done: finished,
@@ -154,11 +159,18 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) {
             // A commit that failed takes everyone with it; a piece of work only itself.
             let alone = at.unwrap_or(0);
             let everyone = if at.is_some() { 1 } else { jobs.len() };
-            failed.extend(jobs.drain(alone..alone + everyone).map(|job| (job, error.clone())));
+            failed.extend(
+                jobs.drain(alone..alone + everyone)
+                    .map(|job| (job, error.clone())),
+            );
             outcome = group(connection, &mut names, &mut jobs, None);
         }
         let done = jobs.into_iter().map(|job| (job, Ok(())));
-        for (job, result) in failed.into_iter().map(|(job, error)| (job, Err(error))).chain(done) {
+        for (job, result) in failed
+            .into_iter()
+            .map(|(job, error)| (job, Err(error)))
+            .chain(done)
+        {
             // Nobody waits for this write any more; what became of it is on disk all the same.
             let _unwatched = job.done.send(result);
         }
@@ -187,7 +199,10 @@ fn group(
             jobs.extend(queue.and_then(|queue| another(queue, jobs)));
         }
     }
-    names.index.write(&transaction).map_err(|error| (error, None))?;
+    names
+        .index
+        .write(&transaction)
+        .map_err(|error| (error, None))?;
     transaction.commit().map_err(|error| (error.into(), None))
 }
 

@@ -1,5 +1,6 @@
 //! The command line as a whole.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -44,4 +45,52 @@ pub enum Command {
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),
+}
+
+/// Puts what people type into the form that the parser knows.
+pub fn rewrite(arguments: Vec<OsString>) -> Vec<OsString> {
+    let Some(search) = arguments.iter().position(|argument| argument == "search") else {
+        return arguments;
+    };
+    let mut literal = false;
+    let rewrite = |(at, argument): (usize, OsString)| {
+        literal |= argument == "--";
+        match argument.into_string() {
+            Ok(text) if at > search && !literal => search::rewrite_unwanted(text).into(),
+            Ok(text) => text.into(),
+            Err(argument) => argument,
+        }
+    };
+    arguments.into_iter().enumerate().map(rewrite).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn an_unwanted_word_is_not_an_option() {
+        let rewritten = |line: &str| {
+            let words = rewrite(line.split(' ').map(Into::into).collect());
+            words
+                .into_iter()
+                .map(|word| word.into_string().unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(
+            rewritten("t search a -docs -n 4"),
+            "t search a --not=docs -n 4"
+        );
+        assert_eq!(
+            rewritten("t search a --json -- -docs"),
+            "t search a --json -- -docs"
+        );
+        assert_eq!(rewritten("t show -docs"), "t show -docs");
+    }
 }

@@ -6,6 +6,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -46,6 +47,11 @@ pub struct Environment {
     /// Somebody watches standard error.
     pub watched: bool,
     log: Option<String>,
+}
+
+/// Returns what the program was called with.
+pub fn arguments() -> Vec<OsString> {
+    std::env::args_os().collect()
 }
 
 impl Environment {

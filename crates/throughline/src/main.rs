@@ -17,7 +17,7 @@ use crate::cli::Cli;
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::rewrite(environment::arguments()));
     let environment = Environment::read();
     environment.start_logging();
     match commands::run(&cli, &environment) {

@@ -42,7 +42,7 @@ struct Diagnosis {
 #[derive(Serialize)]
 struct Agent {
     agent: Flavor,
-    folders: Vec<PathBuf>,
+    looks_in: Vec<PathBuf>,
     logs: usize,
     size_bytes: u64,
     deletes_after_days: Option<u32>,
@@ -114,11 +114,7 @@ fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
     let oldest = oldest.and_then(|time| Timestamp::try_from(time).ok());
     Agent {
         agent: flavor,
-        folders: roots
-            .into_iter()
-            .map(|root| root.path)
-            .filter(|path| path.exists())
-            .collect(),
+        looks_in: roots.into_iter().map(|root| root.path).collect(),
         logs: files.len(),
         size_bytes: files.iter().map(std::fs::Metadata::len).sum(),
         deletes_after_days: days,
@@ -184,13 +180,13 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     for agent in &diagnosis.agents {
         rows.push(vec![
             format!("  {}", agent.agent.title()),
-            if agent.logs == 0 {
-                "no logs".to_owned()
-            } else {
-                format!("{} logs", agent.logs)
-            },
+            output::table::count(agent.logs, "log"),
             bytes(agent.size_bytes),
-            loss(app, agent),
+            if agent.logs == 0 {
+                looked_in(agent)
+            } else {
+                loss(app, agent)
+            },
         ]);
     }
     write!(out, "{}", table(&rows))?;
@@ -262,6 +258,15 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
         )?,
     }
     Ok(())
+}
+
+fn looked_in(agent: &Agent) -> String {
+    let folders: Vec<_> = agent
+        .looks_in
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    format!("looked in {}", folders.join(", "))
 }
 
 /// Says when the agent will delete the first of its logs.

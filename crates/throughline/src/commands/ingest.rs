@@ -84,6 +84,12 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         output::json(&sweep)?;
     } else {
         report(&sweep, args.dry_run);
+        if sweep.discovered == 0 {
+            say(
+                "hint: no agent's logs were found; `throughline doctor` says where it looks, \
+                and --root DIR looks elsewhere",
+            );
+        }
     }
     Ok(if sweep.interrupted {
         Outcome::Interrupted

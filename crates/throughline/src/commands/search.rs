@@ -13,12 +13,17 @@ use crate::output::{self, Outcome, hinted, say, time};
 /// Find something in what the agents and you did
 ///
 /// Words must all occur; when no record has them all, records with some of them are shown. "A phrase"
-/// must occur as it stands, -word must not occur, word* stands for all words that begin so.
+/// must occur as it stands (in quotes that reach the program: '"a phrase"'), -word must not occur,
+/// word* stands for all words that begin so.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// What to look for
-    #[arg(required = true, value_name = "WORDS", allow_hyphen_values = true)]
+    #[arg(required = true, value_name = "WORDS")]
     query: Vec<String>,
+
+    /// A word that must not occur; -WORD means the same
+    #[arg(long, value_name = "WORD")]
+    not: Vec<String>,
 
     #[command(flatten)]
     filter: Filter,
@@ -83,7 +88,7 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
     };
     let filter = &args.filter;
     let query = Query {
-        text: args.query.join(" "),
+        text: words(args),
         kinds: filter.kind.clone(),
         flavor: filter.agent,
         workspace: filter.workspace.clone(),
@@ -105,6 +110,23 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Returns the question in one piece.
+fn words(args: &SearchArgs) -> String {
+    let unwanted = args.not.iter().map(|word| format!(" -{word}"));
+    args.query.join(" ") + &unwanted.collect::<String>()
+}
+
+/// Lets `-docs` stand for `--not=docs`, which no option of ours can be mistaken for.
+pub fn rewrite_unwanted(argument: String) -> String {
+    let is_word = |word: &str| {
+        word.len() > 1 && word.starts_with(|c: char| c.is_alphabetic()) && !word.starts_with("n=")
+    };
+    match argument.strip_prefix('-') {
+        Some(word) if is_word(word) => format!("--not={word}"),
+        _ => argument,
+    }
 }
 
 fn moment(app: &App<'_>, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {

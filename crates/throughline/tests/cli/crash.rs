@@ -22,21 +22,38 @@ impl Crashing {
     fn new(sessions: usize) -> Self {
         let env = TestEnv::new();
         let logs = env.home().join("logs");
-        corpus::write(&Options { sessions, ..Options::default() }, &logs).unwrap();
+        corpus::write(
+            &Options {
+                sessions,
+                ..Options::default()
+            },
+            &logs,
+        )
+        .unwrap();
         Self { env, logs }
     }
 
     fn ingest(&self) -> Command {
         let mut command = self.env.command(&["ingest", "--root"]);
-        command.arg(&self.logs).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg(&self.logs)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command
     }
 
     fn dump(&self) -> String {
         let store = store::Store::open(&self.env.home().join("memory")).unwrap();
         let health = store.health(true).unwrap();
-        assert_eq!((health.problems.len(), health.damaged), (0, Some(0)), "{health:?}");
-        store.dump().unwrap().replace(&display(self.env.home()), "$HOME")
+        assert_eq!(
+            (health.problems.len(), health.damaged),
+            (0, Some(0)),
+            "{health:?}"
+        );
+        store
+            .dump()
+            .unwrap()
+            .replace(&display(self.env.home()), "$HOME")
     }
 }
 
@@ -72,7 +89,13 @@ fn ctrl_c_stops_soon_and_loses_nothing() {
     let mut child = crashing.ingest().spawn().unwrap();
     std::thread::sleep(Duration::from_millis(30));
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     let code = child.wait().unwrap().code();
     // It may have been done already.
     assert!(matches!(code, Some(130 | 0)), "{code:?}");

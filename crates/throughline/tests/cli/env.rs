@@ -19,8 +19,18 @@ pub struct Ran {
 impl TestEnv {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("memory")).unwrap();
-        std::fs::write(dir.path().join("memory/redaction.key"), [7; 32]).unwrap();
+        let memory = dir.path().join("memory");
+        std::fs::create_dir_all(&memory).unwrap();
+        std::fs::write(memory.join("redaction.key"), [7; 32]).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path, mode: u32| {
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            };
+            mode(&memory, 0o700);
+            mode(&memory.join("redaction.key"), 0o600);
+        }
         Self { dir }
     }
 
@@ -84,12 +94,20 @@ impl TestEnv {
 impl Ran {
     /// Everything a person would see.
     pub fn shown(&self) -> String {
-        format!("{}{}[{}]", self.stdout, self.stderr, self.code.unwrap_or(-1))
+        format!(
+            "{}{}[{}]",
+            self.stdout,
+            self.stderr,
+            self.code.unwrap_or(-1)
+        )
     }
 }
 
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 pub fn samples() -> PathBuf {

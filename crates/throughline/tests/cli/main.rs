@@ -1,5 +1,11 @@
 //! The binary as people run it, each test in a home of its own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
+
 mod commands;
 mod crash;
 mod env;

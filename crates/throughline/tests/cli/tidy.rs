@@ -40,7 +40,10 @@ fn crates_use_only_what_they_may() {
     for (library, knowers) in KNOWERS {
         for (name, used) in &uses {
             let may = knowers.contains(&name.as_str());
-            assert!(may || !used.iter().any(|u| u == library), "{name} must not know {library}");
+            assert!(
+                may || !used.iter().any(|u| u == library),
+                "{name} must not know {library}"
+            );
         }
     }
 }

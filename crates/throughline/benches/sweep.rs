@@ -1,0 +1,225 @@
+//! How fast logs become memory and are found again, beside what the same machine needs at least.
+//!
+//!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1]
+//!
+//! Makes a corpus, and in one run measures: reading and parsing the same bytes on one core (the
+//! floor), a first sweep, a sweep with nothing to do, a sweep after one new line, and searches beside
+//! the bare index. Figures of a loaded machine are only good as ratios.
+
+#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run should say where"
+)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use capture::flavor::ADAPTERS;
+use capture::{Plan, Root, Scope, Sweep};
+use jiff::Timestamp;
+use store::foreign::Database;
+use store::{Query, Store};
+use testkit::corpus::{self, Options};
+use testkit::floor::{self, Depth};
+
+fn main() {
+    let option = |name: &str, default: u64| {
+        let arguments: Vec<_> = std::env::args().collect();
+        let at = arguments.iter().position(|argument| argument == name);
+        at.and_then(|at| arguments.get(at + 1)?.parse().ok())
+            .unwrap_or(default)
+    };
+    let sessions = usize::try_from(option("--sessions", 1000)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (logs, home) = (dir.path().join("logs"), dir.path().join("home"));
+    let options = Options {
+        sessions,
+        seed: option("--seed", 1),
+        ..Options::default()
+    };
+    let made = corpus::write(&options, &logs).unwrap();
+    let mb = made.bytes as f64 / 1e6;
+    println!(
+        "corpus            {} sessions, {} lines, {mb:.1} MB",
+        made.sessions, made.lines
+    );
+
+    let parsed = floor::read_and_parse(&logs, Depth::Envelope).unwrap();
+    println!(
+        "floor             {:.0} MB/s read and parsed on one core",
+        mb / parsed.elapsed.as_secs_f64()
+    );
+
+    let (sweep, took) = timed(|| run_sweep(&logs, &home));
+    let rate = |count: f64| count / took.as_secs_f64();
+    println!(
+        "first sweep       {:.2} s, {:.1} MB/s, {:.0} records/s, {:.1}x the floor's time",
+        took.as_secs_f64(),
+        rate(mb),
+        rate(sweep.records as f64),
+        took.as_secs_f64() / parsed.elapsed.as_secs_f64(),
+    );
+    if let Some(peak) = floor::peak_rss_bytes() {
+        println!("peak memory       {:.0} MB", peak as f64 / 1e6);
+    }
+    let stored = size_below(&home) as f64 / 1e6;
+    println!("store / source    {:.2} ({stored:.1} MB)", stored / mb);
+
+    let (idle, took) = timed(|| run_sweep(&logs, &home));
+    assert_eq!(idle.ingested, 0);
+    println!(
+        "nothing to do     {:.1} ms for {} logs",
+        ms(took),
+        idle.discovered
+    );
+    append_line(&logs);
+    let (one, took) = timed(|| run_sweep(&logs, &home));
+    assert_eq!(one.records, 1);
+    println!("one new line      {:.1} ms", ms(took));
+    searches(&home);
+}
+
+fn run_sweep(logs: &Path, home: &Path) -> Sweep {
+    let store = Store::open(home).unwrap();
+    let plan = Plan {
+        adapters: ADAPTERS,
+        found: capture::discover(
+            ADAPTERS,
+            &[Root {
+                path: logs.to_owned(),
+                flavor: None,
+            }],
+        ),
+        scope: &Scope::default(),
+        threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        stop: &AtomicBool::new(false),
+        progress: &|_| {},
+        complete: true,
+    };
+    capture::sweep(
+        &store,
+        &plan,
+        Timestamp::from_second(4_000_000_000).unwrap(),
+    )
+    .unwrap()
+}
+
+/// Adds a prompt to some Claude Code log.
+fn append_line(logs: &Path) {
+    let path = files_below(&logs.join(".claude"))
+        .into_iter()
+        .next()
+        .unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    writeln!(
+        file,
+        r#"{{"type":"user","uuid":"bench","parentUuid":null,"sessionId":"bench","cwd":"/b","timestamp":"2026-01-05T09:00:00Z","message":{{"role":"user","content":"one more line"}}}}"#
+    )
+    .unwrap();
+}
+
+/// Compares searches with the bare index: the same expression, rows only, best twenty.
+fn searches(home: &Path) {
+    let store = Store::open(home).unwrap();
+    let words = frequent_words(home);
+    let common = |n: usize| {
+        words
+            .iter()
+            .step_by(7)
+            .skip(n)
+            .take(n)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
+        let mut ours = Vec::new();
+        let mut bare = Vec::new();
+        let raw = Database::open(&Store::path_in(home)).unwrap();
+        for round in 0..50 {
+            let terms: Vec<_> = common(8)
+                .iter()
+                .chain(&words)
+                .skip(round * 3 % 40)
+                .take(count)
+                .cloned()
+                .collect();
+            let query = Query {
+                text: terms.join(" "),
+                limit: 20,
+                ..Query::default()
+            };
+            ours.push(timed(|| store.search(&query).unwrap()).1);
+            let quoted: Vec<_> = terms.iter().map(|term| format!("\"{term}\"")).collect();
+            let expression = format!("text : ({})", quoted.join(" AND "));
+            let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
+            bare.push(timed(|| raw.each(sql, &[&expression], |_| {}).unwrap()).1);
+        }
+        let (ours, bare) = (percentiles(ours), percentiles(bare));
+        println!(
+            "search {name:<11} p50 {:.2} p95 {:.2} ms; bare index p50 {:.2} p95 {:.2} ms",
+            ours.0, ours.1, bare.0, bare.1
+        );
+    }
+}
+
+/// Returns words that occur in many records, taken from the index itself.
+fn frequent_words(home: &Path) -> Vec<String> {
+    let database = Database::open(&Store::path_in(home)).unwrap();
+    let mut words = Vec::new();
+    let sql = "SELECT content FROM records WHERE content IS NOT NULL AND kind = 1 LIMIT 200";
+    database
+        .each(sql, &[], |row| {
+            let text = row.text(0).unwrap_or_default();
+            let long = |word: &&str| word.len() > 4 && word.chars().all(char::is_alphabetic);
+            words.extend(
+                text.split_whitespace()
+                    .filter(long)
+                    .take(1)
+                    .map(str::to_owned),
+            );
+        })
+        .unwrap();
+    words
+}
+
+fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
+    times.sort_unstable();
+    (
+        ms(times[times.len() / 2]),
+        ms(times[times.len() * 95 / 100]),
+    )
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn size_below(folder: &Path) -> u64 {
+    files_below(folder)
+        .iter()
+        .map(|file| std::fs::metadata(file).unwrap().len())
+        .sum()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path))
+        } else {
+            files.push(path)
+        }
+    }
+    files.sort();
+    files
+}

@@ -1,0 +1,235 @@
+//! What each command shows, with sound and unsound input.
+
+use insta::assert_snapshot;
+
+use crate::env::{TestEnv, samples};
+
+#[test]
+fn ingest_says_what_it_did() {
+    let env = TestEnv::new();
+    let root = samples().display().to_string();
+    assert_snapshot!(
+        "ingest_dry_run",
+        env.run(&["ingest", "--dry-run", "--root", &root]).shown()
+    );
+    assert!(!env.home().join("memory/throughline.db").exists());
+    assert_snapshot!("ingest", env.run(&["ingest", "--root", &root]).shown());
+    assert_snapshot!(
+        "ingest_again",
+        env.run(&["ingest", "--root", &root, "--json"]).shown()
+    );
+    assert_snapshot!(
+        "ingest_one_agent",
+        TestEnv::new()
+            .run(&["ingest", "--agent", "codex", "--root", &root])
+            .shown()
+    );
+}
+
+#[test]
+fn ingest_with_nothing_to_read() {
+    let env = TestEnv::new();
+    assert_snapshot!("ingest_no_agents", env.run(&["ingest"]).shown());
+    assert_snapshot!(
+        "ingest_no_root",
+        env.run(&["ingest", "--root", "/nowhere"]).shown()
+    );
+    assert_snapshot!(
+        "ingest_no_such_agent",
+        env.run(&["ingest", "--agent", "clod"]).shown()
+    );
+}
+
+#[test]
+fn search_finds() {
+    let env = TestEnv::with_samples();
+    assert_snapshot!(
+        "search",
+        env.run(&["search", "reorder", "threshold", "-n", "3"])
+            .shown()
+    );
+    assert_snapshot!(
+        "search_filters",
+        env.run(&[
+            "search",
+            "threshold",
+            "--agent",
+            "claude",
+            "--type",
+            "prompt",
+            "-decide"
+        ])
+        .shown()
+    );
+    assert_snapshot!(
+        "search_path",
+        env.run(&[
+            "search",
+            "threshold",
+            "--path",
+            "test_*.py",
+            "--type",
+            "artifact"
+        ])
+        .shown()
+    );
+    assert_snapshot!(
+        "search_some_words",
+        env.run(&[
+            "search",
+            "threshold",
+            "zeppelin",
+            "-n",
+            "1",
+            "--agent",
+            "grok"
+        ])
+        .shown()
+    );
+    assert_snapshot!("search_nothing", env.run(&["search", "zeppelin"]).shown());
+    assert_snapshot!("search_no_words", env.run(&["search", "?!"]).shown());
+    let until = env.run(&["search", "threshold", "--until", "2026-11-01"]);
+    assert_eq!(until.code, Some(1), "{}", until.shown());
+    let since = env.run(&["search", "threshold", "--since", "2d", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&since.stdout).unwrap();
+    assert_eq!(json["rung"], "all_words");
+    assert!(json["hits"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn search_takes_any_text() {
+    let env = TestEnv::with_samples();
+    let hostile = [
+        r#"" OR NEAR( * : ^ -"#,
+        "'); DROP TABLE records; --",
+        "what's wrong?",
+        "src/main.rs:42",
+        "C++",
+        "50%",
+        "@nasa",
+        "\"unterminated",
+        "retry OR",
+        "scope:w1",
+        "a\u{202e}b 🧪 \u{0}x",
+    ];
+    for text in hostile {
+        let text = text.replace('\0', " ");
+        let ran = env.run(&["search", "--", &text]);
+        assert!(matches!(ran.code, Some(0 | 1)), "{text:?}: {}", ran.shown());
+    }
+    let long = "word ".repeat(20_000);
+    assert!(matches!(env.run(&["search", &long]).code, Some(0 | 1)));
+}
+
+#[test]
+fn sessions_and_show() {
+    let env = TestEnv::with_samples();
+    assert_snapshot!("sessions", env.run(&["sessions"]).shown());
+    assert_snapshot!(
+        "sessions_filter",
+        env.run(&["sessions", "--agent", "grok", "--since", "7d"])
+            .shown()
+    );
+    assert_snapshot!("show", env.run(&["show", "4c5420d7"]).shown());
+    assert_snapshot!("show_unknown", env.run(&["show", "nope"]).shown());
+    assert_snapshot!("show_ambiguous", env.run(&["show", "01a1e083"]).shown());
+    let json = env.run(&["show", "01a1e07c", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(shown["session"]["flavor"], "grok");
+    let record = shown["records"][0]["id"].as_str().unwrap();
+    assert_snapshot!("show_record", env.run(&["show", record]).shown());
+}
+
+#[test]
+fn doctor_and_config() {
+    let env = TestEnv::with_samples();
+    assert_snapshot!("doctor", env.run(&["doctor", "--deep"]).shown());
+    assert_snapshot!("doctor_no_store", TestEnv::new().run(&["doctor"]).shown());
+    assert_snapshot!("config", env.run(&["config"]).shown());
+    let path = env.home().join("memory/config.toml");
+    std::fs::write(&path, "[capture]\nagnets = []\n").unwrap();
+    assert_snapshot!("config_wrong", env.run(&["sessions"]).shown());
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_sees_open_doors() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::with_samples();
+    let database = env.home().join("memory/throughline.db");
+    std::fs::set_permissions(database, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = env.run(&["doctor"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stdout.contains("throughline.db has mode 644"),
+        "{}",
+        ran.shown()
+    );
+}
+
+#[test]
+fn redact_in_a_pipe() {
+    let env = TestEnv::new();
+    let token = ["gh", "p_"].concat() + "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
+    let text = format!("push with {token}\ncommit 3f786850e387550fdab836ed7e6dc881de23001b\n");
+    let ran = env.run_with(&["redact", "--explain"], text.as_bytes());
+    assert!(
+        !ran.stdout.contains(&token) && ran.stdout.contains("3f786850e3875"),
+        "{}",
+        ran.shown()
+    );
+    assert_snapshot!("redact", ran.shown());
+    let line = serde_json::json!({"id": 7, "text": text}).to_string();
+    assert_snapshot!(
+        "redact_jsonl",
+        env.run_with(&["redact", "--jsonl"], line.as_bytes())
+            .shown()
+    );
+    assert_snapshot!(
+        "redact_wrong",
+        env.run_with(&["redact", "--jsonl"], b"{}").shown()
+    );
+}
+
+#[test]
+fn nothing_yet() {
+    let env = TestEnv::new();
+    assert_snapshot!("search_no_store", env.run(&["search", "x"]).shown());
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let env = TestEnv::new();
+    assert_snapshot!("help", env.run(&["--help"]).shown());
+    for command in [
+        "ingest", "search", "sessions", "show", "doctor", "config", "redact",
+    ] {
+        let help = env.run(&[command, "--help"]);
+        assert!(
+            help.code == Some(0) && help.stdout.contains("Usage: throughline"),
+            "{command}"
+        );
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = env.run(&["completions", shell]).stdout;
+        assert!(
+            script.contains("sessions") && script.contains("dry-run"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let env = TestEnv::with_samples();
+    let ran = env.run(&["show", "4c5420d7", "--full"]);
+    assert!(ran.stdout.len() > 1000);
+    let mut child = env
+        .command(&["show", "4c5420d7"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let status = child.wait().unwrap();
+    assert!(matches!(status.code(), Some(0 | 2)), "{status}");
+}
