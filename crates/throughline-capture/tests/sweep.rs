@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
+use testkit::files_below;
 
 /// Long before the files were written: nothing is settled yet.
 const WHILE_WRITING: i64 = 1_000_000_000;
@@ -412,22 +413,16 @@ fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
     (pieces.dump(), whole.dump())
 }
 
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path))
-        } else {
-            files.push(path)
-        }
-    }
-    files.sort();
-    files
+/// Each case sweeps several times, so there are few; `PROPTEST_CASES` asks for more.
+#[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
+fn config() -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let usual = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if asked { usual } else { ProptestConfig { cases: 24, ..usual } }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Wherever the agents were in their writing when a sweep came, the end is the same.
     #[test]

@@ -13,7 +13,7 @@
 )]
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use store::foreign::Database;
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
+use testkit::files_below;
 use testkit::floor::{self, Depth};
 
 fn main() {
@@ -208,18 +209,4 @@ fn size_below(folder: &Path) -> u64 {
         .iter()
         .map(|file| std::fs::metadata(file).unwrap().len())
         .sum()
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path))
-        } else {
-            files.push(path)
-        }
-    }
-    files.sort();
-    files
 }

@@ -1,0 +1,201 @@
+//! The store from outside: what is handed in, what is found, and what damage is noticed.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should fail")]
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{
+    Block, Flavor, Kind, Message, MessageId, Origin, Role, SessionId, SessionPatch, Usage,
+    UsageEntry, Workspace,
+};
+use throughline_store::{
+    Batch, Cursor, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
+};
+
+struct Test {
+    dir: tempfile::TempDir,
+    store: Store,
+}
+
+impl Test {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        Self { dir, store }
+    }
+
+    /// Stores a prompt of a session that works in a folder named like it.
+    fn say(&self, session: &str, text: &str) {
+        self.hand_in(session, Some(session), text);
+    }
+
+    fn hand_in(&self, session: &str, workspace: Option<&str>, text: &str) {
+        let id = SessionId::of(Flavor::Claude, session);
+        let name = MessageId::new(format!("{session}/{}", text.len()));
+        let mut message = Message::new(name, id.clone(), Role::User, Origin::Human);
+        message.blocks = vec![Block::Text(text.to_owned())];
+        message.at = Timestamp::from_second(1_767_600_000).ok();
+        let mut patch = SessionPatch::new(id, Flavor::Claude);
+        patch.touch(message.at.unwrap());
+        let workspace = workspace.map(|name| Workspace {
+            key: format!("example.com/{name}"),
+            root: format!("/work/{name}"),
+        });
+        self.append(Incoming {
+            records: memory::record::records(message),
+            sessions: vec![(patch, workspace)],
+            usage: Vec::new(),
+        });
+    }
+
+    fn append(&self, incoming: Incoming) {
+        let mut door = self.store.door();
+        let cleaned = door.clean(incoming);
+        let cursor = Cursor { key: [1; 16], ..Cursor::default() };
+        let path = Path::new("/logs/a.jsonl");
+        let odd = Oddities::default();
+        let batch =
+            Batch::new(&door, cleaned, Flavor::Claude, path, cursor, Reading::Continued, odd);
+        let ticket = self.store.append(batch);
+        self.store.flush().unwrap();
+        ticket.wait().unwrap();
+    }
+
+    fn find(&self, query: &Query) -> Vec<String> {
+        let hits = self.store.search(&Query { limit: 10, ..query.clone() }).unwrap().hits;
+        let mut found: Vec<_> = hits.into_iter().map(|hit| hit.snippet.text).collect();
+        found.sort();
+        found
+    }
+}
+
+fn words(text: &str) -> Query {
+    Query { text: text.to_owned(), ..Query::default() }
+}
+
+#[test]
+fn filters_narrow_the_search() {
+    let test = Test::new();
+    test.say("red", "apple pie in the red session");
+    test.say("blue", "apple cake in the blue session");
+    assert_eq!(test.find(&words("apple")).len(), 2);
+    let pie = ["apple pie in the red session"];
+    assert_eq!(test.find(&words("apple -cake")), pie);
+    assert_eq!(test.find(&words("\"apple pie\"")), pie);
+    let filters = [
+        Query { workspace: Some("/work/red".into()), ..words("apple") },
+        Query { workspace: Some("example.com/red".into()), ..words("apple") },
+        Query { session: Some(SessionId::of(Flavor::Claude, "red")), ..words("apple") },
+    ];
+    for filter in filters {
+        assert_eq!(test.find(&filter), pie);
+    }
+    let none = [
+        Query { flavor: Some(Flavor::Codex), ..words("apple") },
+        Query { kinds: vec![Kind::Error], ..words("apple") },
+        Query { workspace: Some("green".into()), ..words("apple") },
+        Query { tool: Some("Bash".into()), ..words("apple") },
+        Query { since: Timestamp::from_second(1_800_000_000).ok(), ..words("apple") },
+    ];
+    for filter in none {
+        assert_eq!(test.find(&filter), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_question_is_stretched_before_it_fails() {
+    let test = Test::new();
+    test.say("s", "the parser drops newlines");
+    let rung = |text: &str| test.store.search(&Query { limit: 5, ..words(text) }).unwrap().rung;
+    assert_eq!(rung("parser newlines"), Rung::AllWords);
+    assert_eq!(rung("parser zeppelin"), Rung::AnyWord);
+    assert_eq!(rung("?"), Rung::NoWords);
+}
+
+#[test]
+fn a_workspace_that_becomes_known_later_finds_what_came_before() {
+    let test = Test::new();
+    test.hand_in("s", None, "early apple");
+    assert!(test.find(&Query { workspace: Some("orchard".into()), ..words("apple") }).is_empty());
+    test.hand_in("s", Some("orchard"), "late apple");
+    let found = test.find(&Query { workspace: Some("orchard".into()), ..words("apple") });
+    assert_eq!(found, ["early apple", "late apple"]);
+}
+
+#[test]
+fn usage_counts_once_per_response() {
+    let test = Test::new();
+    test.say("s", "hello");
+    let usage = |output: u64| UsageEntry {
+        session: SessionId::of(Flavor::Claude, "s"),
+        key: "msg_1:req_1".to_owned(),
+        at: None,
+        model: None,
+        usage: Usage { input: 10, output, ..Usage::default() },
+        cost_usd: None,
+    };
+    test.append(Incoming { usage: vec![usage(3), usage(40), usage(7)], ..Incoming::default() });
+    let sessions = test.store.sessions(&SessionFilter { limit: 9, ..SessionFilter::default() });
+    let total = sessions.unwrap()[0].usage;
+    assert_eq!((total.input, total.output), (10, 40));
+}
+
+#[test]
+fn long_texts_are_kept_once_and_read_back_whole() {
+    let test = Test::new();
+    let long = "a rather long text, repeated. ".repeat(5000);
+    test.say("a", &long);
+    test.say("b", &long);
+    let mut read = Vec::new();
+    for session in ["a", "b"] {
+        let id = SessionId::of(Flavor::Claude, session);
+        test.store.each_record(&id, |record| read.push(record.content)).unwrap();
+    }
+    assert!(read.iter().all(|text| *text == long) && read.len() == 2);
+    let size = std::fs::metadata(test.store.path()).unwrap().len();
+    assert!(size < 2 * long.len() as u64, "{size}");
+}
+
+#[test]
+fn changed_bytes_are_noticed() {
+    let test = Test::new();
+    test.say("s", "the quick brown fox");
+    let path = test.store.path().to_owned();
+    drop(test.store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(19).position(|window| window == b"the quick brown fox").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(test.dir.path()).unwrap();
+    let health = store.health(true).unwrap();
+    assert_eq!((health.problems.len(), health.damaged), (0, Some(1)));
+    let id = SessionId::of(Flavor::Claude, "s");
+    assert!(store.each_record(&id, |_| {}).is_err());
+}
+
+#[test]
+fn the_dump_shows_every_table() {
+    let test = Test::new();
+    test.say("s", "hello");
+    let dump = test.store.dump().unwrap();
+    assert!(!dump.contains("NOT SHOWN"), "{dump}");
+    assert!(dump.contains("0 without a record, 0 not indexed"), "{dump}");
+}
+
+#[test]
+fn many_threads_write_and_read_at_once() {
+    let test = Test::new();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let test = &test;
+            scope.spawn(move || {
+                for i in 0..20 {
+                    test.say(&format!("s{thread}"), &format!("text number {i}"));
+                    test.store.search(&Query { limit: 5, ..words("text") }).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(test.store.health(true).unwrap().records, 160);
+}
