@@ -1,15 +1,20 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
+#[cfg(test)]
+mod check;
 mod claude;
 mod codex;
+mod gemini;
 mod grok;
+mod parts;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok];
+pub const ADAPTERS: &[&dyn Adapter] =
+    &[&claude::Claude, &codex::Codex, &grok::Grok, &gemini::Gemini];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
