@@ -4,6 +4,7 @@
 mod check;
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
 mod grok;
 mod parts;
@@ -14,7 +15,7 @@ use crate::Adapter;
 
 /// Every agent we can read.
 pub const ADAPTERS: &[&dyn Adapter] =
-    &[&claude::Claude, &codex::Codex, &grok::Grok, &gemini::Gemini];
+    &[&claude::Claude, &codex::Codex, &grok::Grok, &gemini::Gemini, &copilot::Copilot];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {

@@ -205,10 +205,11 @@ impl Telling {
         }
         let calls = message.tool_calls.iter().map(wire::ToolCall::tool_use);
         blocks.extend(calls.map(Block::ToolUse));
+        let origin = prompt::answerer(&blocks);
         if !blocks.is_empty() {
             self.say(
                 id.clone(),
-                (Role::Assistant, Origin::Model),
+                (Role::Assistant, origin),
                 blocks,
                 Some(message),
                 out,

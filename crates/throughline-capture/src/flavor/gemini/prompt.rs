@@ -57,6 +57,16 @@ fn typed(parts: &[Part]) -> impl Iterator<Item = &Part> {
     })
 }
 
+/// Says who is behind an answer: the program answers the summary of a compaction itself.
+pub fn answerer(blocks: &[Block]) -> Origin {
+    match blocks {
+        [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
+            Origin::Harness
+        }
+        _ => Origin::Model,
+    }
+}
+
 /// Returns the folder that the session's first message names.
 pub fn workspace(text: &str) -> Option<&str> {
     let (_, list) = text.split_once("**Workspace Directories:**")?;
