@@ -217,6 +217,7 @@ pub const ENVIRONMENT: &[&str] = &[
     "PI_CODING_AGENT_DIR",
     "PI_CODING_AGENT_SESSION_DIR",
     "QWEN_HOME",
+    "QWEN_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
 ];

@@ -1,7 +1,7 @@
 //! Content in the parts of Google's model API, which Gemini CLI and the agents that grew from it
 //! log as they are.
 
-use memory::{Block, CallId, ToolUse};
+use memory::{Block, CallId, Change, ToolUse};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -160,6 +160,24 @@ impl FunctionResponse {
             text,
         }
     }
+}
+
+/// Returns the change that a tool shows to the user, without the head of its diff.
+pub fn change(display: &RawValue, path: Option<&str>) -> Option<Change> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct FileDiff {
+        file_diff: String,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        file_path: Option<String>,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        file_name: Option<String>,
+    }
+    let shown: FileDiff = serde_json::from_str(display.get()).ok()?;
+    let hunks = shown.file_diff.find("@@").unwrap_or_default();
+    let diff = shown.file_diff[hunks..].to_owned();
+    let path = path.map(str::to_owned).or(shown.file_path).or(shown.file_name)?;
+    (!diff.is_empty()).then_some(Change { path, diff })
 }
 
 /// Returns a tool's output without the marks that warn the model of it.

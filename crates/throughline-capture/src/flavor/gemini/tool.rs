@@ -2,8 +2,8 @@
 
 use memory::{CallId, Change, ToolResult, ToolUse};
 
-use super::wire::{FileDiff, ToolCall};
-use crate::flavor::parts::Answer;
+use super::wire::ToolCall;
+use crate::flavor::parts::{self, Answer};
 use crate::tools;
 
 impl ToolCall {
@@ -65,13 +65,9 @@ impl ToolCall {
 
     fn changes(&self, call: &ToolUse) -> Vec<Change> {
         let shown = self.result_display.as_ref();
-        let diff = shown.and_then(|shown| serde_json::from_str::<FileDiff>(shown.get()).ok());
-        let Some(diff) = diff.filter(|diff| !diff.file_diff.is_empty()) else {
-            return tools::changes(&call.tool, &call.input);
-        };
-        let path = call.path.clone().or(diff.file_path).or(diff.file_name);
-        let hunks = diff.file_diff.find("@@").unwrap_or_default();
-        let diff = diff.file_diff[hunks..].to_owned();
-        path.map(|path| Change { path, diff }).into_iter().collect()
+        match shown.and_then(|shown| parts::change(shown, call.path.as_deref())) {
+            Some(change) => vec![change],
+            None => tools::changes(&call.tool, &call.input),
+        }
     }
 }

@@ -103,14 +103,3 @@ pub struct ToolCall {
     pub timestamp: Time,
     pub result_display: Option<Box<RawValue>>,
 }
-
-/// What a tool that changed a file shows of the change.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FileDiff {
-    pub file_diff: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub file_path: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub file_name: Option<String>,
-}
