@@ -176,7 +176,10 @@ pub fn change(display: &RawValue, path: Option<&str>) -> Option<Change> {
     let shown: FileDiff = serde_json::from_str(display.get()).ok()?;
     let hunks = shown.file_diff.find("@@").unwrap_or_default();
     let diff = shown.file_diff[hunks..].to_owned();
-    let path = path.map(str::to_owned).or(shown.file_path).or(shown.file_name)?;
+    let path = path
+        .map(str::to_owned)
+        .or(shown.file_path)
+        .or(shown.file_name)?;
     (!diff.is_empty()).then_some(Change { path, diff })
 }
 

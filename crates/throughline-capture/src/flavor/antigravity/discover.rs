@@ -11,7 +11,10 @@ const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"]
 
 pub fn roots(places: &Places) -> Vec<PathBuf> {
     let home = places.home.join(".gemini");
-    PROGRAMS.iter().map(|program| home.join(program).join("brain")).collect()
+    PROGRAMS
+        .iter()
+        .map(|program| home.join(program).join("brain"))
+        .collect()
 }
 
 pub fn is_transcript(path: &Path) -> bool {
@@ -23,7 +26,9 @@ pub fn is_transcript(path: &Path) -> bool {
 }
 
 pub fn recognises(head: &str) -> bool {
-    head.contains("\"step_index\"") && head.contains("\"created_at\"") && head.contains("\"source\"")
+    head.contains("\"step_index\"")
+        && head.contains("\"created_at\"")
+        && head.contains("\"source\"")
 }
 
 /// What a transcript's path says.
@@ -37,11 +42,16 @@ pub struct Place {
 impl Place {
     pub fn of(path: &Path) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let better = TRANSCRIPTS.iter().take_while(|&&transcript| transcript != name(path));
+        let better = TRANSCRIPTS
+            .iter()
+            .take_while(|&&transcript| transcript != name(path));
         let is_known = TRANSCRIPTS.contains(&name(path));
         Self {
             session: conversation(path).map_or_else(|| stem.into_owned(), str::to_owned),
-            superseded: is_known && better.into_iter().any(|other| path.with_file_name(other).exists()),
+            superseded: is_known
+                && better
+                    .into_iter()
+                    .any(|other| path.with_file_name(other).exists()),
         }
     }
 }
@@ -66,7 +76,9 @@ mod tests {
         for file in TRANSCRIPTS {
             assert!(is_transcript(&Path::new(logs).join(file)), "{file}");
         }
-        assert!(is_transcript(Path::new("/copies/antigravity/cli_small.jsonl")));
+        assert!(is_transcript(Path::new(
+            "/copies/antigravity/cli_small.jsonl"
+        )));
         for path in [
             "/h/.gemini/antigravity-cli/brain/7f3c/task.md",
             "/h/.gemini/antigravity-cli/brain/7f3c/.system_generated/messages/1.json",

@@ -40,12 +40,18 @@ struct State {
 impl Log {
     pub fn new(place: Place, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
-        Self { place, state: state.unwrap_or_default() }
+        Self {
+            place,
+            state: state.unwrap_or_default(),
+        }
     }
 
     fn read(&mut self, step: &Step, line: u64, out: &mut Parsed) {
         // A step that is still under way comes again when it is done.
-        if matches!(&*step.status, "PENDING" | "RUNNING" | "GENERATING" | "WAITING") {
+        if matches!(
+            &*step.status,
+            "PENDING" | "RUNNING" | "GENERATING" | "WAITING"
+        ) {
             return;
         }
         if !self.state.introduced {
@@ -80,20 +86,39 @@ impl Log {
         {
             self.state.model = Some(model.to_owned());
             let model = self.state.model.clone();
-            out.push(Entry::Session(SessionPatch { model, ..self.patch() }));
+            out.push(Entry::Session(SessionPatch {
+                model,
+                ..self.patch()
+            }));
         }
         let explicit = step.source != "SYSTEM";
-        let origin = if explicit { Origin::Human } else { Origin::Harness };
+        let origin = if explicit {
+            Origin::Human
+        } else {
+            Origin::Harness
+        };
         let text = between(&step.content, "<USER_REQUEST>", "</USER_REQUEST>");
         let text = text.unwrap_or(&step.content).trim();
         let first = text.lines().next().unwrap_or_default().trim_end();
         if explicit && !self.state.titled && !first.is_empty() {
             self.state.titled = true;
             let text = first.chars().take(TITLE_CHARS_MAX).collect();
-            let title = Some(Title { text, rank: TitleRank::FirstPrompt });
-            out.push(Entry::Session(SessionPatch { title, ..self.patch() }));
+            let title = Some(Title {
+                text,
+                rank: TitleRank::FirstPrompt,
+            });
+            out.push(Entry::Session(SessionPatch {
+                title,
+                ..self.patch()
+            }));
         }
-        self.say(step, line, (Role::User, origin), vec![Block::Text(text.to_owned())], out);
+        self.say(
+            step,
+            line,
+            (Role::User, origin),
+            vec![Block::Text(text.to_owned())],
+            out,
+        );
     }
 
     fn plan(&mut self, step: &Step, line: u64, out: &mut Parsed) {
@@ -118,7 +143,10 @@ impl Log {
             if self.state.cwd.is_none() && call.cwd().is_some() {
                 self.state.cwd = call.cwd();
                 let cwd = self.state.cwd.clone();
-                out.push(Entry::Session(SessionPatch { cwd, ..self.patch() }));
+                out.push(Entry::Session(SessionPatch {
+                    cwd,
+                    ..self.patch()
+                }));
             }
         }
         self.say(step, line, (Role::Assistant, Origin::Model), blocks, out);
@@ -149,7 +177,10 @@ impl Log {
         out: &mut Parsed,
     ) {
         // The index alone: the same step is cut in one transcript and whole in the other.
-        let id = self.state.chain.link(&[&step.kind, &step.step_index.to_string()]);
+        let id = self
+            .state
+            .chain
+            .link(&[&step.kind, &step.step_index.to_string()]);
         if blocks.is_empty() {
             return;
         }
@@ -205,7 +236,10 @@ fn chosen_model(content: &str) -> Option<&str> {
 fn without_times(content: &str) -> &str {
     let mut rest = content;
     for name in ["Created At: ", "Completed At: "] {
-        if let Some((_, after)) = rest.strip_prefix(name).and_then(|rest| rest.split_once('\n')) {
+        if let Some((_, after)) = rest
+            .strip_prefix(name)
+            .and_then(|rest| rest.split_once('\n'))
+        {
             rest = after;
         }
     }

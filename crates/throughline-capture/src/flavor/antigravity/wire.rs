@@ -40,7 +40,9 @@ impl ToolCall {
     /// Returns the arguments as the tool got them.
     pub fn input(&self) -> String {
         let decoded = self.args.iter().map(|(name, value)| {
-            let inner = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+            let inner = value
+                .as_str()
+                .and_then(|text| serde_json::from_str(text).ok());
             (name.clone(), inner.unwrap_or_else(|| value.clone()))
         });
         Value::Object(decoded.collect()).to_string()

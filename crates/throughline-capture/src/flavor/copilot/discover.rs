@@ -28,7 +28,9 @@ pub fn claim(path: &Path) -> Option<Format> {
     if is_state(folder) && file.ends_with(".jsonl") {
         return Some(Format::Lines);
     }
-    let copied = path.iter().any(|part| part == "copilot" || part == ".copilot");
+    let copied = path
+        .iter()
+        .any(|part| part == "copilot" || part == ".copilot");
     if folder.parent().is_some_and(is_state) || copied {
         return of_session(file);
     }
@@ -45,7 +47,9 @@ fn of_session(file: &str) -> Option<Format> {
 
 pub fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
-    head.starts_with('{') && head.contains("\"session.start\"") && head.contains("\"copilotVersion\"")
+    head.starts_with('{')
+        && head.contains("\"session.start\"")
+        && head.contains("\"copilotVersion\"")
 }
 
 /// Returns the session that a path names; the events themselves know better.
@@ -76,12 +80,24 @@ mod tests {
 
     #[test]
     fn sessions_are_claimed() {
-        check("/h/.copilot/session-state/ab/events.jsonl", Some(Format::Lines));
-        check("/h/.copilot/session-state/ab/workspace.yaml", Some(Format::Document));
+        check(
+            "/h/.copilot/session-state/ab/events.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/h/.copilot/session-state/ab/workspace.yaml",
+            Some(Format::Document),
+        );
         check("/h/.copilot/session-state/ab.jsonl", Some(Format::Lines));
         check("/copies/copilot/ab/events.jsonl", Some(Format::Lines));
-        check("/x/copilot__session-state__ab__events.jsonl", Some(Format::Lines));
-        check("/x/copilot__session-state__ab__workspace.yaml", Some(Format::Document));
+        check(
+            "/x/copilot__session-state__ab__events.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/x/copilot__session-state__ab__workspace.yaml",
+            Some(Format::Document),
+        );
     }
 
     #[test]
@@ -107,7 +123,10 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places { home: "/h".into(), ..Places::default() };
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
         assert_eq!(roots(&places)[0], Path::new("/h/.copilot/session-state"));
         places.variables.insert("COPILOT_HOME".into(), "/c".into());
         assert_eq!(roots(&places)[0], Path::new("/c/session-state"));

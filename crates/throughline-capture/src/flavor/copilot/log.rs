@@ -14,7 +14,9 @@ pub struct Log {
 impl Log {
     pub fn new(session: String, state: Option<&str>) -> Self {
         let known = state.and_then(|state| serde_json::from_str(state).ok());
-        Self { state: known.unwrap_or_else(|| State::new(session)) }
+        Self {
+            state: known.unwrap_or_else(|| State::new(session)),
+        }
     }
 }
 
@@ -118,7 +120,12 @@ fn news(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
         }
         "system.notification" => {
             let text = news.content.unwrap_or_default();
-            state.say(&mark, (Role::User, Origin::Harness), vec![Block::Text(text)], out);
+            state.say(
+                &mark,
+                (Role::User, Origin::Harness),
+                vec![Block::Text(text)],
+                out,
+            );
         }
         "subagent.started" => {
             if let Some(call) = &news.tool_call_id {

@@ -54,13 +54,21 @@ pub struct Mark {
 impl Mark {
     pub fn new(event: &Event<'_>, line: u64, agent: Option<String>) -> Self {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
-        Self { id: id.map(str::to_owned), at: event.timestamp.0, line, agent }
+        Self {
+            id: id.map(str::to_owned),
+            at: event.timestamp.0,
+            line,
+            agent,
+        }
     }
 }
 
 impl State {
     pub fn new(session: String) -> Self {
-        Self { session, ..Self::default() }
+        Self {
+            session,
+            ..Self::default()
+        }
     }
 
     pub fn start(&mut self, start: Start, out: &mut Parsed) {
@@ -83,8 +91,13 @@ impl State {
         patch: SessionPatch,
         out: &mut Parsed,
     ) {
-        let is_github = context.host_type.as_deref().is_none_or(|host| host == "github");
-        let repository = context.repository.filter(|name| is_github && name.contains('/'));
+        let is_github = context
+            .host_type
+            .as_deref()
+            .is_none_or(|host| host == "github");
+        let repository = context
+            .repository
+            .filter(|name| is_github && name.contains('/'));
         self.cwd = context.cwd.or(self.cwd.take());
         self.branch = context.branch.or(self.branch.take());
         self.model = model.or(self.model.take());
@@ -103,13 +116,21 @@ impl State {
     pub fn model(&mut self, model: Option<String>, out: &mut Parsed) {
         if model.is_some() && model != self.model {
             self.model = model;
-            let patch = SessionPatch { model: self.model.clone(), ..self.patch() };
+            let patch = SessionPatch {
+                model: self.model.clone(),
+                ..self.patch()
+            };
             out.push(Entry::Session(patch));
         }
     }
 
     pub fn title(&mut self, text: &str, rank: TitleRank, out: &mut Parsed) {
-        let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+        let line = text
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end();
         let told = rank == TitleRank::FirstPrompt && self.titled;
         if line.is_empty() || told {
             return;
@@ -117,7 +138,10 @@ impl State {
         self.titled = true;
         let text = line.chars().take(TITLE_CHARS_MAX).collect();
         let title = Some(Title { text, rank });
-        out.push(Entry::Session(SessionPatch { title, ..self.patch() }));
+        out.push(Entry::Session(SessionPatch {
+            title,
+            ..self.patch()
+        }));
     }
 
     /// Introduces a subagent, which has no id but that of the call that started it.
@@ -129,7 +153,10 @@ impl State {
         let name = name.filter(|name| !name.trim().is_empty());
         out.push(Entry::Session(SessionPatch {
             kind: Some(SessionKind::Subagent),
-            title: name.map(|text| Title { text, rank: TitleRank::Generated }),
+            title: name.map(|text| Title {
+                text,
+                rank: TitleRank::Generated,
+            }),
             parent: Some(self.id(None)),
             cwd: self.cwd.clone(),
             ..SessionPatch::new(self.id(Some(call)), Flavor::Copilot)

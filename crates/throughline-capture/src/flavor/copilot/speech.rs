@@ -15,7 +15,12 @@ impl State {
             self.title(&message.content, TitleRank::FirstPrompt, out);
         }
         if !message.content.is_empty() {
-            self.say(&mark, (Role::User, origin), vec![Block::Text(message.content)], out);
+            self.say(
+                &mark,
+                (Role::User, origin),
+                vec![Block::Text(message.content)],
+                out,
+            );
         }
     }
 
@@ -23,7 +28,9 @@ impl State {
         let message: AssistantMessage = event.data();
         self.message_usage(event, &message, out);
         let mut blocks = Vec::new();
-        let thought = message.reasoning_text.filter(|thought| !thought.trim().is_empty());
+        let thought = message
+            .reasoning_text
+            .filter(|thought| !thought.trim().is_empty());
         if let Some(thought) = thought
             && self.thought.take() != Some(print(&thought))
         {
@@ -50,14 +57,26 @@ impl State {
         }
         self.thought = Some(print(&text));
         let mark = Mark::new(event, line, news.parent_tool_call_id);
-        self.say(&mark, (Role::Assistant, Origin::Model), vec![Block::Thinking(text)], out);
+        self.say(
+            &mark,
+            (Role::Assistant, Origin::Model),
+            vec![Block::Thinking(text)],
+            out,
+        );
     }
 }
 
 fn origin(message: &UserMessage) -> Origin {
-    let by_program = message.source.as_deref().is_some_and(|source| source != "user");
+    let by_program = message
+        .source
+        .as_deref()
+        .is_some_and(|source| source != "user");
     let text = message.content.trim_start();
-    let envelope = ["<skill-context", "<system_notification>", "<system_reminder>"];
+    let envelope = [
+        "<skill-context",
+        "<system_notification>",
+        "<system_reminder>",
+    ];
     let is_envelope = envelope.iter().any(|begin| text.starts_with(begin));
     if by_program || is_envelope || message.parent_tool_call_id.is_some() {
         Origin::Harness

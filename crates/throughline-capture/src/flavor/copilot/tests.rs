@@ -80,7 +80,10 @@ fn nothing_unknown_but_what_was_made_so() {
         let is_log = source.format == Format::Lines;
         assert_eq!(Copilot.recognises(&text), is_log, "{source:?}");
     }
-    assert_eq!(unknown, BTreeMap::from([("session.hologram".to_owned(), 1)]));
+    assert_eq!(
+        unknown,
+        BTreeMap::from([("session.hologram".to_owned(), 1)])
+    );
     assert_eq!(skipped, 1);
 }
 
@@ -105,7 +108,9 @@ fn prompts_are_what_was_submitted() {
     let mut compared = 0;
     for source in check::sources(&Copilot) {
         let text = fs::read_to_string(&source.path).unwrap();
-        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let events = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let submitted: Vec<String> = events
             .filter(|event| event["data"]["hookType"] == "userPromptSubmitted")
             .filter(|event| event["type"] == "hook.start")
@@ -133,7 +138,9 @@ fn usage_is_what_the_session_sums_up_to() {
     let mut compared = 0;
     for source in check::sources(&Copilot) {
         let text = fs::read_to_string(&source.path).unwrap();
-        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let events = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut expected = None;
         let mut compaction = Usage::default();
         let count = |usage: &Value| {
@@ -180,4 +187,29 @@ fn usage_is_what_the_session_sums_up_to() {
         compared += 1;
     }
     assert_eq!(compared, 7);
+}
+
+/// Subagents may be billed to another model than their messages name, or name none.
+#[test]
+fn output_is_counted_once_whatever_model_it_is_told_of() {
+    let message = |model: &str, tokens: u64| {
+        format!(r#"{{"type":"assistant.message","id":"{model}{tokens}","data":{{"content":"x",{model}"outputTokens":{tokens}}}}}"#)
+            .replace(&format!(r#""id":"{model}"#), r#""id":""#)
+    };
+    let log = [
+        message("", 5),
+        message(r#""model":"a","#, 20),
+        message(r#""model":"a","#, 7),
+        r#"{"type":"session.shutdown","id":"s","data":{"modelMetrics":{
+            "a":{"usage":{"inputTokens":9,"outputTokens":20}},
+            "b":{"usage":{"inputTokens":9,"outputTokens":15}}}}}"#
+            .replace('\n', ""),
+    ];
+    let source = crate::Source {
+        flavor: memory::Flavor::Copilot,
+        path: "s/events.jsonl".into(),
+        format: Format::Lines,
+    };
+    let total = check::total(&parse(&Copilot, &source, &log.join("\n")));
+    assert_eq!((total.input, total.output), (18, 35));
 }

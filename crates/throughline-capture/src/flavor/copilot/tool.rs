@@ -32,15 +32,27 @@ impl State {
         let request: ToolRequest = event.data();
         if let Some(call) = self.tool_use(&request) {
             let mark = Mark::new(event, line, request.parent_tool_call_id);
-            self.say(&mark, (Role::Assistant, Origin::Model), vec![Block::ToolUse(call)], out);
+            self.say(
+                &mark,
+                (Role::Assistant, Origin::Model),
+                vec![Block::ToolUse(call)],
+                out,
+            );
         }
     }
 
     pub fn tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
         let complete: ToolComplete = event.data();
         let mark = Mark::new(event, line, complete.parent_tool_call_id);
-        let content = complete.result.content.or(complete.error.content).unwrap_or_default();
-        let exit_code = complete.shell_execution.exit_code.or_else(|| exit_code(&content));
+        let content = complete
+            .result
+            .content
+            .or(complete.error.content)
+            .unwrap_or_default();
+        let exit_code = complete
+            .shell_execution
+            .exit_code
+            .or_else(|| exit_code(&content));
         let mut result = ToolResult {
             call: Some(CallId::new(complete.tool_call_id)),
             is_error: !complete.success || exit_code.is_some_and(|code| code != 0),
@@ -49,20 +61,32 @@ impl State {
             ..ToolResult::default()
         };
         self.calls.close(&mut result);
-        self.say(&mark, (Role::User, Origin::Tool), vec![Block::ToolResult(result)], out);
+        self.say(
+            &mark,
+            (Role::User, Origin::Tool),
+            vec![Block::ToolResult(result)],
+            out,
+        );
     }
 
     pub fn permission_requested(&mut self, event: &Event<'_>) {
         let permission: Permission = event.data();
         let request = permission.permission_request;
         let what = request.full_command_text.or(request.intention);
-        let what = what.unwrap_or(request.kind).chars().take(ASKED_CHARS_MAX).collect();
+        let what = what
+            .unwrap_or(request.kind)
+            .chars()
+            .take(ASKED_CHARS_MAX)
+            .collect();
         remember(&mut self.asked, (permission.request_id, what));
     }
 
     pub fn permission_completed(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
         let permission: Permission = event.data();
-        let asked = self.asked.iter().position(|(id, _)| *id == permission.request_id);
+        let asked = self
+            .asked
+            .iter()
+            .position(|(id, _)| *id == permission.request_id);
         let asked = asked.and_then(|at| self.asked.remove(at));
         let (Some((_, what)), Some(decision)) = (asked, decision(&permission.result.kind)) else {
             return;
@@ -96,7 +120,10 @@ mod tests {
 
     #[test]
     fn shells_tell_their_exit_code_last() {
-        assert_eq!(exit_code("ok\n<shellId: 0 completed with exit code 0>"), Some(0));
+        assert_eq!(
+            exit_code("ok\n<shellId: 0 completed with exit code 0>"),
+            Some(0)
+        );
         assert_eq!(exit_code("no\n<exited with exit code 3>\n"), Some(3));
         assert_eq!(exit_code("it had exit code 3"), None);
         assert_eq!(exit_code(""), None);

@@ -27,11 +27,17 @@ impl State {
             return;
         }
         let model = message.model.clone().or_else(|| self.model.clone());
-        let told = self.outputs.entry(model.clone().unwrap_or_default()).or_default();
+        let told = self
+            .outputs
+            .entry(model.clone().unwrap_or_default())
+            .or_default();
         *told += message.output_tokens;
         let key = message.api_call_id.as_deref().or(event.id.as_deref());
         let key = key.unwrap_or_default().to_owned();
-        let output = Usage { output: message.output_tokens, ..Usage::default() };
+        let output = Usage {
+            output: message.output_tokens,
+            ..Usage::default()
+        };
         self.usage(event, key, model, output, out);
     }
 
@@ -41,13 +47,20 @@ impl State {
             return;
         }
         let shutdown: Shutdown = event.data();
-        for (model, metrics) in shutdown.model_metrics {
+        let metrics = shutdown.model_metrics;
+        // A message may not name its model, or not the one that is billed.
+        let sum = |model: &String| metrics.get(model).map_or(0, |sum| sum.usage.output_tokens);
+        let excess = |(model, told): (&String, &u64)| told.saturating_sub(sum(model));
+        let mut elsewhere: u64 = self.outputs.iter().map(excess).sum();
+        for (model, metrics) in &metrics {
             let mut usage = usage(&metrics.usage);
-            let told = self.outputs.get(&model).copied().unwrap_or_default();
-            usage.output = usage.output.saturating_sub(told);
+            let told = self.outputs.get(model).copied().unwrap_or_default();
+            let untold = usage.output.saturating_sub(told);
+            usage.output = untold.saturating_sub(elsewhere);
+            elsewhere -= untold - usage.output;
             if usage.total() > 0 {
                 let key = format!("{}/{model}", self.id(None));
-                self.usage(event, key, Some(model), usage, out);
+                self.usage(event, key, Some(model.clone()), usage, out);
             }
         }
     }
@@ -56,7 +69,10 @@ impl State {
     pub fn compaction_usage(&self, mark: &Mark, tokens: &Tokens, out: &mut Parsed) {
         out.push(Entry::Usage(UsageEntry {
             session: self.id(None),
-            key: mark.id.clone().unwrap_or_else(|| format!("{}/{}", self.id(None), mark.line)),
+            key: mark
+                .id
+                .clone()
+                .unwrap_or_else(|| format!("{}/{}", self.id(None), mark.line)),
             at: mark.at,
             model: tokens.model.clone().or_else(|| self.model.clone()),
             usage: usage(tokens),

@@ -25,7 +25,9 @@ pub struct Event<'a> {
 
 impl Event<'_> {
     pub fn data<T: DeserializeOwned + Default>(&self) -> T {
-        let data = self.data.and_then(|data| serde_json::from_str(data.get()).ok());
+        let data = self
+            .data
+            .and_then(|data| serde_json::from_str(data.get()).ok());
         data.unwrap_or_default()
     }
 }

@@ -42,12 +42,21 @@ impl Reader for Workspace {
 /// Returns the value of a key at the top: plain, quoted either way, or the first line of a block.
 fn field(yaml: &str, key: &str) -> Option<String> {
     let mut lines = yaml.lines();
-    let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
+    let value = lines
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?
+        .trim();
     if value.starts_with('"') {
-        return serde_json::from_str(value).ok().or_else(|| Some(value.trim_matches('"').to_owned()));
+        return serde_json::from_str(value)
+            .ok()
+            .or_else(|| Some(value.trim_matches('"').to_owned()));
     }
     if let Some(quoted) = value.strip_prefix('\'') {
-        return Some(quoted.strip_suffix('\'').unwrap_or(quoted).replace("''", "'"));
+        return Some(
+            quoted
+                .strip_suffix('\'')
+                .unwrap_or(quoted)
+                .replace("''", "'"),
+        );
     }
     if value.starts_with(['|', '>']) {
         return lines.next().map(|line| line.trim().to_owned());

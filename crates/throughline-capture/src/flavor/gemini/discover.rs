@@ -70,7 +70,11 @@ impl Place {
                 .into_owned(),
             cwd: chats.parent().and_then(project_root),
             parent,
-            layout: if is_object { Layout::Object } else { Layout::Lines },
+            layout: if is_object {
+                Layout::Object
+            } else {
+                Layout::Lines
+            },
             superseded: is_object && path.with_extension("jsonl").exists(),
         }
     }

@@ -28,7 +28,7 @@ pub struct Turn {
 }
 
 pub enum Event {
-    Message(Message),
+    Message(Box<Message>),
     /// The conversation went back to before this message.
     Rewind(String),
 }
@@ -106,7 +106,7 @@ impl Conversation {
         let known = message.id.as_ref().and_then(|id| self.known.get(id));
         if let Some(&turn) = known {
             if recorded {
-                self.turns[turn].event = Event::Message(message);
+                self.turns[turn].event = Event::Message(Box::new(message));
             }
             return;
         }
@@ -114,7 +114,7 @@ impl Conversation {
             self.known.insert(id, self.turns.len());
         }
         self.turns.push(Turn {
-            event: Event::Message(message),
+            event: Event::Message(Box::new(message)),
             line,
         });
     }

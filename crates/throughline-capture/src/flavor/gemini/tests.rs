@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use insta::assert_snapshot;
-use memory::Usage;
+use memory::{Flavor, SessionId, Usage};
 use serde_json::Value;
 
 use super::Gemini;
 use crate::adapter::parse;
 use crate::flavor::check::{self, messages, show};
-use crate::{Adapter, Parsed};
+use crate::{Adapter, Parsed, Plan, Root, Scope};
 
 fn read(project: &str, file: &str) -> Parsed {
     check::read(&Gemini, &format!("tmp/{project}/chats/{file}"))
@@ -176,4 +178,67 @@ fn usage_is_what_the_messages_say() {
         assert_eq!(usage, expected, "{source:?}");
         assert_eq!(usage.total(), total, "as Gemini itself adds up");
     }
+}
+
+/// Sweeps a home and returns all that the store holds of its conversations.
+fn swept(store: &store::Store, home: &Path) -> Vec<String> {
+    let root = Root {
+        path: home.to_owned(),
+        flavor: Some(Flavor::Gemini),
+    };
+    let plan = Plan {
+        adapters: &[&Gemini],
+        found: crate::discover(&[&Gemini], &[root]),
+        scope: &Scope::default(),
+        threads: 1,
+        stop: &AtomicBool::new(false),
+        progress: &|_| {},
+        complete: false,
+    };
+    let now = "2026-05-01T11:00:00Z".parse().unwrap();
+    crate::sweep(store, &plan, now).unwrap();
+    let mut texts = Vec::new();
+    let session = SessionId::of(Flavor::Gemini, "s");
+    store
+        .each_record(&session, |record| {
+            texts.push(format!("{} {}", record.kind, record.content));
+        })
+        .unwrap();
+    texts
+}
+
+/// A session while it is written, resumed by a later version at last: the store holds what the
+/// log says now, once.
+#[test]
+fn the_store_follows_a_live_session() {
+    let (home, memory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = store::Store::open(memory.path()).unwrap();
+    let chats = home.path().join("tmp/proj/chats");
+    fs::create_dir_all(&chats).unwrap();
+    let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-05-01T10:00:00Z""#;
+    let prompt = r#"{"id":"1","type":"user","content":"Go."}"#;
+    let half = r#"{"id":"2","type":"gemini","content":"I wi"}"#;
+    let whole = r#"{"id":"2","type":"gemini","content":"I will."}"#;
+
+    let old = chats.join("session-s.json");
+    fs::write(&old, format!(r#"{header},"messages":[{prompt},{half}]}}"#)).unwrap();
+    assert_eq!(swept(&store, home.path()), ["prompt Go.", "assistant I wi"]);
+
+    let new = chats.join("session-s.jsonl");
+    let mut log = format!("{header}}}\n{prompt}\n{half}\n");
+    fs::write(&new, &log).unwrap();
+    assert_eq!(swept(&store, home.path()), ["prompt Go.", "assistant I wi"]);
+
+    log += &whole[..20];
+    fs::write(&new, &log).unwrap();
+    assert_eq!(swept(&store, home.path()), ["prompt Go.", "assistant I wi"]);
+
+    log += &format!(
+        "{}\n{{\"id\":\"3\",\"type\":\"user\",\"content\":\"More.\"}}\n",
+        &whole[20..]
+    );
+    fs::write(&new, &log).unwrap();
+    let final_state = ["prompt Go.", "assistant I will.", "prompt More."];
+    assert_eq!(swept(&store, home.path()), final_state);
+    assert_eq!(swept(&store, home.path()), final_state);
 }

@@ -3,7 +3,7 @@
 use memory::{CallId, Change, ToolResult, ToolUse};
 
 use super::wire::ToolCall;
-use crate::flavor::parts::{self, Answer};
+use crate::flavor::parts::{self, Answer, Content};
 use crate::tools;
 
 impl ToolCall {
@@ -46,16 +46,14 @@ impl ToolCall {
     fn answer(&self) -> Answer {
         let result = self.result.as_ref();
         // The answers of calls that were made together may stand in each of them.
-        let mut responses = result.into_iter().flat_map(|result| result.responses());
+        let mut responses = result.into_iter().flat_map(Content::responses);
         let own = responses
             .clone()
             .find(|response| response.id.as_ref() == Some(&self.id));
         if let Some(response) = own.or_else(|| responses.next()) {
             return response.answer();
         }
-        let text = result
-            .map(|result| result.text())
-            .filter(|text| !text.is_empty());
+        let text = result.map(Content::text).filter(|text| !text.is_empty());
         let shown = || serde_json::from_str(self.result_display.as_ref()?.get()).ok();
         Answer {
             text: text.or_else(shown).unwrap_or_default(),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::Places;
 
 pub fn roots(places: &Places) -> Vec<PathBuf> {
-    let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"].iter().find_map(|name| places.folder(name));
+    let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"]
+        .iter()
+        .find_map(|name| places.folder(name));
     let home = moved.unwrap_or_else(|| places.home.join(".qwen"));
     vec![home.join("projects")]
 }
@@ -37,7 +39,10 @@ pub fn recognises(head: &str) -> bool {
 
 /// Returns the session that a path names; the records know better.
 pub fn session_of(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn name(path: &Path) -> &str {
@@ -69,11 +74,16 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places { home: "/h".into(), ..Places::default() };
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
         assert_eq!(roots(&places), [PathBuf::from("/h/.qwen/projects")]);
         places.variables.insert("QWEN_HOME".into(), "/q".into());
         assert_eq!(roots(&places), [PathBuf::from("/q/projects")]);
-        places.variables.insert("QWEN_RUNTIME_DIR".into(), "/r".into());
+        places
+            .variables
+            .insert("QWEN_RUNTIME_DIR".into(), "/r".into());
         assert_eq!(roots(&places), [PathBuf::from("/r/projects")]);
     }
 }

@@ -73,14 +73,22 @@ struct Told {
 impl Log {
     pub fn new(session: String, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
-        Self { session, state: state.unwrap_or_default() }
+        Self {
+            session,
+            state: state.unwrap_or_default(),
+        }
     }
 
     fn read(&mut self, record: &Record, line: u64, out: &mut Parsed) {
         let id = self.id(record);
         self.introduce(&id, record, out);
         let name = self.name(record);
-        let mark = Mark { session: id, name, record, line };
+        let mark = Mark {
+            session: id,
+            name,
+            record,
+            line,
+        };
         match &*record.kind {
             "user" => self.user(&mark, out),
             "assistant" => self.assistant(&mark, out),
@@ -116,11 +124,17 @@ impl Log {
             return;
         }
         let parent = agent(record).and(record.session_id.as_deref());
-        let name = record.agent_name.clone().filter(|_| is_new && parent.is_some());
+        let name = record
+            .agent_name
+            .clone()
+            .filter(|_| is_new && parent.is_some());
         out.push(Entry::Session(SessionPatch {
             kind: parent.map(|_| SessionKind::Subagent),
             parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
-            title: name.map(|text| Title { text, rank: TitleRank::Generated }),
+            title: name.map(|text| Title {
+                text,
+                rank: TitleRank::Generated,
+            }),
             cwd: told.cwd.clone(),
             branch: told.branch.clone(),
             version: told.version.clone(),
@@ -132,7 +146,10 @@ impl Log {
 
     fn name(&mut self, record: &Record) -> MessageId {
         let Some(uuid) = &record.uuid else {
-            return self.state.chain.link(&[&record.kind, &record.message.parts.text()]);
+            return self
+                .state
+                .chain
+                .link(&[&record.kind, &record.message.parts.text()]);
         };
         let lines = match &self.state.last {
             Some((last, lines)) if last == uuid => lines + 1,
@@ -163,13 +180,24 @@ impl Log {
     }
 
     fn entitle(&mut self, mark: &Mark<'_>, text: &str, out: &mut Parsed) {
-        let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+        let line = text
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end();
         if self.state.titled || line.is_empty() {
             return;
         }
         self.state.titled = true;
         let text = line.chars().take(TITLE_CHARS_MAX).collect();
-        mark.title(Title { text, rank: TitleRank::FirstPrompt }, out);
+        mark.title(
+            Title {
+                text,
+                rank: TitleRank::FirstPrompt,
+            },
+            out,
+        );
     }
 
     fn assistant(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
@@ -204,7 +232,10 @@ impl Log {
             };
             self.state.calls.close(&mut result);
             result.tool = result.tool.or_else(|| response.name.clone());
-            let shown = told.result_display.as_ref().filter(|_| is_own && !result.is_error);
+            let shown = told
+                .result_display
+                .as_ref()
+                .filter(|_| is_own && !result.is_error);
             let change = shown.and_then(|shown| parts::change(shown, result.path.as_deref()));
             if let Some(change) = change {
                 result.changes = vec![change];
@@ -236,7 +267,10 @@ impl Log {
             }
             "session_model" => {
                 let model = payload.model_id.clone();
-                out.push(Entry::Session(SessionPatch { model, ..mark.patch() }));
+                out.push(Entry::Session(SessionPatch {
+                    model,
+                    ..mark.patch()
+                }));
             }
             "chat_compression" => {
                 mark.say((Role::System, Origin::Harness), compression(payload), out);
@@ -293,7 +327,10 @@ impl Mark<'_> {
 
     fn title(&self, title: Title, out: &mut Parsed) {
         let title = Some(title);
-        out.push(Entry::Session(SessionPatch { title, ..self.patch() }));
+        out.push(Entry::Session(SessionPatch {
+            title,
+            ..self.patch()
+        }));
     }
 
     fn patch(&self) -> SessionPatch {
@@ -307,7 +344,11 @@ impl Mark<'_> {
         let usage = Usage {
             input: prompt.saturating_sub(tokens.cached_content_token_count)
                 + tokens.tool_use_prompt_token_count,
-            output: if includes_thoughts { said } else { said + thoughts },
+            output: if includes_thoughts {
+                said
+            } else {
+                said + thoughts
+            },
             cache_read: tokens.cached_content_token_count,
             cache_write: 0,
             reasoning: thoughts,
@@ -327,12 +368,21 @@ impl Mark<'_> {
 }
 
 fn agent(record: &Record) -> Option<&str> {
-    record.agent_id.as_deref().filter(|agent| record.is_sidechain && !agent.is_empty())
+    record
+        .agent_id
+        .as_deref()
+        .filter(|agent| record.is_sidechain && !agent.is_empty())
 }
 
 fn origin(record: &Record) -> Origin {
-    let typed = matches!(record.subtype.as_deref(), None | Some("mid_turn_user_message"));
-    let by_user = record.provenance.as_deref().is_none_or(|by| by == "real_user");
+    let typed = matches!(
+        record.subtype.as_deref(),
+        None | Some("mid_turn_user_message")
+    );
+    let by_user = record
+        .provenance
+        .as_deref()
+        .is_none_or(|by| by == "real_user");
     if typed && by_user && agent(record).is_none() {
         Origin::Human
     } else {
@@ -351,8 +401,15 @@ fn compression(payload: &Payload) -> Vec<Block> {
         trigger: None,
         tokens_before: payload.info.original_token_count,
     });
-    let texts = || payload.compressed_history.iter().map(|message| message.parts.text());
+    let texts = || {
+        payload
+            .compressed_history
+            .iter()
+            .map(|message| message.parts.text())
+    };
     let summary = texts().find(|text| text.contains("<state_snapshot>"));
     let summary = summary.or_else(|| texts().find(|text| !text.is_empty()));
-    std::iter::once(boundary).chain(summary.map(Block::Summary)).collect()
+    std::iter::once(boundary)
+        .chain(summary.map(Block::Summary))
+        .collect()
 }

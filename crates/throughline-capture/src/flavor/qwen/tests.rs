@@ -25,7 +25,8 @@ fn made_by_others() {
         "019f0000-0000-7000-8000-000000000005",
         "019f0000000070008000000000000003",
     ];
-    let shown = files.map(|file| shown(&format!("-tmp-as-qwen-fixture-project/chats/{file}.jsonl")));
+    let shown =
+        files.map(|file| shown(&format!("-tmp-as-qwen-fixture-project/chats/{file}.jsonl")));
     assert_snapshot!(shown.join("\n"));
 }
 
@@ -82,7 +83,9 @@ fn usage_is_what_the_records_add_up_to() {
             let (prompt, cached) = (count("promptTokenCount"), count("cachedContentTokenCount"));
             let said = count("candidatesTokenCount");
             let thoughts = count("thoughtsTokenCount");
-            let total = tokens["totalTokenCount"].as_u64().unwrap_or(prompt + said + thoughts);
+            let total = tokens["totalTokenCount"]
+                .as_u64()
+                .unwrap_or(prompt + said + thoughts);
             expected += Usage {
                 input: prompt - cached,
                 output: total - prompt,
@@ -91,6 +94,10 @@ fn usage_is_what_the_records_add_up_to() {
                 reasoning: thoughts,
             };
         }
-        assert_eq!(check::total(&parse(&Qwen, &source, &text)), expected, "{source:?}");
+        assert_eq!(
+            check::total(&parse(&Qwen, &source, &text)),
+            expected,
+            "{source:?}"
+        );
     }
 }
