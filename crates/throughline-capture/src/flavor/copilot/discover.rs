@@ -28,11 +28,14 @@ pub fn claim(path: &Path) -> Option<Format> {
     if is_state(folder) && file.ends_with(".jsonl") {
         return Some(Format::Lines);
     }
+    if folder.parent().is_some_and(is_state) {
+        return of_session(file);
+    }
     let copied = path
         .iter()
         .any(|part| part == "copilot" || part == ".copilot");
-    if folder.parent().is_some_and(is_state) || copied {
-        return of_session(file);
+    if copied && file.ends_with(".jsonl") {
+        return Some(Format::Lines);
     }
     None
 }
@@ -90,6 +93,7 @@ mod tests {
         );
         check("/h/.copilot/session-state/ab.jsonl", Some(Format::Lines));
         check("/copies/copilot/ab/events.jsonl", Some(Format::Lines));
+        check("/copies/copilot/ab.jsonl", Some(Format::Lines));
         check(
             "/x/copilot__session-state__ab__events.jsonl",
             Some(Format::Lines),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use insta::assert_snapshot;
-use memory::Usage;
+use memory::{Flavor, Usage};
 use serde_json::Value;
 
 use super::Qwen;
-use crate::Adapter;
 use crate::adapter::parse;
+use crate::flavor::adapter;
 use crate::flavor::check::{self, show};
 
 fn shown(relative: &str) -> String {
@@ -48,7 +48,8 @@ fn nothing_unknown_but_what_was_made_so() {
         let parsed = parse(&Qwen, source, &text);
         skipped += parsed.skipped.len();
         unknown.extend(parsed.unknown);
-        assert!(Qwen.recognises(&text), "{source:?}");
+        let knows = |flavor| adapter(flavor).unwrap().recognises(&text);
+        assert!(knows(Flavor::Qwen) && !knows(Flavor::Claude), "{source:?}");
     }
     assert_eq!(unknown, BTreeMap::from([("system/hologram".to_owned(), 1)]));
     assert_eq!(skipped, 1);
