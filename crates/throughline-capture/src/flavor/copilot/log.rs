@@ -2,7 +2,7 @@
 
 use memory::{Block, Boundary, Origin, Role, TitleRank};
 
-use super::session::{Mark, State};
+use super::session::State;
 use super::wire::{Compaction, Context, Event, News, Start};
 use crate::{Line, Parsed, Reader, lines};
 
@@ -102,7 +102,7 @@ fn read(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
 /// Reads the events that say one thing.
 fn news(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
     let news: News = event.data();
-    let mark = Mark::new(event, line, news.parent_tool_call_id);
+    let mark = state.mark(event, line, news.parent_tool_call_id);
     let program = (Role::System, Origin::Harness);
     match &*event.kind {
         "session.model_change" => state.model(news.new_model, out),
@@ -129,7 +129,8 @@ fn news(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
         }
         "subagent.started" => {
             if let Some(call) = &news.tool_call_id {
-                state.agent(call, news.agent_display_name, out);
+                let id = event.agent.as_deref();
+                state.agent(call, id, news.agent_display_name, out);
             }
         }
         "abort" => {
@@ -157,7 +158,7 @@ fn compaction(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed)
     });
     let mut blocks = vec![boundary];
     blocks.extend(compaction.summary_content.map(Block::Summary));
-    let mark = Mark::new(event, line, None);
+    let mark = state.mark(event, line, None);
     state.say(&mark, (Role::System, Origin::Harness), blocks, out);
     if let Some(tokens) = compaction.compaction_tokens_used {
         state.compaction_usage(&mark, &tokens, out);

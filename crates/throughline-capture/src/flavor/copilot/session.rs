@@ -31,8 +31,8 @@ pub struct State {
     pub told: VecDeque<String>,
     /// What waits for a person's decision.
     pub asked: VecDeque<(String, String)>,
-    /// Tool calls that are subagents, and were introduced.
-    agents: VecDeque<String>,
+    /// The subagents that were introduced.
+    agents: VecDeque<Agent>,
     /// The responses are counted one by one, so sums say nothing new.
     pub counted: bool,
     /// Tokens of output that messages told of, by model; sums include them.
@@ -51,16 +51,11 @@ pub struct Mark {
     pub agent: Option<String>,
 }
 
-impl Mark {
-    pub fn new(event: &Event<'_>, line: u64, agent: Option<String>) -> Self {
-        let id = event.id.as_deref().filter(|id| !id.is_empty());
-        Self {
-            id: id.map(str::to_owned),
-            at: event.timestamp.0,
-            line,
-            agent,
-        }
-    }
+/// A subagent is named by the call that started it, and events may name it by an id.
+#[derive(Debug, Serialize, Deserialize)]
+struct Agent {
+    call: String,
+    id: Option<String>,
 }
 
 impl State {
@@ -144,12 +139,16 @@ impl State {
         }));
     }
 
-    /// Introduces a subagent, which has no id but that of the call that started it.
-    pub fn agent(&mut self, call: &str, name: Option<String>, out: &mut Parsed) {
-        if self.agents.iter().any(|known| known == call) {
+    /// Introduces a subagent.
+    pub fn agent(&mut self, call: &str, id: Option<&str>, name: Option<String>, out: &mut Parsed) {
+        if self.agents.iter().any(|known| known.call == call) {
             return;
         }
-        remember(&mut self.agents, call.to_owned());
+        let agent = Agent {
+            call: call.to_owned(),
+            id: id.map(str::to_owned),
+        };
+        remember(&mut self.agents, agent);
         let name = name.filter(|name| !name.trim().is_empty());
         out.push(Entry::Session(SessionPatch {
             kind: Some(SessionKind::Subagent),
@@ -163,6 +162,24 @@ impl State {
         }));
     }
 
+    /// Notes where and when an event happened; `call` is the one whose subagent it is of.
+    pub fn mark(&self, event: &Event<'_>, line: u64, call: Option<String>) -> Mark {
+        let id = event.id.as_deref().filter(|id| !id.is_empty());
+        let by_id = event.agent.as_deref().map(|id| {
+            let known = self
+                .agents
+                .iter()
+                .find(|agent| agent.id.as_deref() == Some(id));
+            known.map_or(id, |agent| &agent.call).to_owned()
+        });
+        Mark {
+            id: id.map(str::to_owned),
+            at: event.timestamp.0,
+            line,
+            agent: call.or(by_id),
+        }
+    }
+
     pub fn say<'out>(
         &mut self,
         mark: &Mark,
@@ -174,7 +191,7 @@ impl State {
             return None;
         }
         if let Some(call) = &mark.agent {
-            self.agent(call, None, out);
+            self.agent(call, None, None, out);
         }
         let id = match &mark.id {
             Some(id) => MessageId::new(id.as_str()),

@@ -2,15 +2,15 @@
 
 use memory::{ApiId, Block, Origin, Role, TitleRank};
 
-use super::session::{Mark, State};
+use super::session::State;
 use super::wire::{AssistantMessage, Event, News, UserMessage};
 use crate::Parsed;
 
 impl State {
     pub fn user(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
         let message: UserMessage = event.data();
-        let origin = origin(&message);
-        let mark = Mark::new(event, line, message.parent_tool_call_id);
+        let origin = origin(&message, event);
+        let mark = self.mark(event, line, message.parent_tool_call_id);
         if origin == Origin::Human {
             self.title(&message.content, TitleRank::FirstPrompt, out);
         }
@@ -42,7 +42,7 @@ impl State {
         for request in &message.tool_requests {
             blocks.extend(self.tool_use(request).map(Block::ToolUse));
         }
-        let mark = Mark::new(event, line, message.parent_tool_call_id);
+        let mark = self.mark(event, line, message.parent_tool_call_id);
         if let Some(said) = self.say(&mark, (Role::Assistant, Origin::Model), blocks, out) {
             said.api_id = message.api_call_id.map(ApiId::new);
             said.model = message.model.or(said.model.take());
@@ -56,7 +56,7 @@ impl State {
             return;
         }
         self.thought = Some(print(&text));
-        let mark = Mark::new(event, line, news.parent_tool_call_id);
+        let mark = self.mark(event, line, news.parent_tool_call_id);
         self.say(
             &mark,
             (Role::Assistant, Origin::Model),
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-fn origin(message: &UserMessage) -> Origin {
+fn origin(message: &UserMessage, event: &Event<'_>) -> Origin {
     let by_program = message
         .source
         .as_deref()
@@ -78,7 +78,8 @@ fn origin(message: &UserMessage) -> Origin {
         "<system_reminder>",
     ];
     let is_envelope = envelope.iter().any(|begin| text.starts_with(begin));
-    if by_program || is_envelope || message.parent_tool_call_id.is_some() {
+    let by_model = message.parent_tool_call_id.is_some() || event.agent.is_some();
+    if by_program || is_envelope || by_model {
         Origin::Harness
     } else {
         Origin::Human

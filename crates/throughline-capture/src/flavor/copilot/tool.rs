@@ -2,7 +2,7 @@
 
 use memory::{Block, CallId, Origin, Role, ToolResult, ToolUse};
 
-use super::session::{Mark, State, remember};
+use super::session::{State, remember};
 use super::wire::{Event, Permission, ToolComplete, ToolRequest};
 use crate::Parsed;
 
@@ -31,7 +31,7 @@ impl State {
     pub fn tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
         let request: ToolRequest = event.data();
         if let Some(call) = self.tool_use(&request) {
-            let mark = Mark::new(event, line, request.parent_tool_call_id);
+            let mark = self.mark(event, line, request.parent_tool_call_id);
             self.say(
                 &mark,
                 (Role::Assistant, Origin::Model),
@@ -43,7 +43,7 @@ impl State {
 
     pub fn tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
         let complete: ToolComplete = event.data();
-        let mark = Mark::new(event, line, complete.parent_tool_call_id);
+        let mark = self.mark(event, line, complete.parent_tool_call_id);
         let content = complete
             .result
             .content
@@ -91,18 +91,20 @@ impl State {
         let (Some((_, what)), Some(decision)) = (asked, decision(&permission.result.kind)) else {
             return;
         };
-        let mark = Mark::new(event, line, None);
+        let mark = self.mark(event, line, None);
         let approval = Block::Approval(format!("{decision}: {what}"));
         self.say(&mark, (Role::User, Origin::Human), vec![approval], out);
     }
 }
 
-/// Returns what a person decided; rules and policies decide without one.
+/// Returns what a person decided; rules and policies refuse without one.
 fn decision(kind: &str) -> Option<&'static str> {
-    match kind {
-        "approved" | "approved-interactively-by-user" => Some("allowed"),
-        "denied-interactively-by-user" => Some("refused"),
-        _ => None,
+    if kind.starts_with("approved") {
+        Some("allowed")
+    } else if kind == "denied-interactively-by-user" {
+        Some("refused")
+    } else {
+        None
     }
 }
 

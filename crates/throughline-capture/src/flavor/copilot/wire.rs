@@ -19,6 +19,9 @@ pub struct Event<'a> {
     data: Option<&'a RawValue>,
     #[serde(borrow)]
     pub id: Option<Cow<'a, str>>,
+    /// The subagent that it is of. Before, `data` named the call that started the subagent.
+    #[serde(borrow, rename = "agentId")]
+    pub agent: Option<Cow<'a, str>>,
     #[serde(default)]
     pub timestamp: Time,
 }

@@ -25,7 +25,8 @@ pub fn is_session(path: &Path) -> bool {
     }
     // Collections of logs flatten the folders into the name.
     let flattened = file.contains("__chats__session-") && is_log(file);
-    flattened || (above == "chats" && file.ends_with(".jsonl"))
+    let copied = path.iter().any(|part| part == "gemini");
+    flattened || ((above == "chats" || copied) && file.ends_with(".jsonl"))
 }
 
 fn is_log(name: &str) -> bool {
