@@ -1,13 +1,13 @@
 //! Goes through the records.
 
 use memory::{
-    Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
-    SessionKind, SessionPatch, Title, TitleRank, ToolResult, Usage, UsageEntry,
+    Block, Boundary, CallId, Entry, Flavor, Origin, Role, SessionId, SessionKind, SessionPatch,
+    Title, TitleRank, ToolResult,
 };
-use serde::{Deserialize, Serialize};
 
-use super::wire::{Payload, Record, Tokens};
-use crate::calls::OpenCalls;
+use super::mark::Mark;
+use super::session::{self, State};
+use super::wire::{Payload, Record};
 use crate::flavor::parts::{self, Part};
 use crate::{Line, Parsed, Reader, lines};
 
@@ -47,29 +47,6 @@ pub struct Log {
     state: State,
 }
 
-/// What the next reader must know.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct State {
-    /// What was last told of the session.
-    told: Told,
-    titled: bool,
-    chain: Chain,
-    calls: OpenCalls,
-    /// A record may stand on several lines: its name, and how many of them were read.
-    last: Option<(String, u32)>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct Told {
-    session: String,
-    cwd: Option<String>,
-    branch: Option<String>,
-    version: Option<String>,
-    model: Option<String>,
-}
-
 impl Log {
     pub fn new(session: String, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
@@ -80,9 +57,9 @@ impl Log {
     }
 
     fn read(&mut self, record: &Record, line: u64, out: &mut Parsed) {
-        let id = self.id(record);
-        self.introduce(&id, record, out);
-        let name = self.name(record);
+        let id = session::id(record, &self.session);
+        self.state.introduce(&id, record, out);
+        let name = self.state.name(record);
         let mark = Mark {
             session: id,
             name,
@@ -95,70 +72,6 @@ impl Log {
             "tool_result" => self.results(&mark, out),
             "system" => self.system(&mark, out),
             kind => out.unknown(kind),
-        }
-    }
-
-    fn id(&self, record: &Record) -> SessionId {
-        let session = record.session_id.as_deref().unwrap_or(&self.session);
-        match agent(record) {
-            Some(agent) => SessionId::of(Flavor::Qwen, &format!("{session}/{agent}")),
-            None => SessionId::of(Flavor::Qwen, session),
-        }
-    }
-
-    /// Says of the session what is new.
-    fn introduce(&mut self, id: &SessionId, record: &Record, out: &mut Parsed) {
-        let known = &self.state.told;
-        let is_new = known.session != id.as_str();
-        let last = |news: &Option<String>, known: &Option<String>| {
-            news.clone().or_else(|| known.clone().filter(|_| !is_new))
-        };
-        let told = Told {
-            session: id.to_string(),
-            cwd: last(&record.cwd, &known.cwd),
-            branch: last(&record.git_branch, &known.branch),
-            version: last(&record.version, &known.version),
-            model: last(&record.model, &known.model),
-        };
-        if told == *known {
-            return;
-        }
-        let parent = agent(record).and(record.session_id.as_deref());
-        let name = record
-            .agent_name
-            .clone()
-            .filter(|_| is_new && parent.is_some());
-        out.push(Entry::Session(SessionPatch {
-            kind: parent.map(|_| SessionKind::Subagent),
-            parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
-            title: name.map(|text| Title {
-                text,
-                rank: TitleRank::Generated,
-            }),
-            cwd: told.cwd.clone(),
-            branch: told.branch.clone(),
-            version: told.version.clone(),
-            model: told.model.clone(),
-            ..SessionPatch::new(id.clone(), Flavor::Qwen)
-        }));
-        self.state.told = told;
-    }
-
-    fn name(&mut self, record: &Record) -> MessageId {
-        let Some(uuid) = &record.uuid else {
-            return self
-                .state
-                .chain
-                .link(&[&record.kind, &record.message.parts.text()]);
-        };
-        let lines = match &self.state.last {
-            Some((last, lines)) if last == uuid => lines + 1,
-            _ => 1,
-        };
-        self.state.last = Some((uuid.clone(), lines));
-        match lines {
-            1 => MessageId::new(uuid.as_str()),
-            lines => MessageId::new(format!("{uuid}/{lines}")),
         }
     }
 
@@ -300,80 +213,6 @@ impl Reader for Log {
     }
 }
 
-/// A record, and what its entries share.
-struct Mark<'a> {
-    session: SessionId,
-    name: MessageId,
-    record: &'a Record,
-    line: u64,
-}
-
-impl Mark<'_> {
-    fn say(&self, (role, origin): (Role, Origin), blocks: Vec<Block>, out: &mut Parsed) {
-        if blocks.is_empty() {
-            return;
-        }
-        let (name, session) = (self.name.clone(), self.session.clone());
-        out.push(Entry::Message(Message {
-            at: self.record.timestamp.0,
-            blocks,
-            model: self.record.model.clone(),
-            cwd: self.record.cwd.clone(),
-            branch: self.record.git_branch.clone(),
-            line: self.line,
-            ..Message::new(name, session, role, origin)
-        }));
-    }
-
-    fn title(&self, title: Title, out: &mut Parsed) {
-        let title = Some(title);
-        out.push(Entry::Session(SessionPatch {
-            title,
-            ..self.patch()
-        }));
-    }
-
-    fn patch(&self) -> SessionPatch {
-        SessionPatch::new(self.session.clone(), Flavor::Qwen)
-    }
-
-    fn usage(&self, tokens: &Tokens, out: &mut Parsed) {
-        let (prompt, said) = (tokens.prompt_token_count, tokens.candidates_token_count);
-        let thoughts = tokens.thoughts_token_count;
-        let includes_thoughts = tokens.total_token_count == prompt + said;
-        let usage = Usage {
-            input: prompt.saturating_sub(tokens.cached_content_token_count)
-                + tokens.tool_use_prompt_token_count,
-            output: if includes_thoughts {
-                said
-            } else {
-                said + thoughts
-            },
-            cache_read: tokens.cached_content_token_count,
-            cache_write: 0,
-            reasoning: thoughts,
-        };
-        if usage.total() == 0 {
-            return;
-        }
-        out.push(Entry::Usage(UsageEntry {
-            session: self.session.clone(),
-            key: self.name.to_string(),
-            at: self.record.timestamp.0,
-            model: self.record.model.clone(),
-            usage,
-            cost_usd: None,
-        }));
-    }
-}
-
-fn agent(record: &Record) -> Option<&str> {
-    record
-        .agent_id
-        .as_deref()
-        .filter(|agent| record.is_sidechain && !agent.is_empty())
-}
-
 fn origin(record: &Record) -> Origin {
     let typed = matches!(
         record.subtype.as_deref(),
@@ -383,7 +222,7 @@ fn origin(record: &Record) -> Origin {
         .provenance
         .as_deref()
         .is_none_or(|by| by == "real_user");
-    if typed && by_user && agent(record).is_none() {
+    if typed && by_user && session::agent(record).is_none() {
         Origin::Human
     } else {
         Origin::Harness
