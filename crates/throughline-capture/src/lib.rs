@@ -9,6 +9,7 @@ pub mod adapter;
 pub mod calls;
 pub mod flavor;
 pub mod git;
+pub mod lenient;
 pub mod lines;
 pub mod scope;
 pub mod source;

@@ -103,7 +103,9 @@ fn is_uuid(text: &str) -> bool {
 pub fn recognises(head: &str) -> bool {
     head.lines().take(8).any(|line| {
         let has = |key: &str| line.contains(key);
-        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !has("\"parts\":");
+        // Qwen Code names its records alike, but fills them otherwise.
+        let is_qwen = has("\"parts\":") || has("\"systemPayload\":");
+        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
         let about_it = has("\"leafUuid\":")
             || (has("\"file-history-snapshot\"") && has("\"messageId\":"))
             || (has("\"queue-operation\"") && has("\"sessionId\":"));
