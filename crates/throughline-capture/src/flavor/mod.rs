@@ -3,13 +3,16 @@
 mod claude;
 mod codex;
 mod grok;
+mod pi;
+#[cfg(test)]
+mod trial;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {

@@ -21,7 +21,7 @@ mod speech;
 mod state;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 mod usage;
 mod wire;
 
