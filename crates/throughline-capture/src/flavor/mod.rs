@@ -1,5 +1,6 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
+mod aider;
 mod claude;
 mod codex;
 mod grok;
@@ -12,7 +13,7 @@ use memory::Flavor;
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi, &aider::Aider];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
