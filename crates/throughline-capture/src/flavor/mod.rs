@@ -3,17 +3,19 @@
 mod aider;
 mod claude;
 mod codex;
+mod r#continue;
 mod grok;
 mod pi;
 #[cfg(test)]
 mod trial;
+mod uri;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi, &aider::Aider];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi, &aider::Aider, &r#continue::Continue];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
