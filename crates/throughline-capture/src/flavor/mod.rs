@@ -1,6 +1,7 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
 mod aider;
+mod amp;
 mod claude;
 mod codex;
 mod r#continue;
@@ -15,7 +16,15 @@ use memory::Flavor;
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &pi::Pi, &aider::Aider, &r#continue::Continue];
+pub const ADAPTERS: &[&dyn Adapter] = &[
+    &claude::Claude,
+    &codex::Codex,
+    &grok::Grok,
+    &pi::Pi,
+    &aider::Aider,
+    &r#continue::Continue,
+    &amp::Amp,
+];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
