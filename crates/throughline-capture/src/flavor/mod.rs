@@ -6,6 +6,7 @@ mod claude;
 mod codex;
 mod r#continue;
 mod grok;
+mod kimi;
 mod pi;
 #[cfg(test)]
 mod trial;
@@ -24,6 +25,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &aider::Aider,
     &r#continue::Continue,
     &amp::Amp,
+    &kimi::Kimi,
 ];
 
 /// Returns the adapter of a flavor.

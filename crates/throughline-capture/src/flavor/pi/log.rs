@@ -154,7 +154,10 @@ impl Log {
         let id = match line.id.some() {
             Some(id) => MessageId::new(id),
             None => {
-                let mut parts = vec![line.kind.as_str()];
+                // A branch copies its entries with their times, while many sessions begin with
+                // the same words.
+                let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
+                let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
                 parts.extend(blocks.iter().map(said::key));
                 self.state.chain.link(&parts)
             }
