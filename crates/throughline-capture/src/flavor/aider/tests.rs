@@ -11,7 +11,7 @@ use crate::flavor::trial;
 
 #[test]
 fn real_runs() {
-    assert_snapshot!(trial::show(&Aider, "aider/.aider.chat.history.md"));
+    assert_snapshot!(trial::show(&Aider, "upstream/.aider.chat.history.md"));
 }
 
 #[test]
