@@ -6,6 +6,7 @@ mod claude;
 mod codex;
 mod r#continue;
 mod grok;
+mod history;
 mod kimi;
 mod pi;
 #[cfg(test)]
