@@ -100,6 +100,7 @@ pub struct Line<'a> {
 /// Where to read on, and what to know there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
+    /// The line to read next, counted from 1.
     pub line: u64,
     pub offset: u64,
     pub state: String,

@@ -145,7 +145,9 @@ fn read_database(
 /// Returns the first block of a file, as text.
 pub fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(FINGERPRINT_BYTES).read_to_end(&mut bytes)?;
+    File::open(path)?
+        .take(FINGERPRINT_BYTES)
+        .read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -256,7 +258,8 @@ impl Tail {
         let resume = self.reader.resume();
         let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
         let (line, offset, state) = match resume {
-            Some(resume) => (resume.line, resume.offset, resume.state),
+            // The cursor counts the lines that were read.
+            Some(resume) => (resume.line.saturating_sub(1), resume.offset, resume.state),
             None => (self.line, self.offset, self.reader.state()),
         };
         let (head, tail) = match file {

@@ -1,13 +1,16 @@
 //! Every fixture, read whole, in halves, and counted by other means.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
 
 use insta::assert_snapshot;
-use memory::Entry;
+use jiff::Timestamp;
+use memory::{Entry, Flavor};
 
 use super::Aider;
-use crate::Adapter;
 use crate::flavor::trial;
+use crate::{Adapter, Format, Parsed, Source, tail};
 
 #[test]
 fn real_runs() {
@@ -61,4 +64,51 @@ fn every_bill_is_counted_once() {
             whole + rounded
         );
     }
+}
+
+/// A sweep that comes back to a line counts on from there.
+#[test]
+fn sweeps_count_the_lines_of_the_file() {
+    let (text, whole) = {
+        let source = &trial::sources(&Aider)[0];
+        trial::read(&Aider, source)
+    };
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(".aider.chat.history.md");
+    let source = Source {
+        flavor: Flavor::Aider,
+        path: path.clone(),
+        format: Format::Lines,
+    };
+    let (mut cursor, mut lines) = (None, Vec::new());
+    // Never settled: the clock stands before the file was written.
+    let now = Timestamp::UNIX_EPOCH;
+    let cuts = text.match_indices('\n').map(|(at, _)| at + 1);
+    for cut in cuts {
+        fs::write(&path, &text[..cut]).unwrap();
+        tail::read(
+            &Aider,
+            &source,
+            cursor.clone().as_ref(),
+            now,
+            &mut |chunk| {
+                lines.extend(numbers(&chunk.parsed));
+                assert!(!chunk.restarted);
+                cursor = Some(chunk.cursor);
+                ControlFlow::Continue(())
+            },
+        )
+        .unwrap();
+    }
+    let whole = numbers(&whole);
+    assert_eq!(lines, whole[..lines.len()]);
+    assert!(lines.len() + 1 >= whole.len());
+}
+
+fn numbers(parsed: &Parsed) -> Vec<u64> {
+    let messages = parsed.entries.iter().filter_map(|entry| match entry {
+        Entry::Message(message) => Some(message.line),
+        _ => None,
+    });
+    messages.collect()
 }

@@ -60,7 +60,11 @@ pub fn recognises(head: &str) -> bool {
     let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
     let typed = head.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
     head.starts_with('{')
-        && (typed || enveloped || bare || has("{\"record_type\":\"state\"}") || document && has("\"items\""))
+        && (typed
+            || enveloped
+            || bare
+            || has("{\"record_type\":\"state\"}")
+            || document && has("\"items\""))
 }
 
 /// Returns the session that a file's name speaks of: the thread of
