@@ -1,4 +1,4 @@
-//! `history.jsonl`: what was typed, with the project and, since 2.0, the session.
+//! `history.jsonl`: what was typed, with the project and, in newer versions, the session.
 //!
 //! Without a session, a day's prompts in a project become one; whether a log tells them shows in
 //! the time that the project's logs span.
