@@ -213,6 +213,7 @@ pub const ENVIRONMENT: &[&str] = &[
     "GEMINI_CLI_HOME",
     "GOOSE_PATH_ROOT",
     "GROK_HOME",
+    "KIMI_CODE_HOME",
     "KIMI_HOME",
     "OPENCODE_DB",
     "PI_CODING_AGENT_DIR",

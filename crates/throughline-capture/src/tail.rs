@@ -148,6 +148,15 @@ fn read_database(
     Ok(())
 }
 
+/// Returns the first block of a file, as text.
+pub fn head(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(FINGERPRINT_BYTES)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 struct Tail {
     reader: Box<dyn Reader>,
     key: [u8; 16],

@@ -48,6 +48,7 @@ struct Input<'a> {
         borrow,
         alias = "file_text",
         alias = "contents",
+        alias = "changes",
         alias = "code_edit",
         alias = "CodeContent"
     )]
@@ -356,6 +357,10 @@ mod tests {
                 r#"{"filepath":"a","contents":"y"}"#,
             ),
             ("write_to_file", r#"{"TargetFile":"a","CodeContent":"y"}"#),
+            (
+                "builtin_edit_existing_file",
+                r#"{"filepath":"a","changes":"y"}"#,
+            ),
         ] {
             check(tool, input, &[("a", "y")]);
         }

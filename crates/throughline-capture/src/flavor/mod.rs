@@ -1,15 +1,24 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
+mod aider;
+mod amp;
 mod antigravity;
 #[cfg(test)]
 mod check;
 mod claude;
 mod codex;
+mod r#continue;
 mod copilot;
 mod gemini;
 mod grok;
+mod history;
+mod kimi;
 mod parts;
+mod pi;
 mod qwen;
+#[cfg(test)]
+mod trial;
+mod uri;
 
 use memory::Flavor;
 
@@ -22,7 +31,12 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &grok::Grok,
     &gemini::Gemini,
     &copilot::Copilot,
+    &pi::Pi,
+    &aider::Aider,
+    &r#continue::Continue,
+    &amp::Amp,
     &qwen::Qwen,
+    &kimi::Kimi,
     &antigravity::Antigravity,
 ];
 
