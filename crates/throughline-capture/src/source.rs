@@ -109,11 +109,18 @@ fn starts<'a>(adapters: &[&'a dyn Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'
             if folder.is_dir() && !folder.is_symlink() {
                 sure |= is_sure;
                 let tenants = adapters.iter().copied();
-                homes.push((folder, tenants.filter(|a| lives_with(a.flavor(), flavor)).collect()));
+                homes.push((
+                    folder,
+                    tenants.filter(|a| lives_with(a.flavor(), flavor)).collect(),
+                ));
             }
         }
     }
-    if sure { homes } else { vec![(root.to_owned(), adapters.to_vec())] }
+    if sure {
+        homes
+    } else {
+        vec![(root.to_owned(), adapters.to_vec())]
+    }
 }
 
 /// Says whether an agent keeps its logs in the home of another, or it is that other.

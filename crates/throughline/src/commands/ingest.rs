@@ -66,6 +66,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         threads: threads(app),
         stop: &stop,
         progress: &show,
+        archive: app.config.capture.archive,
         complete: args.root.is_empty() && args.agent.is_empty(),
     };
     let now = app.environment.now;

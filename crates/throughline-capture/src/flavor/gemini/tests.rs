@@ -193,6 +193,7 @@ fn swept(store: &store::Store, home: &Path) -> Vec<String> {
         threads: 1,
         stop: &AtomicBool::new(false),
         progress: &|_| {},
+        archive: true,
         complete: false,
     };
     let now = "2026-05-01T11:00:00Z".parse().unwrap();
