@@ -3,13 +3,14 @@
 mod claude;
 mod codex;
 mod grok;
+mod opencode;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok];
+pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &opencode::Opencode];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
