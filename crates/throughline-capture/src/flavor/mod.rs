@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod goose;
 mod grok;
 mod opencode;
 
@@ -10,7 +11,13 @@ use memory::Flavor;
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok, &opencode::Opencode];
+pub const ADAPTERS: &[&dyn Adapter] = &[
+    &claude::Claude,
+    &codex::Codex,
+    &grok::Grok,
+    &opencode::Opencode,
+    &goose::Goose,
+];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
