@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod cursor;
 mod goose;
 mod grok;
 mod opencode;
@@ -16,6 +17,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &codex::Codex,
     &grok::Grok,
     &opencode::Opencode,
+    &cursor::Cursor,
     &goose::Goose,
 ];
 
