@@ -1,11 +1,13 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
 mod claude;
+mod cline;
 mod codex;
 mod cursor;
 mod goose;
 mod grok;
 mod opencode;
+mod roo;
 
 use memory::Flavor;
 
@@ -18,6 +20,8 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &grok::Grok,
     &opencode::Opencode,
     &cursor::Cursor,
+    &cline::Cline,
+    &roo::Roo,
     &goose::Goose,
 ];
 
