@@ -72,7 +72,7 @@ impl Conversation {
             model,
         };
         if is_summary {
-            return self.summary(&id, role, parts, stamp, out);
+            return self.summary(&id, role, parts, &stamp, out);
         }
         let prompter = if self.is_delegated {
             Origin::Model
@@ -290,7 +290,7 @@ impl Conversation {
         parts.spoken.push(Block::ToolUse(call));
     }
 
-    fn summary(&self, id: &MessageId, role: Role, parts: Parts, stamp: Stamp, out: &mut Parsed) {
+    fn summary(&self, id: &MessageId, role: Role, parts: Parts, stamp: &Stamp, out: &mut Parsed) {
         let texts = parts
             .typed
             .into_iter()
@@ -302,7 +302,7 @@ impl Conversation {
         });
         let boundary = Block::Boundary(Boundary::default());
         let blocks = std::iter::once(boundary).chain(summary).collect();
-        self.emit(id.clone(), role, Origin::Model, blocks, &stamp, out);
+        self.emit(id.clone(), role, Origin::Model, blocks, stamp, out);
     }
 
     fn title(&self, typed: &[Block], out: &mut Parsed) {

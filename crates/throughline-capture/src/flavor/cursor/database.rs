@@ -121,7 +121,7 @@ impl Reading<'_> {
             }
         };
         self.database.each(sql, &[&since], |row| {
-            row.text(0).into_iter().for_each(&mut note)
+            row.text(0).into_iter().for_each(&mut note);
         })?;
         std::mem::take(&mut state.open)
             .iter()

@@ -203,7 +203,7 @@ fn gist(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
     let raw = [piece.input, piece.content]
         .into_iter()
         .flatten()
-        .map(|raw| raw.get());
+        .map(serde_json::value::RawValue::get);
     let texts = [&piece.kind, &piece.text, &piece.thinking, &piece.name];
     let texts = texts.into_iter().filter_map(|text| text.text());
     texts.chain(raw).collect::<Vec<_>>().join("\u{1f}")

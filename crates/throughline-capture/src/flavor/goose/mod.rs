@@ -35,8 +35,12 @@ impl Adapter for Goose {
         let data = places
             .folder("XDG_DATA_HOME")
             .unwrap_or_else(|| places.home.join(".local/share"));
-        let windows = places.folder("APPDATA").map(|data| data.join("Block/goose/data/sessions"));
-        std::iter::once(data.join("goose/sessions")).chain(windows).collect()
+        let windows = places
+            .folder("APPDATA")
+            .map(|data| data.join("Block/goose/data/sessions"));
+        std::iter::once(data.join("goose/sessions"))
+            .chain(windows)
+            .collect()
     }
 
     fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {

@@ -27,6 +27,8 @@ struct State {
     sessions: Mark,
     messages: Mark,
     parts: Mark,
+    /// The last row of the table that will take the place of messages and parts.
+    successors: i64,
     /// Turns that were still being written.
     open: BTreeSet<String>,
 }
@@ -66,6 +68,9 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn go_on(&mut self, state: &mut State) -> store::Result<()> {
+        if self.database.has_table("session_message") {
+            self.successors(&mut state.successors)?;
+        }
         let mut sessions = self.written("session", "id", &mut state.sessions)?;
         let mut turns = self.written("message", "id", &mut state.messages)?;
         turns.append(&mut self.written("part", "message_id", &mut state.parts)?);
@@ -88,6 +93,21 @@ impl Reading<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts what is only in the table that opencode prepares beside these, as unknown.
+    fn successors(&mut self, last: &mut i64) -> store::Result<()> {
+        let since = *last;
+        let sql = "SELECT type, rowid FROM session_message WHERE rowid > ?1 \
+                   AND session_id NOT IN (SELECT session_id FROM message)";
+        let out = &mut *self.out;
+        self.database.each(sql, &[&since], |row| {
+            out.unknown(&format!(
+                "session_message/{}",
+                row.text(0).unwrap_or_default()
+            ));
+            *last = row.integer(1).unwrap_or_default().max(*last);
+        })
     }
 
     /// Returns one column of the rows that were written since the mark, and moves the mark.

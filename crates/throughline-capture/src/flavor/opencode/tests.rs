@@ -353,3 +353,22 @@ fn damaged_rows_are_passed_over() {
     assert_eq!(parsed.skipped.len(), 2);
     assert!(names(&parsed).len() < whole && names(&parsed).len() > whole / 2);
 }
+
+/// A session that is only in the tables to come is noticed, not read.
+#[test]
+fn the_tables_to_come_are_noticed() {
+    let (_folder, path, connection) = scenario("secrets");
+    let (first, state) = read_rows(&Opencode, &path, None);
+    assert!(first.unknown.is_empty());
+    let row = json!({"id": "m", "session_id": "ses_new", "type": "user", "seq": 1,
+        "time_created": 5, "time_updated": 5, "data": {}});
+    made::insert(&connection, "session_message", &row);
+    let (second, state) = read_rows(&Opencode, &path, Some(&state));
+    assert_eq!(second.unknown.get("session_message/user"), Some(&1));
+    assert!(
+        read_rows(&Opencode, &path, Some(&state))
+            .0
+            .unknown
+            .is_empty()
+    );
+}
