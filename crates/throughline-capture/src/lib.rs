@@ -11,6 +11,9 @@ pub mod flavor;
 pub mod git;
 pub mod lenient;
 pub mod lines;
+#[cfg(test)]
+mod made;
+pub mod rows;
 pub mod scope;
 pub mod source;
 pub mod sweep;

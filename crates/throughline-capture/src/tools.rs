@@ -53,6 +53,8 @@ struct Input<'a> {
         alias = "CodeContent"
     )]
     content: Text<'a>,
+    #[serde(borrow)]
+    diff: Text<'a>,
     /// A list; kept unread until it is known to be one.
     #[serde(borrow)]
     edits: Option<&'a RawValue>,
@@ -84,7 +86,7 @@ impl<'a> Input<'a> {
         let text = if !edits.is_empty() {
             let edits = edits.iter().map(|e| replaced(&e.old_string, &e.new_string));
             edits.collect::<Vec<_>>().join("\n")
-        } else if let Some(content) = &self.content.0 {
+        } else if let Some(content) = self.content.0.as_ref().or(self.diff.0.as_ref()) {
             content.to_string()
         } else {
             replaced(&self.old_string, &self.new_string)
@@ -155,7 +157,7 @@ pub fn changes(tool: &str, input: &str) -> Vec<Change> {
 /// Says whether a tool of this name writes files.
 pub fn writes(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    ["edit", "write", "create", "replace", "insert"]
+    ["edit", "write", "create", "replace", "insert", "apply_diff"]
         .iter()
         .any(|verb| tool.contains(verb))
         && !tool.contains("todo")
@@ -361,6 +363,8 @@ mod tests {
                 "builtin_edit_existing_file",
                 r#"{"filepath":"a","changes":"y"}"#,
             ),
+            ("replace_in_file", r#"{"path":"a","diff":"y"}"#),
+            ("apply_diff", r#"{"path":"a","diff":"y"}"#),
         ] {
             check(tool, input, &[("a", "y")]);
         }

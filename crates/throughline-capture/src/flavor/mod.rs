@@ -6,16 +6,21 @@ mod antigravity;
 #[cfg(test)]
 mod check;
 mod claude;
+mod cline;
 mod codex;
 mod r#continue;
 mod copilot;
+mod cursor;
 mod gemini;
+mod goose;
 mod grok;
 mod history;
 mod kimi;
+mod opencode;
 mod parts;
 mod pi;
 mod qwen;
+mod roo;
 #[cfg(test)]
 mod trial;
 mod uri;
@@ -30,8 +35,13 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
     &codex::Codex,
     &grok::Grok,
     &gemini::Gemini,
+    &opencode::Opencode,
     &copilot::Copilot,
     &pi::Pi,
+    &cursor::Cursor,
+    &cline::Cline,
+    &roo::Roo,
+    &goose::Goose,
     &aider::Aider,
     &r#continue::Continue,
     &amp::Amp,
