@@ -17,7 +17,7 @@ pub mod session;
 pub mod tokens;
 pub mod workspace;
 
-pub use flavor::Flavor;
+pub use flavor::{Evidence, Flavor};
 pub use id::{ApiId, CallId, Chain, MessageId, RecordId, SessionId};
 pub use message::{Block, Boundary, Change, Entry, Message, Origin, Role, ToolResult, ToolUse};
 pub use record::{Context, Kind, Record, Trust};

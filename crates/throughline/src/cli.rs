@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, config, doctor, ingest, redact, search, sessions, show};
+use crate::commands::{
+    completions, config, doctor, export, ingest, redact, search, sessions, show,
+};
 
 /// Session memory for coding agents
 ///
@@ -42,6 +44,7 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
     Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod config;
 pub mod doctor;
+pub mod export;
 pub mod ingest;
 pub mod redact;
 pub mod search;
@@ -55,6 +56,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
+        Command::Export(args) => export::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),

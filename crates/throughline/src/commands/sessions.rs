@@ -32,6 +32,10 @@ pub struct SessionsArgs {
     #[arg(long)]
     all: bool,
 
+    /// Only those whose logs their agents have deleted
+    #[arg(long)]
+    gone: bool,
+
     /// How many to show
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
     limit: usize,
@@ -60,6 +64,7 @@ pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Outcome> {
         since: moment(&args.since)?,
         until: moment(&args.until)?,
         all_kinds: args.all,
+        gone: args.gone,
         limit: args.limit,
     })?;
     if args.json {
