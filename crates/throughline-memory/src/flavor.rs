@@ -48,6 +48,17 @@ impl Flavor {
             Self::Codex | Self::Grok => None,
         }
     }
+
+    /// Returns the program and its arguments that go on with a session, by the agent's own id for
+    /// it; `None` where an agent has no such command. It is to be run in the session's folder.
+    pub fn resume_command(self, native: &str) -> Option<Vec<String>> {
+        let command: &[&str] = match self {
+            Self::Claude => &["claude", "--resume", native],
+            Self::Codex => &["codex", "resume", native],
+            Self::Grok => &["grok", "--resume", native],
+        };
+        Some(command.iter().map(|word| (*word).to_owned()).collect())
+    }
 }
 
 impl fmt::Display for Flavor {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, config, doctor, ingest, redact, search, sessions, show};
+use crate::commands::{
+    completions, config, doctor, ingest, redact, resume, search, sessions, show, usage,
+};
 
 /// Session memory for coding agents
 ///
@@ -41,6 +43,8 @@ pub enum Command {
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
