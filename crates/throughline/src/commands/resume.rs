@@ -101,6 +101,15 @@ fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
 
 fn plan(session: &Session) -> anyhow::Result<Plan> {
     let native = session.id.native();
+    if session.id != SessionId::of(session.flavor, native) {
+        return Err(hinted(
+            format!(
+                "{} is of an agent that this version does not know",
+                session.id
+            ),
+            "update throughline",
+        ));
+    }
     // What stands in a log must not become an option of the agent.
     let sound = !native.is_empty() && !native.starts_with('-');
     let command = session.flavor.resume_command(native).filter(|_| sound);
@@ -112,7 +121,11 @@ fn plan(session: &Session) -> anyhow::Result<Plan> {
     };
     let words: Vec<_> = command.iter().map(|word| quote(word)).collect();
     let shell = match &session.cwd {
-        Some(folder) => format!("cd {} && {}", quote(folder), words.join(" ")),
+        Some(folder) => {
+            let options_end = if folder.starts_with('-') { "-- " } else { "" };
+            let folder = quote(folder);
+            format!("cd {options_end}{folder} && {}", words.join(" "))
+        }
         None => words.join(" "),
     };
     Ok(Plan {
@@ -167,4 +180,65 @@ fn hand_over(command: &mut std::process::Command) -> std::io::Result<Outcome> {
     } else {
         Outcome::Failed
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::{Flavor, Usage};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(id: &str, cwd: Option<&str>, expected: Result<&str, &str>) {
+        let session = Session {
+            id: SessionId::new(id),
+            flavor: Flavor::Claude,
+            kind: SessionKind::Main,
+            title: None,
+            workspace: None,
+            cwd: cwd.map(str::to_owned),
+            branch: None,
+            model: None,
+            version: None,
+            parent: None,
+            started: None,
+            ended: None,
+            records: 1,
+            prompts: 1,
+            tool_calls: 0,
+            errors: 0,
+            usage: Usage::default(),
+            cost_usd: None,
+            source: None,
+            source_gone: false,
+        };
+        let planned = plan(&session).map(|plan| plan.shell);
+        let planned = planned.map_err(|error| error.to_string());
+        assert_eq!(planned.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn what_a_log_says_is_never_more_than_a_word() {
+        check("claude:s", None, Ok("claude --resume s"));
+        check(
+            "claude:s",
+            Some("/a b"),
+            Ok("cd '/a b' && claude --resume s"),
+        );
+        check(
+            "claude:s;id",
+            Some("-P"),
+            Ok("cd -- -P && claude --resume 's;id'"),
+        );
+        check(
+            "claude:--continue",
+            None,
+            Err("Claude Code cannot resume claude:--continue"),
+        );
+        check(
+            "later:s",
+            None,
+            Err("later:s is of an agent that this version does not know"),
+        );
+    }
 }

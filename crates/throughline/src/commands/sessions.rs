@@ -106,7 +106,8 @@ fn row(app: &App<'_>, session: &Session) -> Vec<String> {
 
 /// Returns as much of a session's own id as names it in a list.
 pub fn cut_id(native: &str) -> String {
-    let is_uuid = native.len() == 36 && native.bytes().filter(|byte| *byte == b'-').count() == 4;
+    let dashes = native.bytes().filter(|byte| *byte == b'-').count();
+    let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
     if is_uuid {
         native[..13].to_owned()
     } else {

@@ -101,6 +101,12 @@ pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Outcome> {
             let left = count(groups.len() - shown.len(), "more line");
             say(&format!("{left} in the total; -n shows them."));
         }
+        if rows.iter().any(|row| is_by_list(row, &prices)) {
+            let as_of = safe(&prices.as_of);
+            say(&format!(
+                "Costs that no log states are by the list prices of {as_of}."
+            ));
+        }
     }
     Ok(if groups.is_empty() {
         Outcome::NothingFound
@@ -139,6 +145,11 @@ fn priced(row: &UsageRow, prices: &Prices) -> Cost {
         Some(usd) => Cost::stated(usd),
         None => prices.cost(row.model.as_deref(), &row.usage),
     }
+}
+
+fn is_by_list(row: &UsageRow, prices: &Prices) -> bool {
+    let model = row.model.as_deref();
+    row.cost_usd.is_none() && model.is_some_and(|model| prices.of(model).is_some())
 }
 
 /// Adds the rows up under their names: days with the latest first, all else with the most tokens
