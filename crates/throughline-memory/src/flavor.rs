@@ -110,6 +110,23 @@ impl Flavor {
         }
     }
 
+    /// Returns the command by which the agent itself takes up one of its sessions, where it has one
+    /// that we are sure of.
+    pub fn resume_command(self, native: &str) -> Option<Vec<String>> {
+        let command: &[&str] = match self {
+            Self::Claude => &["claude", "--resume", native],
+            Self::Codex => &["codex", "resume", native],
+            Self::Grok => &["grok", "--resume", native],
+            Self::Gemini => &["gemini", "--resume", native],
+            Self::Opencode => &["opencode", "--session", native],
+            Self::Copilot => &["copilot", "--resume", native],
+            Self::Goose => &["goose", "session", "--resume", "--session-id", native],
+            Self::Kimi => &["kimi", "--session", native],
+            _ => return None,
+        };
+        Some(command.iter().map(|word| (*word).to_owned()).collect())
+    }
+
     /// Returns after how many days the agent deletes its own logs, unless its settings say else.
     pub const fn deletes_after_days(self) -> Option<u32> {
         match self {

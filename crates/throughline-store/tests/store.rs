@@ -15,6 +15,7 @@ use memory::{
 };
 use throughline_store::{
     Batch, Cursor, From, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
+    UsageFilter,
 };
 
 struct Test {
@@ -211,6 +212,79 @@ fn usage_counts_once_per_response() {
     });
     let total = sessions.unwrap()[0].usage;
     assert_eq!((total.input, total.output), (10, 40));
+}
+
+#[test]
+fn usage_is_added_up_within_a_quarter_of_an_hour() {
+    let test = Test::new();
+    test.say("a", "one");
+    test.say("b", "two");
+    let entry = |session: &str, key: &str, second: Option<i64>, cost_usd| UsageEntry {
+        session: SessionId::of(Flavor::Claude, session),
+        key: key.to_owned(),
+        at: second.and_then(|second| Timestamp::from_second(second).ok()),
+        model: Some("m".to_owned()),
+        usage: Usage {
+            input: 10,
+            output: 1,
+            ..Usage::default()
+        },
+        cost_usd,
+    };
+    let quarter = 900;
+    test.append(Incoming {
+        records: Vec::new(),
+        sessions: Vec::new(),
+        usage: vec![
+            entry("a", "k1", Some(quarter), None),
+            entry("a", "k2", Some(2 * quarter - 1), None),
+            entry("a", "k3", Some(2 * quarter - 1), Some(0.25)),
+            entry("a", "k4", Some(2 * quarter), None),
+            // Dated by its session.
+            entry("b", "k5", None, None),
+        ],
+    });
+    let count = |filter: &UsageFilter| -> Vec<String> {
+        let rows = test.store.usage(filter).unwrap();
+        rows.iter()
+            .map(|row| {
+                let quarter = row.quarter.map(Timestamp::as_second);
+                let (session, requests) = (row.session.native(), row.requests);
+                let (tokens, cost) = (row.usage.total(), row.cost_usd);
+                format!("{session} {quarter:?} {requests} {tokens} {cost:?}")
+            })
+            .collect()
+    };
+    let all = [
+        "a Some(900) 1 11 Some(0.25)",
+        "a Some(900) 2 22 None",
+        "a Some(1800) 1 11 None",
+        "b Some(1767600000) 1 11 None",
+    ];
+    let filter = UsageFilter::default;
+    assert_eq!(count(&filter()), all);
+    let since = Timestamp::from_second(1800).ok();
+    assert_eq!(count(&UsageFilter { since, ..filter() }), all[2..]);
+    let until = since;
+    assert_eq!(count(&UsageFilter { until, ..filter() }), all[..2]);
+    let session = Some(SessionId::of(Flavor::Claude, "b"));
+    assert_eq!(
+        count(&UsageFilter {
+            session,
+            ..filter()
+        }),
+        all[3..]
+    );
+    let workspace = Some("work/a".to_owned());
+    assert_eq!(
+        count(&UsageFilter {
+            workspace,
+            ..filter()
+        }),
+        all[..3]
+    );
+    let flavor = Some(Flavor::Grok);
+    assert!(count(&UsageFilter { flavor, ..filter() }).is_empty());
 }
 
 #[test]

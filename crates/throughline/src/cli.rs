@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, search, sessions, show,
+    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
 };
 
 /// Session memory for coding agents
@@ -43,6 +43,8 @@ pub enum Command {
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),

@@ -10,4 +10,6 @@ mod commands;
 mod crash;
 mod env;
 mod readme;
+mod resume;
 mod tidy;
+mod usage;
