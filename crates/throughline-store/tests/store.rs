@@ -187,6 +187,48 @@ fn a_workspace_that_becomes_known_later_finds_what_came_before() {
 }
 
 #[test]
+fn a_folder_and_its_remote_are_one_workspace_in_any_order() {
+    let at = |test: &Test, session: &str, key: &str, root: &str| {
+        let id = SessionId::of(Flavor::Claude, session);
+        let mut message = Message::new(
+            MessageId::new(session),
+            id.clone(),
+            Role::User,
+            Origin::Human,
+        );
+        message.blocks = vec![Block::Text(format!("apple of {session}"))];
+        let workspace = Workspace {
+            key: key.into(),
+            root: root.into(),
+        };
+        test.append(Incoming {
+            records: memory::record::records(message),
+            sessions: vec![(SessionPatch::new(id, Flavor::Claude), Some(workspace))],
+            usage: Vec::new(),
+        });
+    };
+    let logs = [
+        ("plain", "/work/a", "/work/a"),
+        ("named", "example.com/a", "/work/a"),
+        ("clone", "/work/b", "/work/b"),
+        ("cloned", "example.com/a", "/work/b"),
+    ];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]] {
+        let test = Test::new();
+        for index in order {
+            let (session, key, root) = logs[index];
+            at(&test, session, key, root);
+        }
+        let query = Query {
+            workspace: Some("example.com/a".into()),
+            ..words("apple")
+        };
+        assert_eq!(test.find(&query).len(), 4, "{order:?}");
+        assert_eq!(test.store.health(false).unwrap().workspaces, 1, "{order:?}");
+    }
+}
+
+#[test]
 fn usage_counts_once_per_response() {
     let test = Test::new();
     test.say("s", "hello");
