@@ -2,6 +2,7 @@
 //!
 //! The text of such a file is left out where a tool returned it; that it was read stays visible.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use memory::{Block, Message, Workspace};
@@ -22,6 +23,8 @@ pub struct Scope {
     pub allowed: Vec<String>,
     /// Workspaces that are not captured.
     pub denied: Vec<String>,
+    /// Workspaces that count as another: a key or a folder, and the key it stands for.
+    pub aliases: BTreeMap<String, String>,
 }
 
 impl Default for Scope {
@@ -78,6 +81,7 @@ impl Default for Scope {
             outside: false,
             allowed: Vec::new(),
             denied: Vec::new(),
+            aliases: BTreeMap::new(),
         }
     }
 }
@@ -102,6 +106,21 @@ impl Scope {
             };
             result.content = format!("{WITHHELD}{why}, {} bytes]", result.content.len());
             result.changes.clear();
+        }
+    }
+
+    /// Returns the workspace that one counts as.
+    pub fn alias(&self, workspace: Workspace) -> Workspace {
+        let named = self
+            .aliases
+            .get(&workspace.key)
+            .or_else(|| self.aliases.get(&workspace.root));
+        match named {
+            Some(key) => Workspace {
+                key: key.clone(),
+                ..workspace
+            },
+            None => workspace,
         }
     }
 
@@ -193,6 +212,28 @@ mod tests {
         }
         check("Read", "/home/dev/proj/.env.example", true);
         check("Read", "/home/dev/proj/src/environment.rs", true);
+    }
+
+    #[test]
+    fn an_alias_names_the_workspace_it_stands_for() {
+        let scope = Scope {
+            aliases: [(
+                "/tmp/scratch".to_owned(),
+                "example.com/acme/widgets".to_owned(),
+            )]
+            .into(),
+            ..Scope::default()
+        };
+        let at = |root: &str| {
+            scope
+                .alias(Workspace {
+                    key: root.into(),
+                    root: root.into(),
+                })
+                .key
+        };
+        assert_eq!(at("/tmp/scratch"), "example.com/acme/widgets");
+        assert_eq!(at("/tmp/other"), "/tmp/other");
     }
 
     #[test]

@@ -450,7 +450,9 @@ impl Intake<'_> {
 
     fn with_workspace(&mut self, patch: SessionPatch) -> (SessionPatch, Option<Workspace>) {
         let workspace = match (&patch.cwd, &patch.remote) {
-            (Some(cwd), remote) => Some(self.workspaces.of(cwd, remote.as_deref())),
+            (Some(cwd), remote) => {
+                Some(self.scope.alias(self.workspaces.of(cwd, remote.as_deref())))
+            }
             (None, _) => None,
         };
         if let Some(workspace) = &workspace {

@@ -16,6 +16,7 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub capture: Capture,
+    pub workspaces: Workspaces,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub prices: Prices,
@@ -32,6 +33,13 @@ pub struct Capture {
     pub allow: Vec<String>,
     pub deny: Vec<String>,
     pub threads: usize,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workspaces {
+    /// A workspace's key or folder, and the key it counts as.
+    pub aliases: BTreeMap<String, String>,
 }
 
 impl Default for Capture {
@@ -147,6 +155,7 @@ impl Config {
             outside: capture.outside,
             allowed: capture.allow,
             denied: capture.deny,
+            aliases: self.workspaces.aliases.clone(),
         }
     }
 }
