@@ -190,7 +190,8 @@ impl Walk<'_, '_> {
             .collect();
         let claim = match claims.as_slice() {
             [] => None,
-            [only] => Some(*only),
+            [only] if !self.sniff || !self.is_anothers(path, *only) => Some(*only),
+            [_] => None,
             [first, ..] if !self.sniff => Some(*first),
             several => self.ask(path, several),
         };
@@ -202,6 +203,18 @@ impl Walk<'_, '_> {
                 format,
             });
         }
+    }
+
+    /// Says whether somebody else knows the first lines of a file that only one claims by its name.
+    fn is_anothers(&self, path: &Path, (claimer, format): (&dyn Adapter, Format)) -> bool {
+        let Ok(head) = head(path, format) else {
+            return false;
+        };
+        let mut others = self
+            .adapters
+            .iter()
+            .filter(|a| a.flavor() != claimer.flavor());
+        !claimer.recognises(&head) && others.any(|other| other.recognises(&head))
     }
 
     /// Asks those who claim a file by its name which of them knows its first lines.

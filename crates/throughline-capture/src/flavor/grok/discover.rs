@@ -34,6 +34,8 @@ impl File {
         let session = path.parent()?;
         match path.file_name()?.to_str()? {
             "updates.jsonl" => Some(Self::Updates),
+            // Collections of logs flatten the folders into the name.
+            name if name.ends_with("__updates.jsonl") => Some(Self::Updates),
             "chat_history.jsonl" => Some(Self::Chat),
             // Many programs write a file of this name.
             "summary.json" if is_session(session) => Some(Self::Summary),
