@@ -24,6 +24,8 @@ use crate::{Adapter, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 3;
+/// Up to here cursors are asked for one by one.
+const FEW_SOURCES: usize = 64;
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +46,10 @@ pub struct Sweep {
     pub trouble: Vec<Trouble>,
     /// It was asked to stop before it was done.
     pub interrupted: bool,
+    /// When the first of the sources that were left open counts as finished and must be looked at
+    /// again, though nothing happens to it.
+    #[serde(skip)]
+    pub settles_at: Option<Timestamp>,
 }
 
 /// What a sweep needs besides the store.
@@ -80,7 +86,7 @@ pub struct Progress {
 
 /// Reads what is new and stores it.
 pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
-    let cursors = store.cursors()?;
+    let cursors = cursors(store, plan)?;
     let todo = Todo::new(plan, &cursors, now);
     let mut sweep = todo.report();
     let mut written = Writing {
@@ -106,6 +112,16 @@ pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sw
     mark_gone(store, plan, todo, &mut sweep)?;
     sweep.interrupted = plan.stop.load(Ordering::Relaxed);
     Ok(sweep)
+}
+
+/// Returns the cursors that a plan needs: all, or those of a few sources.
+fn cursors(store: &Store, plan: &Plan<'_>) -> store::Result<HashMap<[u8; 16], Cursor>> {
+    if plan.complete || plan.found.sources.len() > FEW_SOURCES {
+        return store.cursors();
+    }
+    let sources = plan.found.sources.iter();
+    let keys: Vec<_> = sources.map(|source| tail::key(&source.path)).collect();
+    store.cursors_of(&keys)
 }
 
 /// Reads what is new and only counts it: nothing is written.
@@ -144,8 +160,15 @@ pub fn survey(cursors: &HashMap<[u8; 16], Cursor>, plan: &Plan<'_>, now: Timesta
 }
 
 impl Sweep {
+    fn is_open_until(&mut self, at: Option<Timestamp>) {
+        self.settles_at = [self.settles_at, at].into_iter().flatten().min();
+    }
+
     fn count(&mut self, source: &Source, chunk: &Chunk) {
         self.read_bytes += chunk.read_bytes;
+        if chunk.last && !chunk.cursor.settled {
+            self.is_open_until(tail::settles_at(&chunk.cursor.stamp));
+        }
         for skipped in &chunk.parsed.skipped {
             *self
                 .skipped_lines
@@ -171,6 +194,7 @@ struct Todo<'a> {
     unchanged: usize,
     total_bytes: u64,
     trouble: Vec<Trouble>,
+    settles_at: Option<Timestamp>,
 }
 
 impl<'a> Todo<'a> {
@@ -184,6 +208,7 @@ impl<'a> Todo<'a> {
             unchanged: 0,
             total_bytes: 0,
             trouble: plan.found.trouble.clone(),
+            settles_at: None,
         };
         for source in &plan.found.sources {
             let key = tail::key(&source.path);
@@ -199,8 +224,14 @@ impl<'a> Todo<'a> {
             };
             todo.seen.insert(key);
             let cursor = cursors.get(&key);
-            if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &stamp, now)) {
+            if let Some(cursor) = cursor
+                && tail::is_unchanged(cursor, &stamp, now)
+            {
                 todo.unchanged += 1;
+                if !cursor.settled {
+                    let at = tail::settles_at(&stamp);
+                    todo.settles_at = [todo.settles_at, at].into_iter().flatten().min();
+                }
                 continue;
             }
             let read_before = cursor.map_or(0, |cursor| cursor.offset.min(stamp.size));
@@ -223,6 +254,7 @@ impl<'a> Todo<'a> {
             discovered: self.discovered,
             skipped_unchanged: self.unchanged,
             trouble: self.trouble.clone(),
+            settles_at: self.settles_at,
             ..Sweep::default()
         }
     }
@@ -488,6 +520,7 @@ impl Writing<'_> {
             Report::Batch { batch, counted, .. } => {
                 self.tickets.push_back(self.store.append(*batch));
                 sweep.read_bytes += counted.read_bytes;
+                sweep.is_open_until(counted.settles_at);
                 for (why, count) in counted.skipped_lines {
                     *sweep.skipped_lines.entry(why).or_default() += count;
                 }

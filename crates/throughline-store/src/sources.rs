@@ -75,6 +75,20 @@ impl Store {
         })
     }
 
+    /// Returns the cursors of these sources by key.
+    pub fn cursors_of(&self, keys: &[[u8; 16]]) -> Result<HashMap<[u8; 16], Cursor>> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+            let mut cursors = HashMap::new();
+            for key in keys {
+                let found = statement.query_row([key], cursor).optional()?;
+                cursors.extend(found.map(|cursor| (*key, cursor)));
+            }
+            Ok(cursors)
+        })
+    }
+
     /// Returns where a source lies.
     pub fn source_path(&self, key: [u8; 16]) -> Result<Option<String>> {
         self.read(|connection| {

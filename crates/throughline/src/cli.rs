@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, config, doctor, ingest, redact, search, sessions, show};
+use crate::commands::{completions, config, doctor, ingest, redact, search, sessions, show, watch};
 
 /// Session memory for coding agents
 ///
@@ -38,6 +38,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Ingest(ingest::IngestArgs),
+    Watch(watch::WatchArgs),
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),

@@ -8,6 +8,7 @@ pub mod redact;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod watch;
 
 use std::path::PathBuf;
 
@@ -51,6 +52,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
     };
     match &cli.command {
         Command::Ingest(args) => ingest::run(&app, args),
+        Command::Watch(args) => watch::run(&app, args),
         Command::Search(args) => search::run(&app, args),
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),
