@@ -203,10 +203,25 @@ pub struct Places {
 
 /// The environment variables by which agents move their folders.
 pub const ENVIRONMENT: &[&str] = &[
+    "AIDER_CHAT_HISTORY_FILE",
+    "APPDATA",
     "CLAUDE_CONFIG_DIR",
+    "CLINE_DATA_DIR",
     "CODEX_HOME",
+    "CONTINUE_GLOBAL_DIR",
+    "COPILOT_HOME",
+    "GEMINI_CLI_HOME",
+    "GOOSE_PATH_ROOT",
     "GROK_HOME",
+    "KIMI_CODE_HOME",
+    "KIMI_HOME",
+    "OPENCODE_DB",
+    "PI_CODING_AGENT_DIR",
+    "PI_CODING_AGENT_SESSION_DIR",
+    "QWEN_HOME",
+    "QWEN_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
 ];
 
 impl Places {

@@ -9,7 +9,11 @@ pub mod adapter;
 pub mod calls;
 pub mod flavor;
 pub mod git;
+pub mod lenient;
 pub mod lines;
+#[cfg(test)]
+mod made;
+pub mod rows;
 pub mod scope;
 pub mod source;
 pub mod sweep;

@@ -145,24 +145,47 @@ fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>
     all
 }
 
+/// Agents whose names are no folder of anything else. One of them, or a name with a dot, shows that
+/// a root is a collection of homes; then `pi` and `continue` are agents' names too.
+const UNMISTAKABLE: &[Flavor] = &[
+    Flavor::Claude,
+    Flavor::Codex,
+    Flavor::Grok,
+    Flavor::Gemini,
+    Flavor::Opencode,
+    Flavor::Copilot,
+];
+
 /// Returns the folders to walk below a root. A root with folders named after agents (`claude`,
 /// `.codex`) is a collection of their homes, and only those are looked at.
 fn starts<'a>(adapters: &[&'a dyn Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
     let mut homes = Vec::new();
+    let mut sure = false;
     for adapter in adapters {
-        let name = adapter.flavor().name();
-        for folder in [name.to_owned(), format!(".{name}")] {
-            let folder = root.join(folder);
+        let flavor = adapter.flavor();
+        let plain = root.join(flavor.name());
+        let dotted = root.join(format!(".{}", flavor.name()));
+        for (folder, is_sure) in [(plain, UNMISTAKABLE.contains(&flavor)), (dotted, true)] {
             if folder.is_dir() && !folder.is_symlink() {
-                homes.push((folder, vec![*adapter]));
+                sure |= is_sure;
+                let tenants = adapters.iter().copied();
+                homes.push((
+                    folder,
+                    tenants.filter(|a| lives_with(a.flavor(), flavor)).collect(),
+                ));
             }
         }
     }
-    if homes.is_empty() {
-        vec![(root.to_owned(), adapters.to_vec())]
-    } else {
+    if sure {
         homes
+    } else {
+        vec![(root.to_owned(), adapters.to_vec())]
     }
+}
+
+/// Says whether an agent keeps its logs in the home of another, or it is that other.
+fn lives_with(flavor: Flavor, home: Flavor) -> bool {
+    flavor == home || (flavor == Flavor::Antigravity && home == Flavor::Gemini)
 }
 
 struct Walk<'a, 'b> {

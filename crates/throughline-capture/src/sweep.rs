@@ -14,13 +14,13 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
 use serde::Serialize;
-use store::{Batch, Cursor, Door, Incoming, Oddities, Reading, Store, Ticket, Written};
+use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading, Store, Ticket, Written};
 
 use crate::git::Workspaces;
 use crate::scope::Scope;
 use crate::source::{Discovered, Trouble};
 use crate::tail::{self, Chunk};
-use crate::{Adapter, Source};
+use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 3;
@@ -62,6 +62,8 @@ pub struct Plan<'a> {
     pub stop: &'a AtomicBool,
     /// Called after each source with what has been done of the whole.
     pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// Keep the logs themselves too, so that they survive their agents' clean-up.
+    pub archive: bool,
     /// All of the agents' folders were looked at, so what was not found may be gone.
     pub complete: bool,
 }
@@ -318,6 +320,7 @@ fn read_sources(
             roots: HashMap::new(),
             kept: HashSet::new(),
             batches: 0,
+            archive: plan.archive,
         };
         let read = tail::read(adapter, source, cursor, now, &mut |chunk| {
             let report = intake.batch(chunk, index);
@@ -372,6 +375,7 @@ struct Intake<'a> {
     roots: HashMap<SessionId, Workspace>,
     kept: HashSet<memory::RecordId>,
     batches: usize,
+    archive: bool,
 }
 
 impl Intake<'_> {
@@ -388,6 +392,7 @@ impl Intake<'_> {
                 .collect(),
             unknown: chunk.parsed.unknown,
         };
+        let understood = !chunk.parsed.entries.is_empty();
         let incoming = self.incoming(chunk.parsed.entries);
         let cleaned = self.door.clean(incoming);
         if restarted {
@@ -395,26 +400,34 @@ impl Intake<'_> {
         }
         let first = self.batches == 0;
         self.batches += 1;
+        let is_document = self.source.format == Format::Document;
         let reading = match (restarted, last) {
             (false, _) => Reading::Continued,
-            // A source that holds nothing any more was lost, not rewritten.
-            (true, true) if !self.kept.is_empty() => Reading::Replaced {
-                kept: std::mem::take(&mut self.kept),
+            (true, true) if !self.kept.is_empty() => {
+                let kept = Some(std::mem::take(&mut self.kept));
+                Reading::Replaced {
+                    kept,
+                    restarted: first,
+                }
+            }
+            // It never held records, so what it says now is all there is to keep.
+            (true, true) if is_document && understood => Reading::Replaced {
+                kept: None,
                 restarted: first,
             },
+            // A source that holds nothing any more was lost, not rewritten.
             (true, _) if first => Reading::Restarted,
-            (true, _) => Reading::Continued,
+            (true, _) => Reading::Rereading,
         };
-        let path = &self.source.path;
-        let batch = Batch::new(
-            &self.door,
-            cleaned,
-            self.source.flavor,
-            path,
-            chunk.cursor,
+        let from = From {
+            flavor: self.source.flavor,
+            path: &self.source.path,
+            cursor: chunk.cursor,
             reading,
             odd,
-        );
+            log: chunk.log.filter(|_| self.archive),
+        };
+        let batch = Batch::new(&mut self.door, cleaned, from);
         Report::Batch {
             source,
             batch: Box::new(batch),

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use store::{Cursor, Stamp};
+use store::{Cursor, Log, Stamp};
 
 use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why};
 
@@ -36,6 +36,8 @@ pub struct Chunk {
     /// The source was read before and is now read again from its start.
     pub restarted: bool,
     pub read_bytes: u64,
+    /// What of the text is not in the archive yet.
+    pub log: Option<Log>,
 }
 
 /// Returns the name of a source in the store.
@@ -104,6 +106,8 @@ pub fn read(
         offset: resumed.map_or(0, |cursor| cursor.offset),
         read_from: resumed.map_or(0, |cursor| cursor.offset),
         parsed: Parsed::default(),
+        archived: resumed.map_or(0, |cursor| cursor.archived),
+        log: String::new(),
     };
     match source.format {
         Format::Lines => {
@@ -149,9 +153,19 @@ fn read_database(
         last: true,
         restarted: false,
         read_bytes: stamp.size,
+        log: None,
     };
     let _finished = emit(chunk);
     Ok(())
+}
+
+/// Returns the first block of a file, as text.
+pub fn head(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(FINGERPRINT_BYTES)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 struct Tail {
@@ -164,6 +178,9 @@ struct Tail {
     offset: u64,
     read_from: u64,
     parsed: Parsed,
+    /// Everything before it is in the archive or in `log`.
+    archived: u64,
+    log: String,
 }
 
 impl Tail {
@@ -245,11 +262,20 @@ impl Tail {
             offset: self.offset,
         };
         self.reader.line(line, &mut self.parsed);
+        // A line that is read again, because a message was still open, is in the archive already.
+        if self.offset >= self.archived {
+            self.log.push_str(&text);
+        }
         self.offset += bytes.len() as u64;
     }
 
     fn pass_over(&mut self, length: u64) {
         self.line += 1;
+        if self.offset >= self.archived {
+            self.log.push_str(&format!(
+                "{{\"type\":\"throughline-too-long\",\"bytes\":{length}}}\n"
+            ));
+        }
         self.offset += length;
         self.parsed.skipped.push(Skipped {
             line: self.line,
@@ -271,6 +297,12 @@ impl Tail {
         };
         let read_bytes = self.offset - self.read_from;
         self.read_from = self.offset;
+        let log = (self.offset > self.archived).then(|| Log {
+            offset: self.archived,
+            size: self.offset - self.archived,
+            text: std::mem::take(&mut self.log),
+        });
+        self.archived = self.archived.max(self.offset);
         let mut cursor = Cursor {
             key: self.key,
             stamp: self.stamp,
@@ -278,6 +310,7 @@ impl Tail {
             line,
             head,
             tail,
+            archived: self.archived,
             settled: self.settled || !open,
             gone: false,
             state: Some(state),
@@ -297,6 +330,7 @@ impl Tail {
             last,
             restarted: self.restarted,
             read_bytes,
+            log,
         })
     }
 }

@@ -48,10 +48,13 @@ struct Input<'a> {
         borrow,
         alias = "file_text",
         alias = "contents",
+        alias = "changes",
         alias = "code_edit",
         alias = "CodeContent"
     )]
     content: Text<'a>,
+    #[serde(borrow)]
+    diff: Text<'a>,
     /// A list; kept unread until it is known to be one.
     #[serde(borrow)]
     edits: Option<&'a RawValue>,
@@ -83,7 +86,7 @@ impl<'a> Input<'a> {
         let text = if !edits.is_empty() {
             let edits = edits.iter().map(|e| replaced(&e.old_string, &e.new_string));
             edits.collect::<Vec<_>>().join("\n")
-        } else if let Some(content) = &self.content.0 {
+        } else if let Some(content) = self.content.0.as_ref().or(self.diff.0.as_ref()) {
             content.to_string()
         } else {
             replaced(&self.old_string, &self.new_string)
@@ -154,7 +157,7 @@ pub fn changes(tool: &str, input: &str) -> Vec<Change> {
 /// Says whether a tool of this name writes files.
 pub fn writes(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    ["edit", "write", "create", "replace", "insert"]
+    ["edit", "write", "create", "replace", "insert", "apply_diff"]
         .iter()
         .any(|verb| tool.contains(verb))
         && !tool.contains("todo")
@@ -356,6 +359,12 @@ mod tests {
                 r#"{"filepath":"a","contents":"y"}"#,
             ),
             ("write_to_file", r#"{"TargetFile":"a","CodeContent":"y"}"#),
+            (
+                "builtin_edit_existing_file",
+                r#"{"filepath":"a","changes":"y"}"#,
+            ),
+            ("replace_in_file", r#"{"path":"a","diff":"y"}"#),
+            ("apply_diff", r#"{"path":"a","diff":"y"}"#),
         ] {
             check(tool, input, &[("a", "y")]);
         }

@@ -80,6 +80,7 @@ impl Machine {
             threads: 2,
             stop: &AtomicBool::new(false),
             progress: &|_| {},
+            archive: true,
             complete: true,
         };
         capture::sweep(&store, &plan, Timestamp::from_second(seconds).unwrap()).unwrap()
@@ -417,8 +418,15 @@ fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
 #[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
 fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let usual = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    if asked { usual } else { ProptestConfig { cases: 24, ..usual } }
+    let usual = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    if asked {
+        usual
+    } else {
+        ProptestConfig { cases: 24, ..usual }
+    }
 }
 
 proptest! {

@@ -11,10 +11,42 @@ pub enum Flavor {
     Claude,
     Codex,
     Grok,
+    Gemini,
+    Opencode,
+    Copilot,
+    Pi,
+    Cursor,
+    Cline,
+    Roo,
+    Goose,
+    Aider,
+    Continue,
+    Amp,
+    Qwen,
+    Kimi,
+    Antigravity,
 }
 
 impl Flavor {
-    pub const ALL: &[Self] = &[Self::Claude, Self::Codex, Self::Grok];
+    pub const ALL: &[Self] = &[
+        Self::Claude,
+        Self::Codex,
+        Self::Grok,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Copilot,
+        Self::Pi,
+        Self::Cursor,
+        Self::Cline,
+        Self::Roo,
+        Self::Goose,
+        Self::Aider,
+        Self::Continue,
+        Self::Amp,
+        Self::Qwen,
+        Self::Kimi,
+        Self::Antigravity,
+    ];
 
     /// Returns the word used on the command line, in ids and in the store.
     pub const fn name(self) -> &'static str {
@@ -22,6 +54,20 @@ impl Flavor {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Grok => "grok",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
+            Self::Pi => "pi",
+            Self::Cursor => "cursor",
+            Self::Cline => "cline",
+            Self::Roo => "roo",
+            Self::Goose => "goose",
+            Self::Aider => "aider",
+            Self::Continue => "continue",
+            Self::Amp => "amp",
+            Self::Qwen => "qwen",
+            Self::Kimi => "kimi",
+            Self::Antigravity => "antigravity",
         }
     }
 
@@ -31,6 +77,20 @@ impl Flavor {
             Self::Claude => "Claude Code",
             Self::Codex => "Codex CLI",
             Self::Grok => "Grok CLI",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
+            Self::Copilot => "Copilot CLI",
+            Self::Pi => "Pi",
+            Self::Cursor => "Cursor",
+            Self::Cline => "Cline",
+            Self::Roo => "Roo Code",
+            Self::Goose => "Goose",
+            Self::Aider => "Aider",
+            Self::Continue => "Continue",
+            Self::Amp => "Amp",
+            Self::Qwen => "Qwen Code",
+            Self::Kimi => "Kimi Code",
+            Self::Antigravity => "Antigravity",
         }
     }
 
@@ -45,7 +105,7 @@ impl Flavor {
     pub const fn deletes_after_days(self) -> Option<u32> {
         match self {
             Self::Claude => Some(30),
-            Self::Codex | Self::Grok => None,
+            _ => None,
         }
     }
 }

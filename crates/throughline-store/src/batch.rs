@@ -8,6 +8,7 @@ use rusqlite::Transaction;
 
 use crate::clean::{Cleaned, Door};
 use crate::error::Result;
+use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
@@ -20,6 +21,7 @@ pub struct Batch {
     cleaned: Cleaned,
     cursor: CleanCursor,
     reading: Reading,
+    piece: Option<Piece>,
 }
 
 /// How a batch follows what was read of its source before.
@@ -30,11 +32,22 @@ pub enum Reading {
     Continued,
     /// The source is read again from its start; this batch is the first.
     Restarted,
-    /// This is the last batch of a new reading: what the source no longer holds goes.
+    /// It goes on in a source that is being read again.
+    Rereading,
+    /// This is the last batch of a new reading. What the source no longer holds goes, unless
+    /// `kept` is `None`: then only its log is replaced.
     Replaced {
-        kept: HashSet<RecordId>,
+        kept: Option<HashSet<RecordId>>,
         restarted: bool,
     },
+}
+
+/// A piece of a source's own log.
+#[derive(Debug)]
+pub struct Log {
+    pub offset: u64,
+    pub size: u64,
+    pub text: String,
 }
 
 /// What became of a batch.
@@ -53,20 +66,33 @@ pub struct Oddities {
     pub unknown: BTreeMap<String, u64>,
 }
 
+/// What a batch was read from, and how.
+#[derive(Debug)]
+pub struct From<'a> {
+    pub flavor: Flavor,
+    pub path: &'a Path,
+    /// Where the source was left.
+    pub cursor: Cursor,
+    pub reading: Reading,
+    pub odd: Oddities,
+    /// The text itself, for the archive.
+    pub log: Option<Log>,
+}
+
 impl Batch {
-    pub fn new(
-        door: &Door<'_>,
-        cleaned: Cleaned,
-        flavor: Flavor,
-        path: &Path,
-        cursor: Cursor,
-        reading: Reading,
-        odd: Oddities,
-    ) -> Self {
+    pub fn new(door: &mut Door<'_>, cleaned: Cleaned, from: From<'_>) -> Self {
+        let log = from.log;
+        let piece = log.and_then(|log| Piece::new(log.offset, log.size, &door.log(log.text)));
         let clean = |text: &str| door.text(text);
+        let From {
+            odd,
+            cursor,
+            reading,
+            ..
+        } = from;
         let cursor = CleanCursor {
-            flavor,
-            path: clean(&path.to_string_lossy()),
+            flavor: from.flavor,
+            path: clean(&from.path.to_string_lossy()),
             state: cursor.state.as_deref().map(clean),
             skipped: odd
                 .skipped
@@ -84,6 +110,7 @@ impl Batch {
             cleaned,
             cursor,
             reading,
+            piece,
         }
     }
 
@@ -140,11 +167,12 @@ fn apply(
         let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
         secrets::write(tx, names, redactor, session, secrets)?;
     }
+    let mut blocks = records::Blocks::new(&batch.cleaned.blocks);
     let mut written = Written::default();
     let mut changed = HashSet::new();
     for record in &batch.cleaned.records {
         let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
-        if records::insert(tx, names, session, source, record)? {
+        if records::insert(tx, names, session, source, record, &mut blocks)? {
             written.records += 1;
             changed.insert(session.id);
         }
@@ -153,8 +181,20 @@ fn apply(
         let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
         usage::upsert(tx, session, usage)?;
     }
+    let whole = raw::generation(tx, source)?;
+    let generation = if matches!(batch.reading, Reading::Continued) {
+        whole
+    } else {
+        whole + 1
+    };
+    if let Some(piece) = &batch.piece {
+        raw::insert(tx, source, generation, piece)?;
+    }
     if let Reading::Replaced { kept, .. } = &batch.reading {
-        written.removed = records::delete_unless(tx, names, source, kept)?;
+        if let Some(kept) = kept {
+            written.removed = records::delete_unless(tx, names, source, kept)?;
+        }
+        raw::replace(tx, source, generation)?;
     }
     for session in sessions
         .values()

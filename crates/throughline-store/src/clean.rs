@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
+use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
 use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
 
 /// Longer texts are compressed and kept once, however often they occur.
 const INLINE_BYTES_MAX: usize = 1 << 10;
-/// zstd 3 compresses these texts as well as much slower levels do.
-const ZSTD_LEVEL: i32 = 3;
+/// A batch with less short text than this keeps it in its rows: a block would not be worth it.
+const BLOCKED_BYTES_MIN: usize = 1 << 10;
 
 /// Recurring names that are remembered; a log has a few dozen.
 const NAMES_MAX: usize = 1000;
@@ -34,6 +35,8 @@ pub struct Cleaned {
     pub(crate) sessions: Vec<CleanSession>,
     pub(crate) usage: Vec<CleanUsage>,
     pub(crate) secrets: Vec<CleanSecrets>,
+    /// Short texts, compressed together.
+    pub(crate) blocks: Vec<Vec<u8>>,
     /// The ids of the records, in order.
     pub ids: Vec<RecordId>,
 }
@@ -55,8 +58,16 @@ pub(crate) struct CleanRecord {
     pub metadata: Option<CleanString>,
     pub context: [CleanString; 3],
     pub content: CleanString,
-    pub body: Option<Body>,
+    pub place: Place,
     pub checksum: i64,
+}
+
+/// Where a record's text is kept.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Row,
+    Block { index: usize, start: usize },
+    Body(Body),
 }
 
 /// A long text, compressed and named by its hash.
@@ -145,7 +156,7 @@ impl<'a> Door<'a> {
                 (self.redactor.take_in(text, seen), seen.new_values().len())
             })
             .collect();
-        let records: Vec<_> = records
+        let mut records: Vec<_> = records
             .into_iter()
             .zip(texts)
             .map(|(record, (text, known))| {
@@ -158,7 +169,9 @@ impl<'a> Door<'a> {
                 self.record(record, text)
             })
             .collect();
+        let blocks = self.blocks(&mut records);
         Cleaned {
+            blocks,
             ids: records.iter().map(|record| record.id).collect(),
             records,
             sessions: incoming
@@ -232,7 +245,9 @@ impl<'a> Door<'a> {
             metadata,
             context: [context.cwd, context.branch, context.model]
                 .map(|text| self.name(text.as_deref().unwrap_or_default())),
-            body: self.body(content.as_str(), &hash),
+            place: self
+                .body(content.as_str(), &hash)
+                .map_or(Place::Row, Place::Body),
             checksum: checksum(id, &hash),
             content,
             session,
@@ -253,6 +268,63 @@ impl<'a> Door<'a> {
             hash: short(hash),
             data,
         })
+    }
+
+    /// Moves short texts into blocks.
+    fn blocks(&mut self, records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
+        let is_short = |record: &&mut CleanRecord| matches!(record.place, Place::Row);
+        let total: usize = records
+            .iter_mut()
+            .filter(is_short)
+            .map(|record| record.content.as_str().len())
+            .sum();
+        let mut blocks = Vec::new();
+        if total < BLOCKED_BYTES_MIN {
+            return blocks;
+        }
+        let Some(compressor) = self.compressor.as_mut() else {
+            return blocks;
+        };
+        let mut text = String::with_capacity(BLOCK_BYTES + INLINE_BYTES_MAX);
+        let mut short: Vec<_> = records.iter_mut().filter(is_short).collect();
+        let mut from = 0;
+        for at in 0..short.len() {
+            let start = text.len();
+            text.push_str(short[at].content.as_str());
+            short[at].place = Place::Block {
+                index: blocks.len(),
+                start,
+            };
+            if text.len() < BLOCK_BYTES && at + 1 < short.len() {
+                continue;
+            }
+            if let Ok(data) = compressor.compress(text.as_bytes()) {
+                blocks.push(data);
+            } else {
+                for record in &mut short[from..=at] {
+                    record.place = Place::Row;
+                }
+            }
+            text.clear();
+            from = at + 1;
+        }
+        blocks
+    }
+
+    /// Cleans a piece of a source's log, with what its sessions have shown.
+    pub(crate) fn log(&mut self, text: String) -> CleanString {
+        let redactor = self.redactor;
+        let mut clean = redactor.take_in(text, &mut Seen::default());
+        let mut sessions: Vec<_> = self
+            .seen
+            .iter_mut()
+            .filter(|(_, s)| !s.is_empty())
+            .collect();
+        sessions.sort_by(|a, b| a.0.cmp(b.0));
+        for (_, seen) in sessions {
+            clean = redactor.take_in(clean.into_string(), seen);
+        }
+        clean
     }
 
     fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {

@@ -47,6 +47,11 @@ const TABLES: &[(&str, &str)] = &[
          JOIN sessions s ON s.id = x.session ORDER BY 1, 2",
     ),
     (
+        "raw",
+        "SELECT f.path, sum(r.size), f.archived FROM raw r JOIN sources f ON f.id = r.source
+         AND r.generation = f.generation GROUP BY f.id ORDER BY 1",
+    ),
+    (
         "skips",
         "SELECT f.path, x.line, x.why FROM skips x JOIN sources f ON f.id = x.source ORDER BY 1, 2, 3",
     ),
@@ -58,7 +63,7 @@ const TABLES: &[(&str, &str)] = &[
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.
-const WITH_RECORDS: &[&str] = &["records", "bodies", "search"];
+const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search"];
 
 impl Store {
     /// Prints every table.

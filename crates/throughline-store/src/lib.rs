@@ -3,11 +3,13 @@
 //! Captured text enters through the [`clean`] door, where the [`redact`]or sees every string; what
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
-//! SQL: [`records`], [`sessions`], [`sources`], [`usage`], [`bodies`], [`secrets`].
+//! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`].
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
 mod batch;
+mod blocks;
 mod bodies;
 mod clean;
 mod dump;
@@ -16,6 +18,7 @@ pub mod foreign;
 mod health;
 mod index;
 mod open;
+mod raw;
 mod records;
 pub mod redact;
 pub mod search;
@@ -32,7 +35,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-pub use crate::batch::{Batch, Oddities, Reading, Written};
+pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;

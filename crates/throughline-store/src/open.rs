@@ -76,11 +76,11 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let not_ours = |_| Error::NotAStore {
         path: path.to_owned(),
     };
-    let id: i64 = connection
-        .query_row("PRAGMA application_id", [], |row| row.get(0))
-        .map_err(not_ours)?;
-    let tables: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+    // One statement, so that a store that is just being made is seen before or after, not between.
+    let sql = "SELECT (SELECT application_id FROM pragma_application_id),
+        (SELECT count(*) FROM sqlite_schema)";
+    let (id, tables): (i64, i64) = connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(not_ours)?;
     if id != APPLICATION_ID && tables > 0 {
         return Err(Error::NotAStore {

@@ -7,12 +7,12 @@ use memory::{Context, Kind, RecordId, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 
-use crate::clean::{CleanRecord, checksum};
+use crate::clean::{CleanRecord, Place, checksum};
 use crate::error::{Error, Result};
 use crate::redact::CleanString;
 use crate::sessions::{Known, context, timestamp};
 use crate::writer::Names;
-use crate::{Store, bodies};
+use crate::{Store, blocks, bodies};
 
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
 pub(crate) const REDACTION_VERSION: i64 = 1;
@@ -70,7 +70,8 @@ impl Store {
 
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
-           c.cwd, c.branch, c.model, r.copy, r.content, r.body, r.checksum
+           c.cwd, c.branch, c.model, r.copy, r.checksum,
+           r.content, r.block, r.start, r.size, r.body
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace
@@ -78,8 +79,8 @@ pub(crate) const SELECT: &str = "
 
 pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
     let id = RecordId::from_bytes(row.get(0)?);
-    let content = text(connection, row.get(15)?, row.get(16)?)?;
-    if row.get::<_, i64>(17)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
+    let content = text(connection, row, 16)?;
+    if row.get::<_, i64>(15)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
         return Err(Error::Damaged(id));
     }
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
@@ -111,16 +112,20 @@ pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRec
     })
 }
 
-/// Returns a record's text from its row or its body.
-pub(crate) fn text(
-    connection: &Connection,
-    content: Option<String>,
-    body: Option<Vec<u8>>,
-) -> Result<String> {
-    match (content, body) {
-        (Some(content), _) => Ok(content),
-        (None, Some(hash)) => bodies::text(connection, &hash),
-        (None, None) => Ok(String::new()),
+/// The columns that [`text`] reads.
+pub(crate) const TEXT: &str = "r.content, r.block, r.start, r.size, r.body";
+
+/// Returns a record's text, wherever it is kept. The columns of [`TEXT`] begin at `first`.
+pub(crate) fn text(connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
+    if let Some(content) = row.get(first)? {
+        return Ok(content);
+    }
+    if let Some(block) = row.get(first + 1)? {
+        return blocks::text(connection, block, row.get(first + 2)?, row.get(first + 3)?);
+    }
+    match row.get::<_, Option<Vec<u8>>>(first + 4)? {
+        Some(hash) => bodies::text(connection, &hash),
+        None => Ok(String::new()),
     }
 }
 
@@ -143,6 +148,7 @@ pub(crate) fn insert(
     session: Known,
     source: i64,
     record: &CleanRecord,
+    blocks: &mut Blocks<'_>,
 ) -> Result<bool> {
     let copies = copies(tx, record.id)?;
     if let Some(same) = copies.iter().find(|copy| copy.id == record.id) {
@@ -159,14 +165,20 @@ pub(crate) fn insert(
         None => false,
     };
     let context = context(tx, names, &record.context)?;
-    if let Some(body) = &record.body {
-        bodies::insert(tx, body)?;
-    }
+    let block = match &record.place {
+        Place::Block { index, start } => Some((blocks.id(tx, *index)?, *start)),
+        Place::Body(body) => {
+            bodies::insert(tx, body)?;
+            None
+        }
+        Place::Row => None,
+    };
     tx.prepare_cached(
         "INSERT INTO records (id, session, line, ordinal, at, kind, trust, copy, source, context,
-            message, tool, path, call, tags, metadata, size, checksum, redaction, content, body)
+            message, tool, path, call, tags, metadata, size, checksum, redaction, content, block,
+            start, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21)",
+            ?19, ?20, ?21, ?22, ?23)",
     )?
     .execute(params![
         record.id.as_bytes(),
@@ -188,8 +200,14 @@ pub(crate) fn insert(
         record.content.as_str().len(),
         record.checksum,
         REDACTION_VERSION,
-        record.body.is_none().then(|| record.content.as_str()),
-        record.body.as_ref().map(|body| body.hash),
+        matches!(record.place, Place::Row).then(|| record.content.as_str()),
+        block.map(|(block, _)| block),
+        block.map(|(_, start)| start),
+        if let Place::Body(body) = &record.place {
+            Some(body.hash)
+        } else {
+            None
+        },
     ])?;
     let row = tx.last_insert_rowid();
     if !is_copy {
@@ -201,6 +219,31 @@ pub(crate) fn insert(
         }
     }
     Ok(true)
+}
+
+/// The blocks of a batch, written when the first record that lies in one is.
+#[derive(Debug)]
+pub(crate) struct Blocks<'a> {
+    data: &'a [Vec<u8>],
+    ids: Vec<Option<i64>>,
+}
+
+impl<'a> Blocks<'a> {
+    pub fn new(data: &'a [Vec<u8>]) -> Self {
+        Self {
+            data,
+            ids: vec![None; data.len()],
+        }
+    }
+
+    fn id(&mut self, tx: &Transaction<'_>, index: usize) -> Result<i64> {
+        if let Some(id) = self.ids[index] {
+            return Ok(id);
+        }
+        let id = blocks::insert(tx, &self.data[index])?;
+        self.ids[index] = Some(id);
+        Ok(id)
+    }
 }
 
 struct Copy {
@@ -273,6 +316,8 @@ pub(crate) struct StoredRow {
     pub kind: Kind,
     pub copy: bool,
     pub body: Option<Vec<u8>>,
+    /// Block, start and size.
+    pub block: Option<(i64, usize, usize)>,
     pub text: String,
 }
 
@@ -281,22 +326,23 @@ pub(crate) fn rows_of(
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<StoredRow>> {
-    let sql = format!(
-        "SELECT row, id, session, kind, copy, body, content FROM records WHERE {condition}"
-    );
+    let sql =
+        format!("SELECT row, id, session, kind, copy, {TEXT} FROM records r WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let body: Option<Vec<u8>> = row.get(5)?;
+        let block: Option<i64> = row.get(6)?;
+        let (start, size): (Option<usize>, usize) = (row.get(7)?, row.get(8)?);
         all.push(StoredRow {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
             kind: kind(row.get(3)?),
             copy: row.get(4)?,
-            text: text(connection, row.get(6)?, body.clone())?,
-            body,
+            text: text(connection, row, 5)?,
+            block: block.zip(start).map(|(block, start)| (block, start, size)),
+            body: row.get(9)?,
         });
     }
     Ok(all)
@@ -330,14 +376,23 @@ pub(crate) fn delete_unless(
 fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
-    if let Some(body) = &stored.body {
-        bodies::release(tx, body)?;
-    }
+    release(tx, stored)?;
     if !stored.copy {
         names.index.remove(tx, stored.row)?;
         promote(tx, names, stored.id)?;
     }
     Ok(())
+}
+
+/// Takes a text that its row no longer refers to out of where it was kept.
+fn release(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
+    if let Some((block, start, size)) = stored.block {
+        blocks::blank(tx, block, start, size)?;
+    }
+    match &stored.body {
+        Some(body) => bodies::release(tx, body),
+        None => Ok(()),
+    }
 }
 
 /// Lets the first remaining copy of a deleted record be found by search.
@@ -382,7 +437,8 @@ pub(crate) fn rewrite(
 ) -> Result<()> {
     let hash = blake3::hash(text.as_str().as_bytes());
     tx.prepare_cached(
-        "UPDATE records SET content = ?2, body = NULL, size = ?3, checksum = ?4 WHERE row = ?1",
+        "UPDATE records SET content = ?2, body = NULL, block = NULL, start = NULL, size = ?3,
+            checksum = ?4 WHERE row = ?1",
     )?
     .execute(params![
         stored.row,

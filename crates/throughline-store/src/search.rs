@@ -228,7 +228,7 @@ fn hits(
     let mut rows = statement.query(params_from_iter(values))?;
     let mut hits = Vec::new();
     while let Some(row) = rows.next()? {
-        let text = records::text(connection, row.get(9)?, row.get(10)?)?;
+        let text = records::text(connection, row, 9)?;
         hits.push(Hit {
             id: RecordId::from_bytes(row.get(0)?),
             kind: records::kind(row.get(1)?),
@@ -287,9 +287,9 @@ fn statement(query: &Query, expression: &str) -> (String, Vec<Value>) {
             filters.join(" AND ")
         )
     };
+    let text = records::TEXT;
     let sql = format!(
-        "SELECT r.id, r.kind, best.score, r.at, s.name, s.title, w.key, r.tool, r.path, r.content,
-                r.body
+        "SELECT r.id, r.kind, best.score, r.at, s.name, s.title, w.key, r.tool, r.path, {text}
          FROM ({best}) best JOIN records r ON r.row = best.row JOIN sessions s ON s.id = r.session
          LEFT JOIN workspaces w ON w.id = s.workspace
          ORDER BY best.score, r.at DESC, r.id"

@@ -6,10 +6,10 @@ use rusqlite::{Transaction, params};
 use crate::Store;
 use crate::clean::CleanSecrets;
 use crate::error::Result;
-use crate::records;
 use crate::redact::{Fingerprint, Redactor, Secret};
 use crate::sessions::Known;
 use crate::writer::Names;
+use crate::{raw, records};
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -46,7 +46,8 @@ pub(crate) fn write(
         )?
         .execute(params![session.id, print.hash, print.len, print.rule])?;
     }
-    scrub(tx, names, redactor, session, &secrets.fresh)
+    scrub(tx, names, redactor, session, &secrets.fresh)?;
+    raw::scrub(tx, redactor, session, &secrets.fresh)
 }
 
 fn scrub(

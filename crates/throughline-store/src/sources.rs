@@ -26,6 +26,8 @@ pub struct Cursor {
     /// grown, any other was rewritten.
     pub head: [u8; 16],
     pub tail: [u8; 16],
+    /// Everything before it is in the archive.
+    pub archived: u64,
     /// Nothing was left open when it was read.
     pub settled: bool,
     pub gone: bool,
@@ -145,7 +147,7 @@ impl Store {
 }
 
 const SELECT: &str = "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
-    settled, gone, state";
+    archived, settled, gone, state";
 
 fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
@@ -161,9 +163,10 @@ fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
         line: row.get(7)?,
         head: row.get(8)?,
         tail: row.get(9)?,
-        settled: row.get(10)?,
-        gone: row.get(11)?,
-        state: row.get(12)?,
+        archived: row.get(10)?,
+        settled: row.get(11)?,
+        gone: row.get(12)?,
+        state: row.get(13)?,
     })
 }
 
@@ -188,7 +191,7 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
     tx.prepare_cached(
         "UPDATE sources SET device = ?2, inode = ?3, size = ?4, mtime = ?5, ctime = ?6, offset = ?7,
             line = ?8, head = ?9, tail = ?10, settled = ?11, gone = 0, state = ?12,
-            skipped = skipped + ?13
+            skipped = skipped + ?13, archived = ?14
          WHERE id = ?1",
     )?
     .execute(params![
@@ -205,6 +208,7 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
         cursor.settled,
         clean.state.as_ref().map(CleanString::as_str),
         clean.skipped.len(),
+        cursor.archived,
     ])?;
     for (line, why) in clean.skipped.iter().take(SKIPS_KEPT_MAX) {
         tx.prepare_cached("INSERT OR IGNORE INTO skips (source, line, why) VALUES (?1, ?2, ?3)")?

@@ -1,6 +1,10 @@
 //! The store from outside: what is handed in, what is found, and what damage is noticed.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
 
 use std::path::Path;
 
@@ -10,7 +14,7 @@ use memory::{
     UsageEntry, Workspace,
 };
 use throughline_store::{
-    Batch, Cursor, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
+    Batch, Cursor, From, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
 };
 
 struct Test {
@@ -52,18 +56,32 @@ impl Test {
     fn append(&self, incoming: Incoming) {
         let mut door = self.store.door();
         let cleaned = door.clean(incoming);
-        let cursor = Cursor { key: [1; 16], ..Cursor::default() };
-        let path = Path::new("/logs/a.jsonl");
-        let odd = Oddities::default();
-        let batch =
-            Batch::new(&door, cleaned, Flavor::Claude, path, cursor, Reading::Continued, odd);
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new("/logs/a.jsonl"),
+            cursor: Cursor {
+                key: [1; 16],
+                ..Cursor::default()
+            },
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
         let ticket = self.store.append(batch);
         self.store.flush().unwrap();
         ticket.wait().unwrap();
     }
 
     fn find(&self, query: &Query) -> Vec<String> {
-        let hits = self.store.search(&Query { limit: 10, ..query.clone() }).unwrap().hits;
+        let hits = self
+            .store
+            .search(&Query {
+                limit: 10,
+                ..query.clone()
+            })
+            .unwrap()
+            .hits;
         let mut found: Vec<_> = hits.into_iter().map(|hit| hit.snippet.text).collect();
         found.sort();
         found
@@ -71,7 +89,10 @@ impl Test {
 }
 
 fn words(text: &str) -> Query {
-    Query { text: text.to_owned(), ..Query::default() }
+    Query {
+        text: text.to_owned(),
+        ..Query::default()
+    }
 }
 
 #[test]
@@ -84,19 +105,43 @@ fn filters_narrow_the_search() {
     assert_eq!(test.find(&words("apple -cake")), pie);
     assert_eq!(test.find(&words("\"apple pie\"")), pie);
     let filters = [
-        Query { workspace: Some("/work/red".into()), ..words("apple") },
-        Query { workspace: Some("example.com/red".into()), ..words("apple") },
-        Query { session: Some(SessionId::of(Flavor::Claude, "red")), ..words("apple") },
+        Query {
+            workspace: Some("/work/red".into()),
+            ..words("apple")
+        },
+        Query {
+            workspace: Some("example.com/red".into()),
+            ..words("apple")
+        },
+        Query {
+            session: Some(SessionId::of(Flavor::Claude, "red")),
+            ..words("apple")
+        },
     ];
     for filter in filters {
         assert_eq!(test.find(&filter), pie);
     }
     let none = [
-        Query { flavor: Some(Flavor::Codex), ..words("apple") },
-        Query { kinds: vec![Kind::Error], ..words("apple") },
-        Query { workspace: Some("green".into()), ..words("apple") },
-        Query { tool: Some("Bash".into()), ..words("apple") },
-        Query { since: Timestamp::from_second(1_800_000_000).ok(), ..words("apple") },
+        Query {
+            flavor: Some(Flavor::Codex),
+            ..words("apple")
+        },
+        Query {
+            kinds: vec![Kind::Error],
+            ..words("apple")
+        },
+        Query {
+            workspace: Some("green".into()),
+            ..words("apple")
+        },
+        Query {
+            tool: Some("Bash".into()),
+            ..words("apple")
+        },
+        Query {
+            since: Timestamp::from_second(1_800_000_000).ok(),
+            ..words("apple")
+        },
     ];
     for filter in none {
         assert_eq!(test.find(&filter), Vec::<String>::new());
@@ -107,7 +152,15 @@ fn filters_narrow_the_search() {
 fn a_question_is_stretched_before_it_fails() {
     let test = Test::new();
     test.say("s", "the parser drops newlines");
-    let rung = |text: &str| test.store.search(&Query { limit: 5, ..words(text) }).unwrap().rung;
+    let rung = |text: &str| {
+        test.store
+            .search(&Query {
+                limit: 5,
+                ..words(text)
+            })
+            .unwrap()
+            .rung
+    };
     assert_eq!(rung("parser newlines"), Rung::AllWords);
     assert_eq!(rung("parser zeppelin"), Rung::AnyWord);
     assert_eq!(rung("?"), Rung::NoWords);
@@ -117,9 +170,18 @@ fn a_question_is_stretched_before_it_fails() {
 fn a_workspace_that_becomes_known_later_finds_what_came_before() {
     let test = Test::new();
     test.hand_in("s", None, "early apple");
-    assert!(test.find(&Query { workspace: Some("orchard".into()), ..words("apple") }).is_empty());
+    assert!(
+        test.find(&Query {
+            workspace: Some("orchard".into()),
+            ..words("apple")
+        })
+        .is_empty()
+    );
     test.hand_in("s", Some("orchard"), "late apple");
-    let found = test.find(&Query { workspace: Some("orchard".into()), ..words("apple") });
+    let found = test.find(&Query {
+        workspace: Some("orchard".into()),
+        ..words("apple")
+    });
     assert_eq!(found, ["early apple", "late apple"]);
 }
 
@@ -132,11 +194,21 @@ fn usage_counts_once_per_response() {
         key: "msg_1:req_1".to_owned(),
         at: None,
         model: None,
-        usage: Usage { input: 10, output, ..Usage::default() },
+        usage: Usage {
+            input: 10,
+            output,
+            ..Usage::default()
+        },
         cost_usd: None,
     };
-    test.append(Incoming { usage: vec![usage(3), usage(40), usage(7)], ..Incoming::default() });
-    let sessions = test.store.sessions(&SessionFilter { limit: 9, ..SessionFilter::default() });
+    test.append(Incoming {
+        usage: vec![usage(3), usage(40), usage(7)],
+        ..Incoming::default()
+    });
+    let sessions = test.store.sessions(&SessionFilter {
+        limit: 9,
+        ..SessionFilter::default()
+    });
     let total = sessions.unwrap()[0].usage;
     assert_eq!((total.input, total.output), (10, 40));
 }
@@ -150,7 +222,9 @@ fn long_texts_are_kept_once_and_read_back_whole() {
     let mut read = Vec::new();
     for session in ["a", "b"] {
         let id = SessionId::of(Flavor::Claude, session);
-        test.store.each_record(&id, |record| read.push(record.content)).unwrap();
+        test.store
+            .each_record(&id, |record| read.push(record.content))
+            .unwrap();
     }
     assert!(read.iter().all(|text| *text == long) && read.len() == 2);
     let size = std::fs::metadata(test.store.path()).unwrap().len();
@@ -164,7 +238,10 @@ fn changed_bytes_are_noticed() {
     let path = test.store.path().to_owned();
     drop(test.store);
     let mut bytes = std::fs::read(&path).unwrap();
-    let at = bytes.windows(19).position(|window| window == b"the quick brown fox").unwrap();
+    let at = bytes
+        .windows(19)
+        .position(|window| window == b"the quick brown fox")
+        .unwrap();
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let store = Store::open(test.dir.path()).unwrap();
@@ -192,7 +269,12 @@ fn many_threads_write_and_read_at_once() {
             scope.spawn(move || {
                 for i in 0..20 {
                     test.say(&format!("s{thread}"), &format!("text number {i}"));
-                    test.store.search(&Query { limit: 5, ..words("text") }).unwrap();
+                    test.store
+                        .search(&Query {
+                            limit: 5,
+                            ..words("text")
+                        })
+                        .unwrap();
                 }
             });
         }

@@ -98,6 +98,7 @@ fn run_sweep(logs: &Path, home: &Path) -> Sweep {
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         stop: &AtomicBool::new(false),
         progress: &|_| {},
+        archive: true,
         complete: true,
     };
     capture::sweep(

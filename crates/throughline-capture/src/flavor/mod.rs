@@ -1,15 +1,54 @@
 //! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
 
+mod aider;
+mod amp;
+mod antigravity;
+#[cfg(test)]
+mod check;
 mod claude;
+mod cline;
 mod codex;
+mod r#continue;
+mod copilot;
+mod cursor;
+mod gemini;
+mod goose;
 mod grok;
+mod history;
+mod kimi;
+mod opencode;
+mod parts;
+mod pi;
+mod qwen;
+mod roo;
+#[cfg(test)]
+mod trial;
+mod uri;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[&claude::Claude, &codex::Codex, &grok::Grok];
+pub const ADAPTERS: &[&dyn Adapter] = &[
+    &claude::Claude,
+    &codex::Codex,
+    &grok::Grok,
+    &gemini::Gemini,
+    &opencode::Opencode,
+    &copilot::Copilot,
+    &pi::Pi,
+    &cursor::Cursor,
+    &cline::Cline,
+    &roo::Roo,
+    &goose::Goose,
+    &aider::Aider,
+    &r#continue::Continue,
+    &amp::Amp,
+    &qwen::Qwen,
+    &kimi::Kimi,
+    &antigravity::Antigravity,
+];
 
 /// Returns the adapter of a flavor.
 pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {

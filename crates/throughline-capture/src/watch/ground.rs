@@ -96,9 +96,14 @@ impl Ground {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
-        // A file that is replaced is another one, which only its folder tells.
         let watched = if root.is_file() {
-            watcher.watch(root.parent().unwrap_or(root), RecursiveMode::NonRecursive)
+            // A file that is replaced is another one, which only its folder tells. A folder that is
+            // watched with all below it must not be watched again with less.
+            let folder = root.parent().unwrap_or(root);
+            if folder.ancestors().any(|above| self.heard.roots().contains(above)) {
+                return;
+            }
+            watcher.watch(folder, RecursiveMode::NonRecursive)
         } else {
             watcher.watch(root, RecursiveMode::Recursive)
         };

@@ -44,6 +44,8 @@ pub struct Watch<'a> {
     pub roots: &'a [Root],
     pub scope: &'a Scope,
     pub threads: usize,
+    /// Keep the logs themselves too.
+    pub archive: bool,
     /// The roots are all of the agents' folders, so what is not found may be gone.
     pub complete: bool,
     /// How often everything is looked at again, at most.
@@ -145,6 +147,7 @@ impl Watch<'_> {
             threads: self.threads,
             stop,
             progress: &|_| {},
+            archive: self.archive,
             complete,
         }
     }

@@ -44,7 +44,8 @@ CREATE TABLE contexts (
     UNIQUE (cwd, branch, model)
 );
 
--- `row` is also the row of the search index. `content` is NULL when the text lies in `bodies`.
+-- `row` is also the row of the search index. The text lies in `content`, or in `blocks` from `start`
+-- on, or in `bodies`.
 -- `copy` marks what a fork or a resume repeated: shown with its session, not found by search.
 CREATE TABLE records (
     row       INTEGER PRIMARY KEY,
@@ -68,11 +69,20 @@ CREATE TABLE records (
     checksum  INTEGER NOT NULL,
     redaction INTEGER NOT NULL,
     content   TEXT,
+    block     INTEGER,
+    start     INTEGER,
     body      BLOB
 );
 CREATE INDEX records_by_session ON records (session, line, ordinal);
 CREATE INDEX records_by_body ON records (body) WHERE body IS NOT NULL;
 
+-- Short texts, compressed together.
+CREATE TABLE blocks (
+    id   INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
+
+-- Long texts, compressed, kept once.
 CREATE TABLE bodies (
     hash BLOB PRIMARY KEY,
     data BLOB NOT NULL
@@ -123,11 +133,23 @@ CREATE TABLE sources (
     head    BLOB NOT NULL,
     tail    BLOB NOT NULL,
     settled INTEGER NOT NULL,
+    archived   INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0,
     gone    INTEGER NOT NULL DEFAULT 0,
     skipped INTEGER NOT NULL DEFAULT 0,
     state   TEXT
 );
 CREATE INDEX sources_by_inode ON sources (device, inode);
+
+-- The agents' own logs, redacted and compressed, in pieces.
+CREATE TABLE raw (
+    source     INTEGER NOT NULL REFERENCES sources (id),
+    generation INTEGER NOT NULL,
+    offset     INTEGER NOT NULL,
+    size       INTEGER NOT NULL,
+    data       BLOB NOT NULL,
+    UNIQUE (source, generation, offset)
+);
 
 CREATE TABLE source_sessions (
     source  INTEGER NOT NULL REFERENCES sources (id),

@@ -85,6 +85,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         threads: threads(app),
         stop: &stop,
         progress: &show,
+        archive: app.config.capture.archive,
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;

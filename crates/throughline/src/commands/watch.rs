@@ -42,6 +42,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
         roots: &roots,
         scope: &scope,
         threads: threads(app),
+        archive: app.config.capture.archive,
         complete: args.logs.is_complete(),
         rescan: RESCAN_EVERY,
         poll: args.poll,

@@ -15,15 +15,26 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
             .split(',')
             .map(str::trim)
             .filter(|home| !home.is_empty());
-        return homes.map(|home| projects(Path::new(home))).collect();
+        return homes.flat_map(|home| of_home(Path::new(home))).collect();
     }
     let config = places
         .folder("XDG_CONFIG_HOME")
         .unwrap_or_else(|| places.home.join(".config"));
-    vec![
-        projects(&places.home.join(".claude")),
-        projects(&config.join("claude")),
-    ]
+    let homes = [places.home.join(".claude"), config.join("claude")];
+    homes.iter().flat_map(|home| of_home(home)).collect()
+}
+
+/// Returns the folder of projects, and the history of prompts as a root of its own.
+fn of_home(home: &Path) -> [PathBuf; 2] {
+    let projects = projects(home);
+    let history = projects.with_file_name(HISTORY);
+    [projects, history]
+}
+
+const HISTORY: &str = "history.jsonl";
+
+pub fn is_history(path: &Path) -> bool {
+    path.ends_with(HISTORY)
 }
 
 fn projects(home: &Path) -> PathBuf {
@@ -64,6 +75,9 @@ pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
     if folders.contains(&"subagents") {
         return subagent(file);
     }
+    if file == HISTORY {
+        return folders.is_empty().then_some(Format::Lines);
+    }
     let stem = file
         .strip_suffix(".jsonl")
         .filter(|stem| !stem.is_empty())?;
@@ -103,11 +117,14 @@ fn is_uuid(text: &str) -> bool {
 pub fn recognises(head: &str) -> bool {
     head.lines().take(8).any(|line| {
         let has = |key: &str| line.contains(key);
-        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !has("\"parts\":");
+        // Qwen Code names its records alike, but fills them otherwise.
+        let is_qwen = has("\"parts\":") || has("\"systemPayload\":");
+        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
         let about_it = has("\"leafUuid\":")
             || (has("\"file-history-snapshot\"") && has("\"messageId\":"))
             || (has("\"queue-operation\"") && has("\"sessionId\":"));
-        conversation || about_it
+        let typed = has("\"display\":") && has("\"timestamp\":") && has("\"project\":");
+        conversation || about_it || typed
     })
 }
 
@@ -195,10 +212,10 @@ mod tests {
 
     #[test]
     fn what_lies_beside_them() {
-        check("/h/.claude", "history.jsonl", None);
+        check("/h/.claude", "history.jsonl", Some(Format::Lines));
         check("/h/.claude", "jobs/x.jsonl", None);
         check("/h/.claude", "backups/UUID.jsonl", None);
-        check("/copy", "history.jsonl", None);
+        check("/copy", "-work-p/history.jsonl", None);
         check(
             "/copy",
             "-work-p/UUID/subagents/workflows/wf/journal.jsonl",
@@ -217,7 +234,15 @@ mod tests {
             home: "/h".into(),
             ..Places::default()
         };
-        let shown = |places: &Places| format!("{:?}", roots(places));
+        let shown = |places: &Places| {
+            let (histories, projects): (Vec<_>, Vec<_>) =
+                roots(places).into_iter().partition(|root| is_history(root));
+            assert_eq!(histories.len(), projects.len());
+            for (history, projects) in histories.iter().zip(&projects) {
+                assert_eq!(history.parent(), projects.parent());
+            }
+            format!("{projects:?}")
+        };
         assert_eq!(
             shown(&places),
             r#"["/h/.claude/projects", "/h/.config/claude/projects"]"#

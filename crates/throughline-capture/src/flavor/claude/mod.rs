@@ -5,12 +5,14 @@
 //! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`about`] reads the
 //! records around them: titles, errors, compaction, the prompt [`queue`]. [`facts`] keeps
 //! what was told of a session, [`pins`] where a half-told thing must be read again. [`meta`] is
-//! the small document beside a subagent's log.
+//! the small document beside a subagent's log, [`history`] what is left of sessions whose logs are
+//! gone.
 
 mod about;
 mod conversation;
 mod discover;
 mod facts;
+mod history;
 mod log;
 mod meta;
 mod pins;
@@ -51,6 +53,10 @@ impl Adapter for Claude {
     }
 
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        if discover::is_history(&source.path) {
+            let prompts = history::History::beside(source);
+            return Box::new(crate::flavor::history::History::new(source, prompts));
+        }
         let whose = discover::whose(&source.path);
         if source.format == Format::Document {
             Box::new(meta::Meta(whose))

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::{Format, Places};
 
 const INDEX: &str = "session_index.jsonl";
+const HISTORY: &str = "history.jsonl";
 
-/// Returns the two folders of rollouts, and the file with the sessions' names as a root of its
-/// own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
+/// Returns the two folders of rollouts, and the files with the sessions' names and prompts as roots
+/// of their own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
 pub fn roots(places: &Places) -> Vec<PathBuf> {
     let home = places
         .folder("CODEX_HOME")
         .unwrap_or_else(|| places.home.join(".codex"));
-    ["sessions", "archived_sessions", INDEX]
+    ["sessions", "archived_sessions", INDEX, HISTORY]
         .iter()
         .map(|name| home.join(name))
         .collect()
@@ -24,7 +25,8 @@ pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
     // The path below a root that is itself a file is empty.
     let name = relative.file_name().or_else(|| root.file_name());
     let name = name.and_then(OsStr::to_str)?;
-    if name == INDEX {
+    let on_top = relative.components().count() <= 1;
+    if name == INDEX || (name == HISTORY && on_top) {
         return Some(Format::Lines);
     }
     // Collections of logs flatten the folders into the name, so the word may stand inside it.
@@ -44,6 +46,10 @@ pub fn is_index(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(INDEX))
 }
 
+pub fn is_history(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(HISTORY))
+}
+
 /// Looks for marks rather than parsing: the head may be cut inside the first line, which is long.
 pub fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
@@ -52,8 +58,13 @@ pub fn recognises(head: &str) -> bool {
         && (has("\"cli_version\"") || has("\"session_meta\"") || has("\"turn_context\""));
     let bare = has("\"timestamp\"") && has("\"instructions\"") && head.starts_with("{\"id\":");
     let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
+    let typed = head.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
     head.starts_with('{')
-        && (enveloped || bare || has("{\"record_type\":\"state\"}") || document && has("\"items\""))
+        && (typed
+            || enveloped
+            || bare
+            || has("{\"record_type\":\"state\"}")
+            || document && has("\"items\""))
 }
 
 /// Returns the session that a file's name speaks of: the thread of
@@ -109,7 +120,8 @@ mod tests {
         check(&format!("2026/{name}.jsonl.zst"), Some(Format::LinesZstd));
         check(&format!("{name}.json"), Some(Format::Document));
         check("session_index.jsonl", Some(Format::Lines));
-        check("history.jsonl", None);
+        check("history.jsonl", Some(Format::Lines));
+        check("worktrees/a/history.jsonl", None);
         check("state_5.sqlite", None);
         check("worktrees/a/rollout-plan.md", None);
         assert_eq!(

@@ -5,12 +5,14 @@
 //! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which repeats content
 //! and adds what only the program knows: token counts, exit codes, applied patches. Only where an
 //! item was never written does an event stand for it ([`speech`]). [`prompt`], [`output`] and
-//! [`usage`] read one thing each; [`state`] is what a reader remembers between sweeps.
+//! [`usage`] read one thing each; [`state`] is what a reader remembers between sweeps. [`history`]
+//! is what is left of sessions whose rollouts are gone.
 
 mod call;
 mod discover;
 mod event;
 mod head;
+mod history;
 mod index;
 mod item;
 mod log;
@@ -21,7 +23,7 @@ mod speech;
 mod state;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 mod usage;
 mod wire;
 
@@ -55,6 +57,10 @@ impl Adapter for Codex {
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         if discover::is_index(&source.path) {
             return Box::new(index::Index);
+        }
+        if discover::is_history(&source.path) {
+            let prompts = history::History::beside(source);
+            return Box::new(crate::flavor::history::History::new(source, prompts));
         }
         Box::new(log::Log::new(source, state))
     }

@@ -1,0 +1,182 @@
+//! The changes that a model proposes in its answer, in the formats Aider asks for.
+
+use memory::{CallId, ToolUse};
+
+/// The tool that applies them.
+pub const TOOL: &str = "edit";
+
+/// Returns the proposed changes as calls that are named by the file they change.
+pub fn proposed(answer: &str) -> Vec<ToolUse> {
+    let lines: Vec<&str> = answer.lines().map(str::trim_end).collect();
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let path = path_before(&lines[..at]);
+        let (edit, next) = if is_mark(lines[at], '<', "SEARCH") {
+            // A second block may leave out the name of the file.
+            let path = path.or_else(|| edits.last().map(|edit| edit.path.clone()));
+            search_replace(&lines, at, path)
+        } else if fence(lines[at]).is_some() {
+            fenced(&lines, at, path)
+        } else {
+            (None, at + 1)
+        };
+        edits.extend(edit);
+        at = next;
+    }
+    merge(edits)
+}
+
+struct Edit {
+    path: String,
+    old: String,
+    new: String,
+}
+
+/// Joins the changes of each file.
+fn merge(edits: Vec<Edit>) -> Vec<ToolUse> {
+    let mut calls: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
+    for Edit { path, old, new } in edits {
+        let edit = serde_json::json!({ "old_string": old, "new_string": new });
+        match calls.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, edits)) => edits.push(edit),
+            None => calls.push((path, vec![edit])),
+        }
+    }
+    let calls = calls.into_iter().map(|(path, edits)| ToolUse {
+        call: CallId::new(path.as_str()),
+        tool: TOOL.to_owned(),
+        input: serde_json::json!({ "path": path, "edits": edits }).to_string(),
+        path: Some(path),
+    });
+    calls.collect()
+}
+
+/// Reads `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`.
+fn search_replace(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, usize) {
+    let find = |from: usize, mark: char, word: &str| {
+        let found = lines[from..]
+            .iter()
+            .position(|line| is_mark(line, mark, word));
+        found.map(|found| from + found)
+    };
+    let Some(middle) = find(start + 1, '=', "") else {
+        return (None, start + 1);
+    };
+    let Some(end) = find(middle + 1, '>', "REPLACE") else {
+        return (None, start + 1);
+    };
+    let edit = path.map(|path| Edit {
+        path,
+        old: lines[start + 1..middle].join("\n"),
+        new: lines[middle + 1..end].join("\n"),
+    });
+    (edit, end + 1)
+}
+
+/// Reads a fenced block: a diff, or the whole new text of the file named before it. One that holds
+/// search blocks is only stepped into.
+fn fenced(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, usize) {
+    let Some(language) = fence(lines[start]) else {
+        return (None, start + 1);
+    };
+    let inner = &lines[start + 1..];
+    let Some(length) = inner.iter().position(|line| fence(line) == Some("")) else {
+        return (None, start + 1);
+    };
+    let body = &inner[..length];
+    if body.iter().any(|line| is_mark(line, '<', "SEARCH")) {
+        return (None, start + 1);
+    }
+    let edit = if language == "diff" {
+        let path = body.iter().find_map(|line| line.strip_prefix("+++ "));
+        let of = |sign: char| {
+            let of = body
+                .iter()
+                .filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
+            let of = of.filter_map(|line| line.strip_prefix(sign));
+            of.collect::<Vec<_>>().join("\n")
+        };
+        path.map(|path| Edit {
+            path: path.to_owned(),
+            old: of('-'),
+            new: of('+'),
+        })
+    } else {
+        path.map(|path| Edit {
+            path,
+            old: String::new(),
+            new: body.join("\n"),
+        })
+    };
+    (edit, start + length + 2)
+}
+
+/// Returns the language of a fence's opening line; of its closing line, nothing.
+fn fence(line: &str) -> Option<&str> {
+    line.strip_prefix("```")
+        .map(|rest| rest.trim_start_matches('`').trim())
+}
+
+/// Says whether a line is seven or so of `mark`, and then `word`.
+fn is_mark(line: &str, mark: char, word: &str) -> bool {
+    let rest = line.trim_start_matches(mark);
+    (5..=9).contains(&(line.len() - rest.len())) && rest.trim() == word
+}
+
+/// Returns the path that stands before a block, above its fence.
+fn path_before(lines: &[&str]) -> Option<String> {
+    let mut above = lines.iter().rev();
+    let line = above.next()?;
+    let line = if fence(line).is_some_and(|language| !language.is_empty()) || *line == "```" {
+        above.next()?
+    } else {
+        line
+    };
+    let path = line.trim_matches(['*', '`', '#', ':', ' ']);
+    let shaped = !path.is_empty()
+        && !path.contains([' ', '<', '>', '(', '"'])
+        && path.contains(['.', '/', '_']);
+    shaped.then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools;
+
+    #[track_caller]
+    fn check(answer: &str, expected: &[(&str, &str)]) {
+        let found: Vec<_> = proposed(answer)
+            .iter()
+            .flat_map(|call| tools::changes(&call.tool, &call.input))
+            .map(|change| (change.path, change.diff))
+            .collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(p, d)| (p.as_str(), d.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn search_and_replace() {
+        let answer = "So:\n\na/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\nz\n>>>>>>> REPLACE\n```\n\nand\n\n```python\n<<<<<<< SEARCH\np\n=======\n>>>>>>> REPLACE\n```\n";
+        check(answer, &[("a/b.py", "-x\n+y\n+z\n-p")]);
+    }
+
+    #[test]
+    fn diffs_and_whole_files() {
+        check(
+            "```diff\n--- a.py\n+++ a.py\n@@ ... @@\n-x\n+y\n```",
+            &[("a.py", "-x\n+y")],
+        );
+        check("**show.py**\n```\nprint()\n```", &[("show.py", "+print()")]);
+    }
+
+    #[test]
+    fn other_blocks_propose_nothing() {
+        check("Run this:\n\n```bash\nls\n```\n", &[]);
+        check("a.py\n```\n<<<<<<< SEARCH\nx\n", &[]);
+    }
+}

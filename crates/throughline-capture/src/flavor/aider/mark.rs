@@ -1,0 +1,192 @@
+//! Whose line is it?
+//!
+//! A prompt's lines start with `#### `, Aider's with `> `, the rest is the model's. But a model
+//! writes headings and quotations too. What tells them apart is that Aider ends its own lines and
+//! the prompts with Markdown's hard break, two spaces, and starts a prompt after an empty line.
+
+use serde::{Deserialize, Serialize};
+
+/// Who spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Speaker {
+    User,
+    Model,
+    #[default]
+    Aider,
+}
+
+/// What a line is, and its text without marks.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Mark<'a> {
+    /// A run starts, at this local time.
+    Start(&'a str),
+    Said(Speaker, &'a str),
+    /// An empty line, which belongs to whoever speaks.
+    Empty,
+}
+
+/// What must be known of the lines before.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Marks {
+    pub speaker: Speaker,
+    /// The line before was empty.
+    pub empty: bool,
+    /// This run's lines have hard breaks; copies may have lost them.
+    breaks: bool,
+    /// Aider's output goes on over several lines, of which only the first has a mark.
+    spread: bool,
+}
+
+impl Marks {
+    pub fn read<'a>(&mut self, line: &'a str) -> Mark<'a> {
+        let line = line.trim_end_matches(['\n', '\r']);
+        let hard = line.ends_with("  ");
+        let mark = self.mark(line, hard);
+        match mark {
+            Mark::Start(_) => *self = Self::default(),
+            Mark::Empty => self.empty = true,
+            Mark::Said(speaker, _) => {
+                self.breaks |= hard && speaker != Speaker::Model;
+                self.spread = speaker == Speaker::Aider
+                    && !hard
+                    && (self.spread || (self.breaks && line.starts_with('>')));
+                (self.speaker, self.empty) = (speaker, false);
+            }
+        }
+        mark
+    }
+
+    fn mark<'a>(&self, line: &'a str, hard: bool) -> Mark<'a> {
+        if let Some(at) = start(line) {
+            return Mark::Start(at);
+        }
+        if let Some(text) = marked(line, "####")
+            && self.prompts(hard)
+        {
+            return Mark::Said(Speaker::User, text);
+        }
+        if let Some(text) = marked(line, ">")
+            && self.prints(text, hard)
+        {
+            return Mark::Said(Speaker::Aider, text);
+        }
+        if line.trim().is_empty() {
+            return Mark::Empty;
+        }
+        if self.spread {
+            return Mark::Said(Speaker::Aider, line.trim_end());
+        }
+        Mark::Said(Speaker::Model, line)
+    }
+
+    /// Says whether a line with a prompt's mark is one.
+    fn prompts(&self, hard: bool) -> bool {
+        if self.breaks || hard {
+            hard && (self.empty || self.speaker == Speaker::User)
+        } else {
+            self.empty && self.speaker != Speaker::Model
+        }
+    }
+
+    /// Says whether a line with the mark of Aider's output is that.
+    fn prints(&self, text: &str, hard: bool) -> bool {
+        let follows = self.speaker != Speaker::Model && !self.empty;
+        hard || follows || HEADS.iter().any(|head| text.starts_with(head))
+    }
+}
+
+/// How Aider's output begins where it follows the model's.
+const HEADS: &[&str] = &[
+    "Added ",
+    "Applied edit to ",
+    "Commit ",
+    "Creating empty file ",
+    "Did not apply edit to ",
+    "Skipping edits to ",
+    "Tokens: ",
+];
+
+/// Returns when a run starts on this line.
+pub fn start(line: &str) -> Option<&str> {
+    let at = line.strip_prefix("# aider chat started at ")?.trim_end();
+    at.starts_with(|c: char| c.is_ascii_digit()).then_some(at)
+}
+
+/// Returns a line's text behind its mark.
+fn marked<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+    let text = line.strip_prefix(mark)?;
+    let text = match text.strip_prefix(' ') {
+        Some(text) => text,
+        None if text.trim().is_empty() => text,
+        None => return None,
+    };
+    Some(text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(lines: &[(&str, char)]) {
+        let mut marks = Marks::default();
+        for (line, expected) in lines {
+            let found = match marks.read(line) {
+                Mark::Start(_) => 's',
+                Mark::Empty => ' ',
+                Mark::Said(Speaker::User, _) => 'u',
+                Mark::Said(Speaker::Model, _) => 'm',
+                Mark::Said(Speaker::Aider, _) => 'a',
+            };
+            assert_eq!(found, *expected, "{line:?} in {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_models_headings_and_quotations_are_its_own() {
+        check(&[
+            ("# aider chat started at 2024-08-05 19:33:02\n", 's'),
+            ("> Aider v0.47.2  \n", 'a'),
+            ("\n", ' '),
+            ("#### do it  \n", 'u'),
+            ("####   \n", 'u'),
+            ("#### now  \n", 'u'),
+            ("\n", ' '),
+            ("> as you said\n", 'm'),
+            ("\n", ' '),
+            ("#### Step 1\n", 'm'),
+            ("> Tokens: 5 sent, 6 received.  \n", 'a'),
+        ]);
+    }
+
+    #[test]
+    fn output_may_spread_over_lines() {
+        check(&[
+            ("> Applied edit to a.py  \n", 'a'),
+            ("> Commit 7d56889 feat: it\n", 'a'),
+            ("\n", ' '),
+            ("The changes in this commit.  \n", 'a'),
+            ("> You can use /undo.  \n", 'a'),
+            ("\n", ' '),
+            ("Done.\n", 'm'),
+        ]);
+    }
+
+    #[test]
+    fn copies_without_hard_breaks_are_read() {
+        check(&[
+            ("# aider chat started at 2026-06-09 14:01:00\n", 's'),
+            ("\n", ' '),
+            ("#### add a retry\n", 'u'),
+            ("I will.\n", 'm'),
+            ("\n", ' '),
+            ("#### Step 1\n", 'm'),
+            ("\n", ' '),
+            ("> Applied edit to a.py\n", 'a'),
+            ("> Something else\n", 'a'),
+            ("\n", ' '),
+            ("#### next\n", 'u'),
+        ]);
+    }
+}

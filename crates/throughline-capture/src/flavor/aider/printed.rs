@@ -1,0 +1,158 @@
+//! What Aider prints: its tools' output, the bill, questions and answers, and much noise.
+
+use memory::{Block, CallId, ToolResult, Usage};
+
+use super::{edits, prompt};
+use crate::calls::OpenCalls;
+
+/// What a passage of output tells.
+#[derive(Debug, Default)]
+pub struct Printed {
+    pub blocks: Vec<Block>,
+    pub bills: Vec<Bill>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Bill {
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+}
+
+/// Reads a passage. Changes that were applied are joined to the answer that proposed them.
+pub fn read(text: &str, calls: &mut OpenCalls) -> Printed {
+    let mut printed = Printed::default();
+    let mut output = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("Tokens: ") {
+            // A long bill has its cost on a line of its own.
+            let cost = lines.next_if(|next| next.starts_with("Cost: "));
+            let bill = format!("{line} {}", cost.unwrap_or_default());
+            printed.bills.extend(self::bill(&bill));
+        } else if prompt::is_answer(line) {
+            printed.settle(&mut output);
+            printed.blocks.push(Block::Approval(line.to_owned()));
+        } else if let Some(path) = line.strip_prefix("Applied edit to ") {
+            printed.settle(&mut output);
+            let mut result = ToolResult {
+                call: Some(CallId::new(path)),
+                tool: Some(edits::TOOL.to_owned()),
+                path: Some(path.to_owned()),
+                content: line.to_owned(),
+                ..ToolResult::default()
+            };
+            calls.close(&mut result);
+            printed.blocks.push(Block::ToolResult(result));
+        } else if !NOISE.iter().any(|head| line.starts_with(head)) {
+            output.push_str(line);
+            output.push('\n');
+        }
+    }
+    printed.settle(&mut output);
+    printed
+}
+
+impl Printed {
+    fn settle(&mut self, output: &mut String) {
+        let text = std::mem::take(output);
+        let text = text.trim_matches('\n');
+        if !text.trim().is_empty() {
+            self.blocks.push(Block::Text(text.to_owned()));
+        }
+    }
+}
+
+/// What Aider says of itself.
+const NOISE: &[&str] = &[
+    "Aider v",
+    "Git repo: ",
+    "Main model: ",
+    "Models: ",
+    "Repo-map: ",
+    "Use /help <question>",
+    "Weak model: ",
+    "You can use /undo to revert",
+    "^C",
+    "https://aider.chat/",
+];
+
+/// Reads `Tokens: 12k sent, 3.1k cache hit, 1,024 received. Cost: $0.02 message, $0.10 session.`
+/// What was sent includes what the cache had.
+fn bill(line: &str) -> Option<Bill> {
+    let (tokens, cost) = match line.split_once("Cost: ") {
+        Some((tokens, cost)) => (tokens, Some(cost)),
+        None => (line, None),
+    };
+    let count = |what: &str| -> Option<u64> {
+        let before = &tokens[..tokens.find(what)?];
+        number(before.trim_end().rsplit(' ').next()?)
+    };
+    let sent = count(" sent")?;
+    let cache_read = count(" cache hit").unwrap_or_default();
+    let cache_write = count(" cache write").unwrap_or_default();
+    let usage = Usage {
+        input: sent.saturating_sub(cache_read + cache_write),
+        output: count(" received").unwrap_or_default(),
+        cache_read,
+        cache_write,
+        reasoning: 0,
+    };
+    let cost_usd = cost.and_then(|cost| {
+        let (dollars, _) = cost.strip_prefix('$')?.split_once(' ')?;
+        dollars.parse().ok()
+    });
+    Some(Bill { usage, cost_usd })
+}
+
+/// Reads `5,244`, `1.2k` or `12k`.
+fn number(text: &str) -> Option<u64> {
+    let text = text.replace(',', "");
+    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1e3),
+        None => match text.strip_suffix('M') {
+            Some(digits) => (digits, 1e6),
+            None => (&*text, 1.0),
+        },
+    };
+    let number = digits.parse::<f64>().ok()? * unit;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked"
+    )]
+    (0.0..1e12).contains(&number).then(|| number.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, counts: [u64; 4], cost_usd: Option<f64>) {
+        let [input, output, cache_read, cache_write] = counts;
+        let usage = Usage {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            reasoning: 0,
+        };
+        assert_eq!(bill(line), Some(Bill { usage, cost_usd }), "{line}");
+    }
+
+    #[test]
+    fn bills_of_all_times() {
+        check(
+            "Tokens: 5,244 sent, 604 received. Cost: $0.02 request, $0.02 session.",
+            [5244, 604, 0, 0],
+            Some(0.02),
+        );
+        check("Tokens: 1.2k sent, 84 received.", [1200, 84, 0, 0], None);
+        check(
+            "Tokens: 12k sent, 2k cache write, 7.5k cache hit, 1k received. Cost: $0.0019 message, $1 session.",
+            [2500, 1000, 7500, 2000],
+            Some(0.0019),
+        );
+        assert_eq!(bill("Tokens: many"), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! Who typed it: Aider answers itself in the user's place, and commands are mostly key presses.
+
+/// What a text in the user's place is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A person's words. A command that takes words is logged again as these words alone.
+    Words {
+        again: Option<String>,
+    },
+    /// A person allowed or refused something.
+    Answer,
+    /// A command without words, or Aider itself.
+    Harness,
+    Nothing,
+}
+
+pub fn said(text: &str) -> Said {
+    let text = text.trim();
+    if text.is_empty() || text == "<blank>" {
+        return Said::Nothing;
+    }
+    if is_answer(text) {
+        return Said::Answer;
+    }
+    if OWN_WORDS.iter().any(|head| text.starts_with(head)) || is_failed_match(text) {
+        return Said::Harness;
+    }
+    let Some(command) = text.strip_prefix('/') else {
+        return Said::Words { again: None };
+    };
+    let (name, words) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    let words = words.trim();
+    if words.is_empty() || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Said::Harness;
+    }
+    if NAMING.contains(&name) {
+        return Said::Harness;
+    }
+    let again = Some(words.to_owned());
+    Said::Words { again }
+}
+
+/// How Aider begins when it tells the model what went wrong.
+const OWN_WORDS: &[&str] = &[
+    "# Fix any errors below, if possible.",
+    "I ran this command:",
+    "The LLM did not conform to the edit format.",
+    "I updated the files.",
+    "I added these files to the chat",
+];
+
+/// Commands whose arguments are names of files and models.
+const NAMING: &[&str] = &[
+    "add",
+    "chat-mode",
+    "drop",
+    "editor-model",
+    "load",
+    "ls",
+    "map-tokens",
+    "model",
+    "models",
+    "read-only",
+    "reasoning-effort",
+    "save",
+    "set",
+    "think-tokens",
+    "weak-model",
+];
+
+fn is_failed_match(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or_default();
+    head.starts_with("# ") && head.contains("SEARCH/REPLACE block") && head.contains("failed")
+}
+
+/// Says whether a line is a question of Aider's with its answer, as in
+/// `Run shell command? (Y)es/(N)o [Yes]: y`.
+pub fn is_answer(line: &str) -> bool {
+    let Some((question, answer)) = line.rsplit_once([' ', ':']) else {
+        return false;
+    };
+    let asked = question.ends_with('?') || question.contains("? (Y)es/(N)o");
+    let short = matches!(
+        answer,
+        "y" | "n" | "a" | "s" | "d" | "yes" | "no" | "all" | "skip"
+    );
+    asked && short && !line.contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_key_presses() {
+        let words = |again: Option<&str>| Said::Words {
+            again: again.map(str::to_owned),
+        };
+        for (text, expected) in [
+            ("make it faster", words(None)),
+            ("/ask  will it work?", words(Some("will it work?"))),
+            ("!ls", words(None)),
+            ("/undo", Said::Harness),
+            ("/add a.py b.py", Said::Harness),
+            ("/ the root", Said::Harness),
+            ("<blank>", Said::Nothing),
+            (
+                "# Fix any errors below, if possible.\n\n## x",
+                Said::Harness,
+            ),
+            ("# 1 SEARCH/REPLACE block failed to match!", Said::Harness),
+            ("Add it? (Y)es/(N)o/(A)ll [Yes]: all", Said::Answer),
+        ] {
+            assert_eq!(said(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn answers_are_known() {
+        for line in [
+            "Attempt to fix lint errors? y",
+            "Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]: n",
+        ] {
+            assert!(is_answer(line), "{line}");
+        }
+        for line in ["What is y", "Is it? maybe", "is x > y", "no"] {
+            assert!(!is_answer(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A run of Aider: one session.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use memory::{Flavor, SessionId, SessionKind, SessionPatch};
+use serde::{Deserialize, Serialize};
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Run {
+    pub id: String,
+    pub started: Option<Timestamp>,
+    pub version: Option<String>,
+    pub model: Option<String>,
+    pub automated: bool,
+    pub introduced: bool,
+    pub titled: bool,
+}
+
+impl Run {
+    pub fn session(&self) -> SessionId {
+        SessionId::of(Flavor::Aider, &self.id)
+    }
+
+    pub fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.session(), Flavor::Aider)
+    }
+
+    /// Returns what the session's first entry says.
+    pub fn introduction(&self, cwd: Option<String>) -> SessionPatch {
+        SessionPatch {
+            kind: self.automated.then_some(SessionKind::Automated),
+            cwd,
+            model: self.model.clone(),
+            version: self.version.clone(),
+            started: self.started,
+            ..self.patch()
+        }
+    }
+
+    /// Takes in a line that Aider prints about itself, and says whether it was one.
+    pub fn learn(&mut self, line: &str) -> bool {
+        if let Some(model) = model(line) {
+            self.model = Some(model.to_owned());
+            return true;
+        }
+        if let Some(version) = line.strip_prefix("Aider v") {
+            self.version = Some(version.trim().to_owned());
+            return true;
+        }
+        false
+    }
+}
+
+/// Returns the main model that Aider announces.
+fn model(line: &str) -> Option<&str> {
+    let rest = ["Main model: ", "Models: ", "Model: "]
+        .iter()
+        .find_map(|head| line.strip_prefix(head))?;
+    rest.split([' ', ','])
+        .next()
+        .filter(|name| !name.is_empty())
+}
+
+/// How a run begins, until its first prompt. That names it: the file has no ids, several files may
+/// start runs in the same second, and the file may be moved or lose its beginning.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub run: Run,
+    started: String,
+    hasher: blake3::Hasher,
+    first: bool,
+}
+
+impl Head {
+    /// `nth` counts the runs that start in the same second.
+    pub fn new(started: &str, nth: u32) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(started.as_bytes());
+        hasher.update(&nth.to_le_bytes());
+        Self {
+            run: Run {
+                started: local_time(started),
+                ..Run::default()
+            },
+            started: started.to_owned(),
+            hasher,
+            first: true,
+        }
+    }
+
+    /// Takes in a line before the first prompt.
+    pub fn line(&mut self, line: &str) {
+        self.hasher.update(line.as_bytes());
+        self.hasher.update(b"\n");
+        if std::mem::take(&mut self.first) {
+            // The command that was run.
+            self.run.automated = line
+                .split(' ')
+                .any(|word| AUTOMATIC.contains(&word.split('=').next().unwrap_or(word)));
+        }
+        self.run.learn(line);
+    }
+
+    /// Names the run by its first prompt.
+    pub fn finish(mut self, prompt: &str) -> Run {
+        self.hasher.update(prompt.as_bytes());
+        let hash = self.hasher.finalize().to_hex();
+        let started = self.started.replace(' ', "T").replace(':', "-");
+        self.run.id = format!("{started}-{}", &hash[..12]);
+        self.run
+    }
+}
+
+/// The options with which Aider does one thing and exits.
+const AUTOMATIC: &[&str] = &["--message", "--msg", "-m", "--message-file", "-f"];
+
+/// Reads a time that has no zone, which is that of the machine.
+fn local_time(text: &str) -> Option<Timestamp> {
+    let local: DateTime = text.parse().ok()?;
+    Some(local.to_zoned(zone()).ok()?.timestamp())
+}
+
+fn zone() -> TimeZone {
+    if cfg!(test) {
+        TimeZone::UTC
+    } else {
+        TimeZone::system()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_by_how_it_begins() {
+        let name = |nth: u32, lines: &[&str], prompt: &str| {
+            let mut head = Head::new("2024-08-05 19:33:02", nth);
+            lines.iter().for_each(|line| head.line(line));
+            head.finish(prompt).id
+        };
+        let one = name(0, &["aider", "Aider v1"], "hi");
+        assert!(one.starts_with("2024-08-05T19-33-02-"), "{one}");
+        assert_eq!(one, name(0, &["aider", "Aider v1"], "hi"));
+        assert_ne!(one, name(1, &["aider", "Aider v1"], "hi"));
+        assert_ne!(one, name(0, &["aider", "Aider v1"], "ho"));
+    }
+
+    #[test]
+    fn the_banner_tells_version_and_model() {
+        let mut head = Head::new("2024-08-05 19:33:02", 0);
+        head.line("/bin/aider --yes --message=hello");
+        head.line("Aider v0.47.2-dev");
+        head.line("Models: claude-3-5-sonnet with diff edit format, weak model haiku");
+        let run = head.finish("hello");
+        assert_eq!(run.version.as_deref(), Some("0.47.2-dev"));
+        assert_eq!(run.model.as_deref(), Some("claude-3-5-sonnet"));
+        assert!(run.automated);
+        assert!(run.started.is_some());
+    }
+}

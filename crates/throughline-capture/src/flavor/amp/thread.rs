@@ -1,0 +1,254 @@
+//! A thread's document to entries.
+
+use jiff::Timestamp;
+use memory::{
+    Block, CallId, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
+    TitleRank, ToolUse, Usage, UsageEntry,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{result, wire};
+use crate::calls::OpenCalls;
+use crate::flavor::uri;
+use crate::{Line, Parsed, Reader, Source, Why, lines};
+
+/// Reads one thread.
+#[derive(Debug)]
+pub struct Thread {
+    named: String,
+}
+
+impl Thread {
+    pub fn new(source: &Source) -> Self {
+        let stem = source.path.file_stem().unwrap_or_default();
+        Self {
+            named: stem.to_string_lossy().into_owned(),
+        }
+    }
+
+    fn read(&self, line: Line<'_>, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let thread: wire::Thread<'_> = serde_json::from_str(text)?;
+        let mut reading = Reading::of(&thread, &self.named);
+        reading.introduce(&thread, out);
+        for (number, message) in (1..).zip(&thread.messages) {
+            match serde_json::from_str(message.get()) {
+                Ok(message) => reading.message(number, &message, out),
+                Err(_) => out.skip(line, Why::Malformed),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader for Thread {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| self.read(line, text, out));
+    }
+
+    fn state(&self) -> String {
+        "{}".to_owned()
+    }
+}
+
+/// What is known while a document is read.
+struct Reading {
+    session: SessionId,
+    cwd: Option<String>,
+    branch: Option<String>,
+    /// When something was last said; not every message tells.
+    at: Option<Timestamp>,
+    calls: OpenCalls,
+    titled: bool,
+}
+
+impl Reading {
+    fn of(thread: &wire::Thread<'_>, named: &str) -> Self {
+        Self {
+            session: SessionId::of(Flavor::Amp, thread.id.some().unwrap_or(named)),
+            cwd: None,
+            branch: None,
+            at: thread.created.0,
+            calls: OpenCalls::default(),
+            titled: false,
+        }
+    }
+
+    fn introduce(&mut self, thread: &wire::Thread<'_>, out: &mut Parsed) {
+        if thread.messages.is_empty() {
+            return;
+        }
+        let environment: wire::Environment<'_> = lenient(thread.env);
+        let tree = environment.initial.trees.first();
+        let repository = tree.and_then(|tree| tree.repository.as_ref());
+        self.cwd = tree.and_then(|tree| tree.uri.some()).map(uri::path);
+        self.branch = repository.and_then(|repository| {
+            let branch = repository.branch.some()?;
+            Some(
+                branch
+                    .strip_prefix("refs/heads/")
+                    .unwrap_or(branch)
+                    .to_owned(),
+            )
+        });
+        let meta: wire::ThreadMeta = lenient(thread.meta);
+        out.push(Entry::Session(SessionPatch {
+            title: thread.title.to_owned().map(|text| Title {
+                text,
+                rank: TitleRank::Generated,
+            }),
+            cwd: self.cwd.clone(),
+            remote: repository.and_then(|repository| repository.url.to_owned()),
+            branch: self.branch.clone(),
+            version: environment.initial.platform.client_version.to_owned(),
+            started: thread.created.0,
+            ended: meta
+                .traces
+                .iter()
+                .filter_map(|trace| trace.end_time.0)
+                .max(),
+            ..self.patch()
+        }));
+    }
+
+    fn message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
+        let usage: wire::Usage<'_> = lenient(message.usage);
+        let meta: wire::MessageMeta = lenient(message.meta);
+        self.at = meta.sent_at.0.or(usage.timestamp.0).or(self.at);
+        let blocks = self.blocks(message.content, out);
+        let (role, origin) = match message.role.as_str() {
+            "assistant" => (Role::Assistant, Origin::Model),
+            "user" if blocks.iter().any(is_words) => (Role::User, Origin::Human),
+            "user" => (Role::User, Origin::Tool),
+            // What Amp tells the model on its own account.
+            "info" | "system" => (Role::System, Origin::Harness),
+            other => return out.unknown(&format!("message/{other}")),
+        };
+        if origin == Origin::Human && !self.titled {
+            self.titled = true;
+            self.title(&blocks, out);
+        }
+        if !blocks.is_empty() {
+            // A thread only grows, so a message is named by its place.
+            let id = MessageId::new(format!("{}/{number}", self.session.native()));
+            out.push(Entry::Message(Message {
+                at: self.at,
+                blocks,
+                model: usage.model.to_owned(),
+                cwd: self.cwd.clone(),
+                branch: self.branch.clone(),
+                line: number,
+                ..Message::new(id, self.session.clone(), role, origin)
+            }));
+        }
+        self.bill(number, &usage, out);
+    }
+
+    fn title(&self, blocks: &[Block], out: &mut Parsed) {
+        let words = blocks.iter().find_map(|block| match block {
+            Block::Text(text) => Some(text.clone()),
+            _ => None,
+        });
+        out.entries.extend(words.map(|text| {
+            Entry::Session(SessionPatch {
+                title: Some(Title {
+                    text,
+                    rank: TitleRank::FirstPrompt,
+                }),
+                ..self.patch()
+            })
+        }));
+    }
+
+    fn blocks(&mut self, content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+        let Some(content) = content else {
+            return Vec::new();
+        };
+        if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+            return some_text(text).into_iter().collect();
+        }
+        let parts: Vec<&RawValue> = lenient(Some(content));
+        let parts = parts.into_iter().map(|part| lenient(Some(part)));
+        parts.filter_map(|part| self.block(&part, out)).collect()
+    }
+
+    fn block(&mut self, part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+        match part.kind.as_str() {
+            "text" => some_text(part.text.as_str().to_owned()),
+            "thinking" => part.thinking.to_owned().map(Block::Thinking),
+            "redacted_thinking" => None,
+            "tool_use" => {
+                let mut call = ToolUse {
+                    call: CallId::new(part.id.as_str()),
+                    tool: part.name.as_str().to_owned(),
+                    input: part.input.map_or("", RawValue::get).to_owned(),
+                    path: None,
+                };
+                self.calls.open(&mut call);
+                Some(Block::ToolUse(call))
+            }
+            "tool_result" => {
+                let mut result = result::read(part)?;
+                self.calls.close(&mut result);
+                Some(Block::ToolResult(result))
+            }
+            "image" => {
+                let image: wire::Image<'_> = lenient(part.source);
+                Some(Block::Image {
+                    media_type: image.media.some().unwrap_or("image").to_owned(),
+                    size_bytes: image.data.as_str().len() as u64 / 4 * 3,
+                })
+            }
+            other => {
+                out.unknown(&format!("content/{other}"));
+                None
+            }
+        }
+    }
+
+    fn bill(&self, number: u64, said: &wire::Usage<'_>, out: &mut Parsed) {
+        let mut usage = Usage {
+            input: said.input_tokens.unwrap_or_default(),
+            output: said.output_tokens.unwrap_or_default(),
+            cache_read: said.cache_read_input_tokens.unwrap_or_default(),
+            cache_write: said.cache_creation_input_tokens.unwrap_or_default(),
+            reasoning: 0,
+        };
+        // OpenAI has no price for writing to the cache, and Amp files what was not cached there.
+        if said.model.as_str().starts_with("gpt-") {
+            usage.input += std::mem::take(&mut usage.cache_write);
+        }
+        if usage.total() == 0 {
+            return;
+        }
+        // An edited thread answers anew in the same place, and both answers were paid for.
+        let when = said.timestamp.0.map_or(0, Timestamp::as_millisecond);
+        out.push(Entry::Usage(UsageEntry {
+            session: self.session.clone(),
+            key: format!("{}/{number}/{when}", self.session),
+            at: self.at,
+            model: said.model.to_owned(),
+            usage,
+            cost_usd: None,
+        }));
+    }
+
+    fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.session.clone(), Flavor::Amp)
+    }
+}
+
+/// Says whether a person can have put it there.
+fn is_words(block: &Block) -> bool {
+    matches!(block, Block::Text(_) | Block::Image { .. })
+}
+
+fn some_text(text: String) -> Option<Block> {
+    (!text.trim().is_empty()).then_some(Block::Text(text))
+}
+
+/// Reads a field, or nothing where it holds something else than we expect.
+fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
+    json.and_then(|json| serde_json::from_str(json.get()).ok())
+        .unwrap_or_default()
+}

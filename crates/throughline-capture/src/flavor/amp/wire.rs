@@ -1,0 +1,147 @@
+//! A thread's document, as Amp writes it. A field of another type is as if absent.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::flavor::codex::text::Text;
+use crate::time::Time;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Thread<'a> {
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    pub created: Time,
+    #[serde(borrow)]
+    pub title: Text<'a>,
+    #[serde(borrow)]
+    pub messages: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    pub env: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub meta: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Environment<'a> {
+    #[serde(borrow)]
+    pub initial: Initial<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Initial<'a> {
+    #[serde(borrow)]
+    pub trees: Vec<Tree<'a>>,
+    #[serde(borrow)]
+    pub platform: Platform<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Tree<'a> {
+    #[serde(borrow)]
+    pub uri: Text<'a>,
+    #[serde(borrow)]
+    pub repository: Option<Repository<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Repository<'a> {
+    #[serde(borrow)]
+    pub url: Text<'a>,
+    #[serde(borrow, rename = "ref")]
+    pub branch: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Platform<'a> {
+    #[serde(borrow)]
+    pub client_version: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ThreadMeta {
+    pub traces: Vec<Trace>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Trace {
+    pub end_time: Time,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Message<'a> {
+    #[serde(borrow)]
+    pub role: Text<'a>,
+    /// A list of parts, or a text.
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub meta: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct MessageMeta {
+    pub sent_at: Time,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Part<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    #[serde(borrow)]
+    pub thinking: Text<'a>,
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow, rename = "toolUseID")]
+    pub tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub run: Option<&'a RawValue>,
+    /// As the model's API calls the two above.
+    #[serde(borrow, rename = "tool_use_id")]
+    pub api_tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow, rename = "is_error")]
+    pub is_error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub source: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Image<'a> {
+    #[serde(borrow, alias = "mediaType", alias = "media_type")]
+    pub media: Text<'a>,
+    #[serde(borrow)]
+    pub data: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Usage<'a> {
+    #[serde(borrow)]
+    pub model: Text<'a>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cache_creation_input_tokens: Option<u64>,
+    pub cache_read_input_tokens: Option<u64>,
+    pub timestamp: Time,
+}

@@ -1,0 +1,103 @@
+//! Where Antigravity keeps its transcripts.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::Places;
+
+/// The same log under three names, the best first.
+const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
+const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
+
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let home = places.home.join(".gemini");
+    PROGRAMS
+        .iter()
+        .map(|program| home.join(program).join("brain"))
+        .collect()
+}
+
+pub fn is_transcript(path: &Path) -> bool {
+    let file = name(path);
+    let folder = path.parent().map_or("", name);
+    let in_logs = folder == "logs" && conversation(path).is_some();
+    let copied = folder == "antigravity" && file.ends_with(".jsonl");
+    in_logs && TRANSCRIPTS.contains(&file) || copied
+}
+
+pub fn recognises(head: &str) -> bool {
+    head.contains("\"step_index\"")
+        && head.contains("\"created_at\"")
+        && head.contains("\"source\"")
+}
+
+/// What a transcript's path says.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub session: String,
+    /// A better transcript of the same conversation lies beside it.
+    pub superseded: bool,
+}
+
+impl Place {
+    pub fn of(path: &Path) -> Self {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let better = TRANSCRIPTS
+            .iter()
+            .take_while(|&&transcript| transcript != name(path));
+        let is_known = TRANSCRIPTS.contains(&name(path));
+        Self {
+            session: conversation(path).map_or_else(|| stem.into_owned(), str::to_owned),
+            superseded: is_known
+                && better
+                    .into_iter()
+                    .any(|other| path.with_file_name(other).exists()),
+        }
+    }
+}
+
+/// Returns the folder above `.system_generated/logs`.
+fn conversation(path: &Path) -> Option<&str> {
+    let generated = path.parent()?.parent()?;
+    (name(generated) == ".system_generated").then(|| generated.parent().map_or("", name))
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transcripts_are_claimed_and_others_are_not() {
+        let logs = "/h/.gemini/antigravity-cli/brain/7f3c/.system_generated/logs";
+        for file in TRANSCRIPTS {
+            assert!(is_transcript(&Path::new(logs).join(file)), "{file}");
+        }
+        assert!(is_transcript(Path::new(
+            "/copies/antigravity/cli_small.jsonl"
+        )));
+        for path in [
+            "/h/.gemini/antigravity-cli/brain/7f3c/task.md",
+            "/h/.gemini/antigravity-cli/brain/7f3c/.system_generated/messages/1.json",
+            "/h/src/logs/transcript.jsonl",
+        ] {
+            assert!(!is_transcript(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_full_transcript_stands_for_the_other() {
+        let home = tempfile::tempdir().unwrap();
+        let logs = home.path().join("7f3c/.system_generated/logs");
+        std::fs::create_dir_all(&logs).unwrap();
+        let cut = logs.join("transcript.jsonl");
+        assert!(!Place::of(&cut).superseded);
+        assert_eq!(Place::of(&cut).session, "7f3c");
+        let full = logs.join("transcript_full.jsonl");
+        std::fs::write(&full, "").unwrap();
+        assert!(Place::of(&cut).superseded && !Place::of(&full).superseded);
+    }
+}

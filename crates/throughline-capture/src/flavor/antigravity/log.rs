@@ -1,0 +1,252 @@
+//! Goes through the steps: a request, the model's plan with its calls, and a step for what each
+//! call did.
+
+use std::collections::VecDeque;
+
+use memory::{
+    Block, Boundary, CallId, Chain, Entry, Flavor, Message, Origin, Role, SessionId, SessionPatch,
+    Title, TitleRank, ToolResult, ToolUse,
+};
+use serde::{Deserialize, Serialize};
+
+use super::discover::Place;
+use super::wire::Step;
+use crate::calls::OpenCalls;
+use crate::{Line, Parsed, Reader, lines};
+
+const TITLE_CHARS_MAX: usize = 200;
+
+#[derive(Debug)]
+pub struct Log {
+    place: Place,
+    state: State,
+}
+
+/// What the next reader must know.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    introduced: bool,
+    titled: bool,
+    model: Option<String>,
+    cwd: Option<String>,
+    chain: Chain,
+    calls: OpenCalls,
+    /// The calls of the last plan that no step has answered yet. Calls have no ids; their
+    /// answers come in their order.
+    pending: VecDeque<CallId>,
+}
+
+impl Log {
+    pub fn new(place: Place, state: Option<&str>) -> Self {
+        let state = state.and_then(|state| serde_json::from_str(state).ok());
+        Self {
+            place,
+            state: state.unwrap_or_default(),
+        }
+    }
+
+    fn read(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+        // A step that is still under way comes again when it is done.
+        if matches!(
+            &*step.status,
+            "PENDING" | "RUNNING" | "GENERATING" | "WAITING"
+        ) {
+            return;
+        }
+        if !self.state.introduced {
+            self.state.introduced = true;
+            out.push(Entry::Session(self.patch()));
+        }
+        match (&*step.source, &*step.kind) {
+            (_, "USER_INPUT") => self.request(step, line, out),
+            (_, "PLANNER_RESPONSE") => self.plan(step, line, out),
+            (_, "CHECKPOINT") => {
+                let boundary = Block::Boundary(Boundary::default());
+                let blocks = vec![boundary, Block::Summary(step.content.clone())];
+                self.say(step, line, (Role::System, Origin::Harness), blocks, out);
+            }
+            (_, "ERROR_MESSAGE") => {
+                let error = vec![Block::Error(step.content.clone())];
+                self.say(step, line, (Role::System, Origin::Harness), error, out);
+            }
+            (_, "SYSTEM_MESSAGE" | "EPHEMERAL_MESSAGE") => {
+                let note = vec![Block::Text(step.content.clone())];
+                self.say(step, line, (Role::User, Origin::Harness), note, out);
+            }
+            (_, "CONVERSATION_HISTORY" | "KNOWLEDGE_ARTIFACTS") => {}
+            ("SYSTEM", kind) => out.unknown(kind),
+            _ => self.result(step, line, out),
+        }
+    }
+
+    fn request(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+        if let Some(model) = chosen_model(&step.content)
+            && self.state.model.as_deref() != Some(model)
+        {
+            self.state.model = Some(model.to_owned());
+            let model = self.state.model.clone();
+            out.push(Entry::Session(SessionPatch {
+                model,
+                ..self.patch()
+            }));
+        }
+        let explicit = step.source != "SYSTEM";
+        let origin = if explicit {
+            Origin::Human
+        } else {
+            Origin::Harness
+        };
+        let text = between(&step.content, "<USER_REQUEST>", "</USER_REQUEST>");
+        let text = text.unwrap_or(&step.content).trim();
+        let first = text.lines().next().unwrap_or_default().trim_end();
+        if explicit && !self.state.titled && !first.is_empty() {
+            self.state.titled = true;
+            let text = first.chars().take(TITLE_CHARS_MAX).collect();
+            let title = Some(Title {
+                text,
+                rank: TitleRank::FirstPrompt,
+            });
+            out.push(Entry::Session(SessionPatch {
+                title,
+                ..self.patch()
+            }));
+        }
+        self.say(
+            step,
+            line,
+            (Role::User, origin),
+            vec![Block::Text(text.to_owned())],
+            out,
+        );
+    }
+
+    fn plan(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+        self.state.pending.clear();
+        let mut blocks = Vec::new();
+        if !step.thinking.is_empty() {
+            blocks.push(Block::Thinking(step.thinking.clone()));
+        }
+        if !step.content.is_empty() {
+            blocks.push(Block::Text(step.content.clone()));
+        }
+        for (nth, call) in (1..).zip(&step.tool_calls) {
+            let mut tool = ToolUse {
+                call: CallId::new(format!("step-{}/{nth}", step.step_index)),
+                tool: call.name.clone(),
+                input: call.input(),
+                path: None,
+            };
+            self.state.calls.open(&mut tool);
+            self.state.pending.push_back(tool.call.clone());
+            blocks.push(Block::ToolUse(tool));
+            if self.state.cwd.is_none() && call.cwd().is_some() {
+                self.state.cwd = call.cwd();
+                let cwd = self.state.cwd.clone();
+                out.push(Entry::Session(SessionPatch {
+                    cwd,
+                    ..self.patch()
+                }));
+            }
+        }
+        self.say(step, line, (Role::Assistant, Origin::Model), blocks, out);
+    }
+
+    fn result(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+        let content = without_times(&step.content);
+        let exit_code = exit_code(content);
+        let mut result = ToolResult {
+            call: self.state.pending.pop_front(),
+            content: content.to_owned(),
+            is_error: step.status == "ERROR" || exit_code.is_some_and(|code| code != 0),
+            exit_code,
+            ..ToolResult::default()
+        };
+        self.state.calls.close(&mut result);
+        result.tool = result.tool.or_else(|| Some(step.kind.to_lowercase()));
+        let blocks = vec![Block::ToolResult(result)];
+        self.say(step, line, (Role::User, Origin::Tool), blocks, out);
+    }
+
+    fn say(
+        &mut self,
+        step: &Step,
+        line: u64,
+        (role, origin): (Role, Origin),
+        blocks: Vec<Block>,
+        out: &mut Parsed,
+    ) {
+        // The index alone: the same step is cut in one transcript and whole in the other.
+        let id = self
+            .state
+            .chain
+            .link(&[&step.kind, &step.step_index.to_string()]);
+        if blocks.is_empty() {
+            return;
+        }
+        let session = self.patch().id;
+        out.push(Entry::Message(Message {
+            at: step.created_at.0,
+            blocks,
+            model: self.state.model.clone().filter(|_| origin == Origin::Model),
+            cwd: self.state.cwd.clone(),
+            line,
+            ..Message::new(id, session, role, origin)
+        }));
+    }
+
+    fn patch(&self) -> SessionPatch {
+        let session = SessionId::of(Flavor::Antigravity, &self.place.session);
+        SessionPatch::new(session, Flavor::Antigravity)
+    }
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        if self.place.superseded {
+            return;
+        }
+        lines::objects(line, out, |text, out| {
+            let step: Step = serde_json::from_str(text)?;
+            self.read(&step, line.number, out);
+            Ok(())
+        });
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(&self.state).unwrap_or_default()
+    }
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(open)?;
+    Some(rest.split_once(close).map_or(rest, |(inner, _)| inner))
+}
+
+/// A request tells which settings the user changed before it.
+fn chosen_model(content: &str) -> Option<&str> {
+    let change = between(content, "<USER_SETTINGS_CHANGE>", "</USER_SETTINGS_CHANGE>")?;
+    let (_, change) = change.split_once("`Model Selection` from ")?;
+    let (_, model) = change.split_once(" to ")?;
+    let model = model.lines().next()?.trim().trim_end_matches('.');
+    (!model.is_empty()).then_some(model)
+}
+
+/// Results may begin with when they were made.
+fn without_times(content: &str) -> &str {
+    let mut rest = content;
+    for name in ["Created At: ", "Completed At: "] {
+        if let Some((_, after)) = rest
+            .strip_prefix(name)
+            .and_then(|rest| rest.split_once('\n'))
+        {
+            rest = after;
+        }
+    }
+    rest
+}
+
+fn exit_code(content: &str) -> Option<i64> {
+    let (_, rest) = content.split_once("The command failed with exit code: ")?;
+    rest.lines().next()?.trim().parse().ok()
+}

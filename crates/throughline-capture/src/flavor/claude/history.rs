@@ -1,0 +1,183 @@
+//! `history.jsonl`: what was typed, with the project and, in newer versions, the session.
+//!
+//! Without a session, a day's prompts in a project become one; whether a log tells them shows in
+//! the time that the project's logs span.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::scalar::Text;
+use crate::flavor::history::{Prompt, Prompts};
+use crate::time::{self, Time};
+use crate::{Source, tail};
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Typed<'a> {
+    #[serde(borrow)]
+    display: Text<'a>,
+    timestamp: Time,
+    #[serde(borrow)]
+    project: Text<'a>,
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    pasted_contents: BTreeMap<String, serde_json::Value>,
+}
+
+/// Knows the logs of each project that was asked for.
+pub struct History {
+    projects: PathBuf,
+    logs: BTreeMap<String, Vec<Log>>,
+}
+
+/// A log, and the time that it spans.
+struct Log {
+    session: String,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl History {
+    pub fn beside(source: &Source) -> Self {
+        let home = source.path.parent().unwrap_or(Path::new(""));
+        Self {
+            projects: home.join("projects"),
+            logs: BTreeMap::new(),
+        }
+    }
+
+    fn is_told(&mut self, project: &str, session: Option<&str>, at: Timestamp) -> bool {
+        let folder = self.projects.join(folder_of(project));
+        let logs = self
+            .logs
+            .entry(project.to_owned())
+            .or_insert_with(|| logs_in(&folder));
+        logs.iter().any(|log| match session {
+            Some(session) => log.session == session,
+            None => {
+                log.first.is_none_or(|first| first <= at) && log.last.is_none_or(|last| at <= last)
+            }
+        })
+    }
+}
+
+impl Prompts for History {
+    fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>> {
+        let typed: Typed<'_> = serde_json::from_str(object)?;
+        let (Some(text), Some(at)) = (typed.display.get(), typed.timestamp.0) else {
+            return Ok(None);
+        };
+        let project = typed.project.get().unwrap_or_default();
+        let session = typed.session_id.get();
+        let made = || format!("history/{}/{}", folder_of(project), at.strftime("%Y-%m-%d"));
+        Ok(Some(Prompt {
+            at,
+            session: session.map_or_else(made, str::to_owned),
+            cwd: Some(project.to_owned()).filter(|project| !project.is_empty()),
+            text: with_pasted(text, &typed.pasted_contents),
+            told: self.is_told(project, session, at),
+        }))
+    }
+}
+
+/// Returns the name of a project's folder: everything but letters and digits is a dash.
+fn folder_of(project: &str) -> String {
+    let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    project.chars().map(dash).collect()
+}
+
+fn logs_in(folder: &Path) -> Vec<Log> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs = entries.filter_map(|entry| {
+        let path = entry.path();
+        let session = path
+            .file_name()?
+            .to_str()?
+            .strip_suffix(".jsonl")?
+            .to_owned();
+        let written = entry.metadata().and_then(|file| file.modified()).ok();
+        Some(Log {
+            session,
+            first: tail::head(&path).ok().as_deref().and_then(first_time),
+            last: written.and_then(|time| Timestamp::try_from(time).ok()),
+        })
+    });
+    logs.collect()
+}
+
+/// Returns the first time that a log's head tells.
+fn first_time(head: &str) -> Option<Timestamp> {
+    let (_, rest) = head.split_once("\"timestamp\":\"")?;
+    time::parse(rest.split('"').next()?)
+}
+
+/// Puts pasted texts back where the prompt only mentions them.
+fn with_pasted(text: &str, pasted: &BTreeMap<String, serde_json::Value>) -> String {
+    let mut whole = text.to_owned();
+    for (number, paste) in pasted {
+        let mention = format!("[Pasted text #{number}");
+        if let Some(content) = paste["content"].as_str()
+            && let Some(start) = whole.find(&mention)
+            && let Some(length) = whole[start..].find(']')
+        {
+            whole.replace_range(start..=start + length, content);
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::Flavor;
+    use testkit::shape::shape;
+
+    use super::*;
+    use crate::Adapter;
+    use crate::adapter::parse;
+    use crate::flavor::claude::Claude;
+
+    #[test]
+    fn only_what_no_log_tells_is_recovered() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("projects/-home-dev-my-proj");
+        fs::create_dir_all(&folder).unwrap();
+        let log = "{\"type\":\"user\",\"timestamp\":\"2026-01-05T09:00:00.000Z\"}\n";
+        fs::write(folder.join("kept.jsonl"), log).unwrap();
+        let text = concat!(
+            r#"{"display":"told by a log","pastedContents":{},"timestamp":1767603600000,"project":"/home/dev/my_proj","sessionId":"kept"}"#,
+            "\n",
+            r#"{"display":"told by some log","pastedContents":{},"timestamp":1767603660000,"project":"/home/dev/my_proj"}"#,
+            "\n",
+            r##"{"display":"explain [Pasted text #1 +2 lines]","pastedContents":{"1":{"id":1,"type":"text","content":"a\nb"}},"timestamp":1764000000000,"project":"/home/dev/my_proj"}"##,
+            "\n",
+            r#"{"display":"rename a to b","pastedContents":{},"timestamp":1764000060000,"project":"/home/dev/other","sessionId":"gone"}"#,
+            "\n",
+            r#"{"display":"/clear ","pastedContents":{},"timestamp":1764000061000,"project":"/home/dev/other","sessionId":"gone"}"#,
+            "\n",
+            r#"{"display":"just typed","timestamp":4000000000000,"project":"/home/dev/other","sessionId":"new"}"#,
+            "\n",
+        );
+        let path = home.path().join("history.jsonl");
+        fs::write(&path, text).unwrap();
+        let source = Source {
+            flavor: Flavor::Claude,
+            format: Claude
+                .claim(home.path(), Path::new("history.jsonl"))
+                .unwrap(),
+            path,
+        };
+        assert!(Claude.recognises(text));
+        insta::assert_snapshot!(shape(&parse(&Claude, &source, text).entries), @r#"
+             session claude:history/-home-dev-my-proj/2025-11-24 title=FirstPrompt "recovered prompts" cwd=/home/dev/my_proj started=2025-11-24T16:00:00Z ended=2025-11-24T16:00:00Z
+           3 User/Human claude:history/-home-dev-my-proj/2025-11-24 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 cwd=/home/dev/my_proj
+               text "explain a\nb"
+             session claude:gone title=FirstPrompt "recovered prompts" cwd=/home/dev/other started=2025-11-24T16:01:00Z ended=2025-11-24T16:01:00Z
+           4 User/Human claude:gone 2025-11-24T16:01:00Z id=history/1764000060000/cd1bc5b8d04a cwd=/home/dev/other
+               text "rename a to b"
+        "#);
+    }
+}

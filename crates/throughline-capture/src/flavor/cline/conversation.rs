@@ -1,0 +1,418 @@
+//! A conversation as a model API takes it: `api_conversation_history.json` of a task, and the
+//! messages of the newer store.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use memory::{
+    ApiId, Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role,
+    SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+};
+
+use super::markup::{self, Sent, Written};
+use super::wire;
+use crate::Parsed;
+use crate::calls::OpenCalls;
+
+/// A conversation while its messages are read. It is always read from its start.
+#[derive(Debug)]
+pub struct Conversation {
+    flavor: Flavor,
+    session: SessionId,
+    /// Another task's model leads it.
+    is_delegated: bool,
+    calls: OpenCalls,
+    /// Calls in tags have no id; a result belongs to the first of its tool that has none.
+    tagged: Vec<(CallId, String)>,
+    said: HashMap<String, u32>,
+    line: u64,
+    titled: bool,
+    cwd: Option<String>,
+}
+
+/// What one message is made of.
+#[derive(Default)]
+struct Parts {
+    typed: Vec<Block>,
+    program: Vec<Block>,
+    results: Vec<Block>,
+    spoken: Vec<Block>,
+}
+
+impl Conversation {
+    pub fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
+        Self {
+            flavor,
+            session,
+            is_delegated,
+            calls: OpenCalls::default(),
+            tagged: Vec::new(),
+            said: HashMap::new(),
+            line: 0,
+            titled: false,
+            cwd: None,
+        }
+    }
+
+    pub fn message(&mut self, message: wire::Message<'_>, out: &mut Parsed) {
+        self.line += 1;
+        let role = match message.role.text() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            role => return out.unknown(&format!("role/{}", role.unwrap_or_default())),
+        };
+        let id = self.name(&message);
+        let raw = message.content.map_or("\"\"", |content| content.get());
+        let metadata = message.metadata.0.unwrap_or_default();
+        let is_summary = message.is_summary.is_true() || metadata.kind.is("compaction");
+        let parts = self.parts(&id, role, raw, out);
+        let model = message.model_info.0.and_then(|model| model.id.into_text());
+        let stamp = Stamp {
+            at: message.ts.0,
+            model,
+        };
+        if is_summary {
+            return self.summary(&id, role, parts, &stamp, out);
+        }
+        let prompter = if self.is_delegated {
+            Origin::Model
+        } else {
+            Origin::Human
+        };
+        if prompter == Origin::Human && !self.titled && !parts.typed.is_empty() {
+            self.titled = true;
+            self.title(&parts.typed, out);
+        }
+        let name = |part: &str| {
+            if part.is_empty() {
+                id.clone()
+            } else {
+                MessageId::new(format!("{id}/{part}"))
+            }
+        };
+        // One message of the API may hold a tool's answer, the program's words and a person's.
+        self.emit(
+            name("result"),
+            role,
+            Origin::Tool,
+            parts.results,
+            &stamp,
+            out,
+        );
+        self.emit(
+            name("program"),
+            role,
+            Origin::Harness,
+            parts.program,
+            &stamp,
+            out,
+        );
+        self.emit(name(""), role, prompter, parts.typed, &stamp, out);
+        self.emit(name(""), role, Origin::Model, parts.spoken, &stamp, out);
+        if let Some(metrics) = message.metrics.0 {
+            self.usage(&id, metrics, stamp, out);
+        }
+    }
+
+    /// Names a message: by its own id, else by what it says, and by how often that was said before.
+    /// Its place is no part of the name, since condensing moves messages.
+    fn name(&mut self, message: &wire::Message<'_>) -> MessageId {
+        if let Some(id) = message.id.text() {
+            return MessageId::new(id);
+        }
+        // As one writes it, spaces and the order of keys may differ from the last time.
+        let content = message.content.map_or("", |content| content.get());
+        let content = serde_json::from_str::<serde_json::Value>(content).unwrap_or_default();
+        let content = content.to_string();
+        let at = message
+            .ts
+            .0
+            .map_or(0, Timestamp::as_millisecond)
+            .to_string();
+        let role = message.role.text().unwrap_or_default();
+        let parts = [self.session.as_str(), role, &at, &content];
+        let gist = Chain::default().link(&parts).to_string();
+        let before = self.said.entry(gist.clone()).or_default();
+        *before += 1;
+        if *before == 1 {
+            MessageId::new(gist)
+        } else {
+            MessageId::new(format!("{gist}-{before}"))
+        }
+    }
+
+    fn parts(&mut self, id: &MessageId, role: Role, raw: &str, out: &mut Parsed) -> Parts {
+        let mut parts = Parts::default();
+        if let Ok(text) = serde_json::from_str::<String>(raw) {
+            self.text(id, role, &text, &mut parts, out);
+            return parts;
+        }
+        let Ok(pieces) = serde_json::from_str::<Vec<wire::Piece<'_>>>(raw) else {
+            out.unknown("content");
+            return parts;
+        };
+        for piece in pieces {
+            self.piece(id, role, piece, &mut parts, out);
+        }
+        parts
+    }
+
+    fn piece(
+        &mut self,
+        id: &MessageId,
+        role: Role,
+        piece: wire::Piece<'_>,
+        parts: &mut Parts,
+        out: &mut Parsed,
+    ) {
+        match piece.kind.text().unwrap_or_default() {
+            "text" => {
+                let text = piece.text.0.unwrap_or_default();
+                self.text(id, role, &text, parts, out);
+            }
+            "thinking" | "reasoning" => {
+                let text = piece
+                    .thinking
+                    .into_text()
+                    .or_else(|| piece.text.into_text());
+                parts.spoken.extend(text.map(Block::Thinking));
+            }
+            "tool_use" => {
+                let input = piece.input.map_or("{}", |input| input.get());
+                let tool = piece.name.into_text().unwrap_or_default();
+                let call = CallId::new(piece.id.into_text().unwrap_or_else(|| id.to_string()));
+                self.call(call, tool, input.to_owned(), parts);
+            }
+            "tool_result" => {
+                let (content, failed) = answer(piece.content.map_or("\"\"", |raw| raw.get()));
+                let mut result = ToolResult {
+                    call: piece.tool_use_id.into_text().map(CallId::new),
+                    tool: piece.name.into_text(),
+                    content,
+                    is_error: failed || piece.is_error.is_true(),
+                    ..ToolResult::default()
+                };
+                self.calls.close(&mut result);
+                parts.results.push(Block::ToolResult(result));
+            }
+            "image" => {
+                let image = piece.source.0.unwrap_or_default();
+                let size = image.data.text().unwrap_or_default().len() as u64;
+                parts.typed.push(Block::Image {
+                    media_type: image.media_type.into_text().unwrap_or_default(),
+                    size_bytes: size * 3 / 4,
+                });
+            }
+            // What the user pointed at, which a tool could read as well; what only a model can read.
+            "file" | "document" | "redacted_thinking" => {}
+            other => out.unknown(&format!("content/{other}")),
+        }
+    }
+
+    fn text(
+        &mut self,
+        id: &MessageId,
+        role: Role,
+        text: &str,
+        parts: &mut Parts,
+        out: &mut Parsed,
+    ) {
+        if role == Role::Assistant {
+            for (index, part) in markup::written(text).into_iter().enumerate() {
+                match part {
+                    Written::Text(text) => parts.spoken.push(Block::Text(text)),
+                    Written::Thinking(text) => parts.spoken.push(Block::Thinking(text)),
+                    Written::Call { tool, input } => {
+                        let call = CallId::new(format!("{id}/{index}"));
+                        self.tagged.push((call.clone(), tool.clone()));
+                        self.call(call, tool, input, parts);
+                    }
+                }
+            }
+            return;
+        }
+        if let Some(cwd) = markup::cwd(text).filter(|cwd| self.cwd.as_deref() != Some(*cwd)) {
+            self.cwd = Some(cwd.to_owned());
+            out.push(Entry::Session(SessionPatch {
+                cwd: self.cwd.clone(),
+                ..SessionPatch::new(self.session.clone(), self.flavor)
+            }));
+        }
+        // What a program says may stand behind what it is about.
+        let text = text
+            .split("<environment_details>")
+            .next()
+            .unwrap_or_default();
+        match markup::sent(text) {
+            Sent::Typed(typed) => parts.typed.push(Block::Text(typed.to_owned())),
+            Sent::Program => {}
+            Sent::Result { tool, content } => {
+                let open = self.tagged.iter().position(|(_, name)| name == tool);
+                let mut result = ToolResult {
+                    call: open.map(|open| self.tagged.remove(open).0),
+                    tool: Some(tool.to_owned()),
+                    content: content.to_owned(),
+                    ..ToolResult::default()
+                };
+                result.is_error = is_failure(content);
+                self.calls.close(&mut result);
+                parts.results.push(Block::ToolResult(result));
+            }
+            Sent::Bare(text) => match parts.results.last_mut() {
+                // The result that was announced in the piece before.
+                Some(Block::ToolResult(result)) if result.content.is_empty() => {
+                    result.content = text.to_owned();
+                    result.is_error |= is_failure(text);
+                }
+                Some(_) => parts.program.push(Block::Text(text.to_owned())),
+                None => parts.typed.push(Block::Text(text.to_owned())),
+            },
+        }
+    }
+
+    fn call(&mut self, call: CallId, tool: String, input: String, parts: &mut Parts) {
+        // The answer to the user is a tool's argument.
+        if tool == "attempt_completion"
+            && let Ok(input) = serde_json::from_str::<serde_json::Value>(&input)
+            && let Some(answer) = input.get("result").and_then(serde_json::Value::as_str)
+        {
+            self.tagged.retain(|(open, _)| *open != call);
+            parts.spoken.push(Block::Text(answer.trim().to_owned()));
+            return;
+        }
+        let mut call = ToolUse {
+            call,
+            tool,
+            input,
+            path: None,
+        };
+        self.calls.open(&mut call);
+        parts.spoken.push(Block::ToolUse(call));
+    }
+
+    fn summary(&self, id: &MessageId, role: Role, parts: Parts, stamp: &Stamp, out: &mut Parsed) {
+        let texts = parts
+            .typed
+            .into_iter()
+            .chain(parts.spoken)
+            .chain(parts.program);
+        let summary = texts.filter_map(|block| match block {
+            Block::Text(text) => Some(Block::Summary(text)),
+            _ => None,
+        });
+        let boundary = Block::Boundary(Boundary::default());
+        let blocks = std::iter::once(boundary).chain(summary).collect();
+        self.emit(id.clone(), role, Origin::Model, blocks, stamp, out);
+    }
+
+    fn title(&self, typed: &[Block], out: &mut Parsed) {
+        if let Some(Block::Text(text)) = typed.first() {
+            let title = Title {
+                text: text.clone(),
+                rank: TitleRank::FirstPrompt,
+            };
+            out.push(Entry::Session(SessionPatch {
+                title: Some(title),
+                ..SessionPatch::new(self.session.clone(), self.flavor)
+            }));
+        }
+    }
+
+    fn emit(
+        &self,
+        id: MessageId,
+        role: Role,
+        origin: Origin,
+        blocks: Vec<Block>,
+        stamp: &Stamp,
+        out: &mut Parsed,
+    ) {
+        if !blocks.is_empty() {
+            let is_response = role == Role::Assistant && origin == Origin::Model;
+            out.push(Entry::Message(Message {
+                api_id: is_response.then(|| ApiId::new(id.as_str())),
+                at: stamp.at,
+                blocks,
+                model: stamp.model.clone(),
+                cwd: self.cwd.clone(),
+                line: self.line,
+                ..Message::new(id, self.session.clone(), role, origin)
+            }));
+        }
+    }
+
+    /// The newer store tells tokens with the message; its input includes what came from the cache.
+    fn usage(&self, id: &MessageId, metrics: wire::Metrics, stamp: Stamp, out: &mut Parsed) {
+        let (read, write) = (
+            metrics.cache_read_tokens.count(),
+            metrics.cache_write_tokens.count(),
+        );
+        let usage = Usage {
+            input: metrics.input_tokens.count().saturating_sub(read + write),
+            output: metrics.output_tokens.count(),
+            cache_read: read,
+            cache_write: write,
+            reasoning: 0,
+        };
+        if usage != Usage::default() {
+            out.push(Entry::Usage(UsageEntry {
+                session: self.session.clone(),
+                key: id.to_string(),
+                at: stamp.at,
+                model: stamp.model,
+                usage,
+                cost_usd: metrics.cost.0,
+            }));
+        }
+    }
+}
+
+/// When a message was said, and by which model.
+struct Stamp {
+    at: Option<Timestamp>,
+    model: Option<String>,
+}
+
+/// In tags a failure is told in words only.
+fn is_failure(content: &str) -> bool {
+    content.starts_with("The tool execution failed")
+        || content.starts_with("Error ")
+        || content.starts_with("The user denied this operation")
+}
+
+/// Returns the text of a tool's answer, and whether it says that it failed.
+fn answer(raw: &str) -> (String, bool) {
+    let text = serde_json::from_str::<String>(raw);
+    // An object may stand in the text.
+    let raw = text
+        .as_deref()
+        .ok()
+        .filter(|text| text.starts_with('{'))
+        .unwrap_or(raw);
+    let answers: Vec<wire::Answer<'_>> = if raw.starts_with('{') {
+        serde_json::from_str(raw).into_iter().collect()
+    } else {
+        serde_json::from_str(raw).unwrap_or_default()
+    };
+    let told = |answer: &wire::Answer<'_>| answer.result.is_some() || answer.text.0.is_some();
+    if !answers
+        .iter()
+        .any(|answer| told(answer) || answer.error.text().is_some())
+    {
+        let text = text.as_deref().unwrap_or(raw);
+        return (text.to_owned(), false);
+    }
+    let failed = answers.iter().any(|answer| answer.success.0 == Some(false));
+    let texts = answers.into_iter().map(|answer| {
+        let result = answer.result.map(|raw| {
+            serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+        });
+        let parts = [
+            result.filter(|text| !text.is_empty()),
+            answer.text.0,
+            answer.error.0,
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    });
+    (texts.collect::<Vec<_>>().join("\n"), failed)
+}

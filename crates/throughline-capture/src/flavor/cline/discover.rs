@@ -1,0 +1,138 @@
+//! Where Cline and its kin keep their tasks, and what the names of files and folders tell.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Format, Places};
+
+/// Editors that are or descend from VS Code.
+const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
+
+/// Returns where each editor lets an extension keep its files.
+pub fn extension(places: &Places, name: &str) -> Vec<PathBuf> {
+    let config = places
+        .folder("XDG_CONFIG_HOME")
+        .unwrap_or_else(|| places.home.join(".config"));
+    let mut homes = vec![config, places.home.join("Library/Application Support")];
+    homes.extend(places.folder("APPDATA"));
+    let mut all: Vec<_> = homes
+        .iter()
+        .flat_map(|home| EDITORS.map(|editor| home.join(editor)))
+        .collect();
+    all.extend([".vscode-server/data", ".cursor-server/data"].map(|home| places.home.join(home)));
+    all.into_iter()
+        .map(|home| home.join("User/globalStorage").join(name))
+        .collect()
+}
+
+/// The files that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    /// A task's conversation.
+    History,
+    /// What was shown of it.
+    Shown,
+    TaskMetadata,
+    /// All tasks in one list, or one task.
+    Tasks,
+    Task,
+    /// A session of the newer store, and its conversation.
+    Session,
+    Messages,
+}
+
+impl File {
+    pub fn at(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let folder = path.parent()?;
+        let above = folder.parent();
+        let in_task = above.is_some_and(|above| above.ends_with("tasks"));
+        let folder_name = folder.file_name()?.to_str()?;
+        match name {
+            "api_conversation_history.json" => Some(Self::History),
+            "ui_messages.json" => Some(Self::Shown),
+            "task_metadata.json" if in_task => Some(Self::TaskMetadata),
+            "history_item.json" if in_task => Some(Self::Task),
+            "taskHistory.json" if folder_name == "state" => Some(Self::Tasks),
+            _ => {
+                let stem = name.strip_suffix(".json")?;
+                let (id, file) = match stem.strip_suffix(".messages") {
+                    Some(id) => (id, Self::Messages),
+                    None => (stem, Self::Session),
+                };
+                let in_sessions = above.is_some_and(|above| above.ends_with("sessions"));
+                (in_sessions && (id == folder_name || id == "session")).then_some(file)
+            }
+        }
+    }
+}
+
+/// Says whether a path is Roo's or one of its forks', whose files have the names of Cline's.
+pub fn is_roos(path: &Path) -> bool {
+    path.iter().any(|folder| {
+        let folder = folder.to_string_lossy().to_ascii_lowercase();
+        ["roo", ".roo"].contains(&folder.as_str())
+            || ["roo-cline", "roo-code", "roo-code-nightly"]
+                .iter()
+                .any(|name| folder.ends_with(name))
+    })
+}
+
+pub fn claim(path: &Path) -> Option<Format> {
+    File::at(path).map(|_| Format::Document)
+}
+
+/// Says whether a text starts like one of the files.
+pub fn recognises(head: &str) -> bool {
+    let has = |key: &str| head.contains(key);
+    let history = has("\"role\"") && has("\"content\"");
+    let shown = has("\"ts\"") && (has("\"say\"") || has("\"ask\""));
+    let about = has("\"session_id\"") || has("\"model_usage\"") || has("\"task\"");
+    history || shown || about
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_their_names() {
+        let check = |path: &str, file| assert_eq!(File::at(Path::new(path)), file, "{path}");
+        let task = "/g/saoudrizwan.claude-dev/tasks/1731784818255";
+        check(
+            &format!("{task}/api_conversation_history.json"),
+            Some(File::History),
+        );
+        check(&format!("{task}/ui_messages.json"), Some(File::Shown));
+        check(
+            &format!("{task}/task_metadata.json"),
+            Some(File::TaskMetadata),
+        );
+        check(&format!("{task}/history_item.json"), Some(File::Task));
+        check(&format!("{task}/context_history.json"), None);
+        check(
+            "/g/saoudrizwan.claude-dev/state/taskHistory.json",
+            Some(File::Tasks),
+        );
+        check(
+            "/g/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            None,
+        );
+        check("/h/.cline/data/sessions/1_a/1_a.json", Some(File::Session));
+        check(
+            "/h/.cline/data/sessions/1_a/1_a.messages.json",
+            Some(File::Messages),
+        );
+        check("/h/.cline/data/sessions/1_a/other.json", None);
+        check("/h/.cline/data/secrets.json", None);
+    }
+
+    #[test]
+    fn roo_is_told_from_cline() {
+        assert!(is_roos(Path::new(
+            "/g/rooveterinaryinc.roo-cline/tasks/1/ui_messages.json"
+        )));
+        assert!(!is_roos(Path::new(
+            "/root/g/saoudrizwan.claude-dev/tasks/1/ui_messages.json"
+        )));
+    }
+}

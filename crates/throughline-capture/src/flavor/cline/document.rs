@@ -1,0 +1,191 @@
+//! The files of a task or session; all of them are written whole.
+
+use std::path::{Path, PathBuf};
+
+use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+
+use super::conversation::Conversation;
+use super::discover::File;
+use super::{shown, wire};
+use crate::lenient::Lenient;
+use crate::{Line, Parsed, Reader, Why};
+
+#[derive(Debug)]
+pub struct Document {
+    flavor: Flavor,
+    file: File,
+    path: PathBuf,
+}
+
+impl Document {
+    pub fn new(flavor: Flavor, path: &Path) -> Self {
+        Self {
+            flavor,
+            file: File::at(path).unwrap_or(File::History),
+            path: path.to_owned(),
+        }
+    }
+}
+
+impl Reader for Document {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        let text = line
+            .text
+            .trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}');
+        if text.is_empty() {
+            return;
+        }
+        let read = match self.file {
+            File::History => self.history(text, out),
+            File::Shown => {
+                let history = self.path.with_file_name("api_conversation_history.json");
+                shown::shown(self.flavor, &self.task(), text, !history.exists(), out)
+            }
+            File::TaskMetadata => self.task_metadata(text, out),
+            File::Tasks => self.tasks(text, out),
+            File::Task => serde_json::from_str(text).map(|task| self.about_task(task, out)),
+            File::Messages => self.messages(text, out),
+            File::Session => serde_json::from_str(text).map(|session| self.session(session, out)),
+        };
+        if read.is_err() {
+            out.skip(line, Why::Malformed);
+        }
+    }
+
+    fn state(&self) -> String {
+        String::new()
+    }
+}
+
+impl Document {
+    /// A task's folder is named by its id.
+    fn task(&self) -> SessionId {
+        let folder = self
+            .path
+            .parent()
+            .and_then(Path::file_name)
+            .unwrap_or_default();
+        SessionId::of(self.flavor, &folder.to_string_lossy())
+    }
+
+    fn history(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let messages: Vec<Lenient<wire::Message<'_>>> = serde_json::from_str(text)?;
+        let task = std::fs::read_to_string(self.path.with_file_name("history_item.json"));
+        let task = task
+            .ok()
+            .and_then(|text| serde_json::from_str::<wire::Task>(&text).ok());
+        let is_delegated = task.is_some_and(|task| task.parent_task_id.text().is_some());
+        self.conversation(self.task(), is_delegated, messages, out);
+        Ok(())
+    }
+
+    fn messages(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let stored: wire::Messages<'_> = serde_json::from_str(text)?;
+        let session = match stored.session.text() {
+            Some(id) => SessionId::of(self.flavor, id),
+            None => self.task(),
+        };
+        self.conversation(session, false, stored.messages.0.unwrap_or_default(), out);
+        Ok(())
+    }
+
+    fn conversation(
+        &self,
+        session: SessionId,
+        is_delegated: bool,
+        messages: Vec<Lenient<wire::Message<'_>>>,
+        out: &mut Parsed,
+    ) {
+        let mut conversation = Conversation::new(self.flavor, session, is_delegated);
+        for message in messages {
+            match message.0 {
+                Some(message) => conversation.message(message, out),
+                None => out.unknown("message"),
+            }
+        }
+    }
+
+    fn task_metadata(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let metadata: wire::TaskMetadata = serde_json::from_str(text)?;
+        let last = metadata.model_usage.0.unwrap_or_default().pop();
+        if let Some(model) = last.and_then(|usage| usage.model_id.into_text()) {
+            out.push(Entry::Session(SessionPatch {
+                model: Some(model),
+                ..SessionPatch::new(self.task(), self.flavor)
+            }));
+        }
+        Ok(())
+    }
+
+    fn tasks(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let tasks: Vec<Lenient<wire::Task>> = serde_json::from_str(text)?;
+        for task in tasks.into_iter().filter_map(|task| task.0) {
+            self.about_task(task, out);
+        }
+        Ok(())
+    }
+
+    fn about_task(&self, task: wire::Task, out: &mut Parsed) {
+        let Some(id) = task.id.text() else {
+            return out.unknown("task without id");
+        };
+        let parent = task.parent_task_id.text();
+        let kind = if parent.is_some() {
+            SessionKind::Subagent
+        } else {
+            SessionKind::Main
+        };
+        let parent = parent.map(|parent| SessionId::of(self.flavor, parent));
+        // Ids are the time of their beginning.
+        let started = id.parse().ok().and_then(crate::time::from_number);
+        out.push(Entry::Session(SessionPatch {
+            kind: Some(kind),
+            parent,
+            started,
+            ended: task.ts.0,
+            ..SessionPatch::new(SessionId::of(self.flavor, id), self.flavor)
+        }));
+        let Some(Entry::Session(patch)) = out.entries.last_mut() else {
+            return;
+        };
+        patch.cwd = task.cwd_on_task_initialization.into_text();
+        patch.model = task.model_id.into_text();
+        patch.title = task.task.into_text().map(|text| Title {
+            text,
+            rank: TitleRank::FirstPrompt,
+        });
+    }
+
+    fn session(&self, session: wire::Session, out: &mut Parsed) {
+        let Some(id) = session.session_id.text() else {
+            return out.unknown("session without id");
+        };
+        let parent = session.parent_session_id.text();
+        let kind = match (parent, session.interactive.0) {
+            (Some(_), _) => SessionKind::Subagent,
+            (None, Some(false)) => SessionKind::Automated,
+            (None, _) => SessionKind::Main,
+        };
+        let title = session
+            .metadata
+            .0
+            .and_then(|metadata| metadata.title.into_text());
+        out.push(Entry::Session(SessionPatch {
+            kind: Some(kind),
+            title: title.map(|text| Title {
+                text,
+                rank: TitleRank::Summary,
+            }),
+            cwd: session
+                .cwd
+                .text()
+                .or(session.workspace_root.text())
+                .map(str::to_owned),
+            model: session.model.text().map(str::to_owned),
+            parent: parent.map(|parent| SessionId::of(self.flavor, parent)),
+            started: session.started_at.0,
+            ended: session.ended_at.0,
+            ..SessionPatch::new(SessionId::of(self.flavor, id), self.flavor)
+        }));
+    }
+}

@@ -1,0 +1,242 @@
+//! Calls and prompts that stand in the text, in tags: what the programs used before model APIs had
+//! tools, and still wrap prompts with.
+
+use serde_json::{Map, Value};
+
+/// Tools that a model calls in tags.
+const TOOLS: [&str; 26] = [
+    "access_mcp_resource",
+    "apply_diff",
+    "ask_followup_question",
+    "attempt_completion",
+    "browser_action",
+    "codebase_search",
+    "condense",
+    "edit_file",
+    "execute_command",
+    "fetch_instructions",
+    "insert_content",
+    "list_code_definition_names",
+    "list_files",
+    "load_mcp_documentation",
+    "new_rule",
+    "new_task",
+    "plan_mode_respond",
+    "read_file",
+    "replace_in_file",
+    "run_slash_command",
+    "search_and_replace",
+    "search_files",
+    "switch_mode",
+    "update_todo_list",
+    "use_mcp_tool",
+    "write_to_file",
+];
+
+/// A part of what a model wrote.
+#[derive(Debug, PartialEq)]
+pub enum Written {
+    Text(String),
+    Thinking(String),
+    Call { tool: String, input: String },
+}
+
+/// Splits a model's text into its parts.
+pub fn written(text: &str) -> Vec<Written> {
+    let mut parts = Vec::new();
+    let mut said = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('<') {
+        let (before, tagged) = rest.split_at(start);
+        said.push_str(before);
+        match element(tagged) {
+            Some((name, inside, after)) if TOOLS.contains(&name) => {
+                flush(&mut said, &mut parts);
+                let input = Value::Object(arguments(inside)).to_string();
+                parts.push(Written::Call {
+                    tool: name.to_owned(),
+                    input,
+                });
+                rest = after;
+            }
+            Some(("thinking", inside, after)) => {
+                flush(&mut said, &mut parts);
+                parts.push(Written::Thinking(inside.trim().to_owned()));
+                rest = after;
+            }
+            _ => {
+                said.push('<');
+                rest = &tagged[1..];
+            }
+        }
+    }
+    said.push_str(rest);
+    flush(&mut said, &mut parts);
+    parts
+}
+
+fn flush(said: &mut String, parts: &mut Vec<Written>) {
+    let text = std::mem::take(said);
+    if !text.trim().is_empty() {
+        parts.push(Written::Text(text.trim().to_owned()));
+    }
+}
+
+/// Returns name, inside and what follows of an element that stands at the start of a text. Its end
+/// is the last one of that name that no other element of the name begins before: what is written to
+/// a file may well have tags, too.
+fn element(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    if name.is_empty() || !name.bytes().all(plain) {
+        return None;
+    }
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let limit = rest.find(&open).unwrap_or(rest.len());
+    let end = rest[..limit].rfind(&close).or_else(|| rest.find(&close))?;
+    Some((name, &rest[..end], &rest[end + close.len()..]))
+}
+
+fn arguments(inside: &str) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    let mut rest = inside;
+    while let Some(start) = rest.find('<') {
+        match element(&rest[start..]) {
+            Some((name, value, after)) => {
+                let value = value.trim_matches('\n').to_owned();
+                arguments.insert(name.to_owned(), Value::String(value));
+                rest = after;
+            }
+            None => rest = &rest[start + 1..],
+        }
+    }
+    arguments
+}
+
+/// What stands in a user's message.
+#[derive(Debug, PartialEq)]
+pub enum Sent<'a> {
+    /// A person typed it.
+    Typed(&'a str),
+    /// The program said it.
+    Program,
+    /// A tool gave it; its text may follow in the next piece.
+    Result { tool: &'a str, content: &'a str },
+    /// It has no mark of any of these.
+    Bare(&'a str),
+}
+
+/// Returns what a text in a user's message is.
+pub fn sent(text: &str) -> Sent<'_> {
+    let text = text.trim();
+    for tag in ["task", "feedback", "user_message", "answer", "user_input"] {
+        if let Some((_, rest)) = text.split_once(&format!("<{tag}>")) {
+            let typed = rest
+                .rsplit_once(&format!("</{tag}>"))
+                .map_or(rest, |(typed, _)| typed);
+            return Sent::Typed(typed.trim());
+        }
+    }
+    if let Some((head, content)) = text.split_once("Result:")
+        && let Some(call) = head
+            .trim_end()
+            .strip_prefix('[')
+            .and_then(|h| h.strip_suffix(']'))
+        && !call.contains('\n')
+    {
+        let tool = call.split_whitespace().next().unwrap_or_default();
+        return Sent::Result {
+            tool,
+            content: content.trim(),
+        };
+    }
+    let programs = [
+        "<environment_details>",
+        "[ERROR]",
+        "[TASK RESUMPTION]",
+        "<explicit_instructions",
+    ];
+    if text.is_empty() || programs.iter().any(|mark| text.starts_with(mark)) {
+        return Sent::Program;
+    }
+    Sent::Bare(text)
+}
+
+/// Returns the working directory that the program tells the model.
+pub fn cwd(text: &str) -> Option<&str> {
+    let words = [
+        "Current Working Directory (",
+        "Current Workspace Directory (",
+    ];
+    let (_, rest) = words.iter().find_map(|words| text.split_once(words))?;
+    let (cwd, _) = rest.split_once(')')?;
+    (!cwd.contains('\n')).then_some(cwd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_taken_out_of_the_text() {
+        let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</read_file>";
+        let call = Written::Call {
+            tool: "read_file".into(),
+            input: r#"{"path":"src/a.rs"}"#.into(),
+        };
+        let expected = [
+            Written::Thinking("where?".into()),
+            Written::Text("I look.".into()),
+            call,
+        ];
+        assert_eq!(written(text), expected);
+    }
+
+    #[test]
+    fn what_is_written_may_have_tags() {
+        let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n</write_to_file>";
+        let input = r#"{"content":"<p>if a < b</p>","path":"a.html"}"#.to_owned();
+        assert_eq!(
+            written(text),
+            [Written::Call {
+                tool: "write_to_file".into(),
+                input
+            }]
+        );
+    }
+
+    #[test]
+    fn other_tags_are_text() {
+        let text = "Use <b>this</b> and a < b, not <read_file> alone.";
+        assert_eq!(written(text), [Written::Text(text.into())]);
+    }
+
+    #[test]
+    fn prompts_are_told_from_results() {
+        assert_eq!(sent("<task>\nfix it\n</task>"), Sent::Typed("fix it"));
+        assert_eq!(
+            sent("The user has provided feedback:\n<feedback>\nno, the other\n</feedback>"),
+            Sent::Typed("no, the other")
+        );
+        let result = Sent::Result {
+            tool: "read_file",
+            content: "fn main() {}",
+        };
+        assert_eq!(
+            sent("[read_file for 'src/a.rs'] Result:\nfn main() {}"),
+            result
+        );
+        assert_eq!(
+            sent("<environment_details>\n# x\n</environment_details>"),
+            Sent::Program
+        );
+        assert_eq!(sent("[ERROR] You did not use a tool"), Sent::Program);
+        assert_eq!(sent("words"), Sent::Bare("words"));
+    }
+
+    #[test]
+    fn the_program_tells_the_folder() {
+        let text = "# Current Working Directory (/home/dev/proj) Files\na.rs";
+        assert_eq!(cwd(text), Some("/home/dev/proj"));
+    }
+}

@@ -1,0 +1,172 @@
+//! The JSON of Cline and its kin, as far as it is read.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::lenient::Lenient;
+use crate::time::Time;
+
+/// A message as a model API takes it, with what the programs note beside it.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Message<'a> {
+    pub id: Lenient<String>,
+    pub role: Lenient<String>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    pub ts: Time,
+    pub model_info: Lenient<ModelInfo>,
+    pub metrics: Lenient<Metrics>,
+    /// Roo: it replaces what was said before.
+    pub is_summary: Lenient<bool>,
+    pub metadata: Lenient<Metadata>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct ModelInfo {
+    #[serde(alias = "modelId")]
+    pub id: Lenient<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Metrics {
+    pub input_tokens: Lenient<f64>,
+    pub output_tokens: Lenient<f64>,
+    pub cache_read_tokens: Lenient<f64>,
+    pub cache_write_tokens: Lenient<f64>,
+    pub cost: Lenient<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Metadata {
+    pub kind: Lenient<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Piece<'a> {
+    #[serde(rename = "type")]
+    pub kind: Lenient<String>,
+    pub text: Lenient<String>,
+    pub thinking: Lenient<String>,
+    pub id: Lenient<String>,
+    pub name: Lenient<String>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    pub tool_use_id: Lenient<String>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    pub is_error: Lenient<bool>,
+    pub source: Lenient<Image>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Image {
+    pub media_type: Lenient<String>,
+    pub data: Lenient<String>,
+}
+
+/// A part of a tool's answer: a text, or what one of several commands gave.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Answer<'a> {
+    pub text: Lenient<String>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+    pub error: Lenient<String>,
+    pub success: Lenient<bool>,
+}
+
+/// `<id>.messages.json`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Messages<'a> {
+    #[serde(rename = "sessionId")]
+    pub session: Lenient<String>,
+    #[serde(borrow)]
+    pub messages: Lenient<Vec<Lenient<Message<'a>>>>,
+}
+
+/// `<id>.json`, of the same session.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Session {
+    pub session_id: Lenient<String>,
+    pub started_at: Time,
+    pub ended_at: Time,
+    pub interactive: Lenient<bool>,
+    pub model: Lenient<String>,
+    pub cwd: Lenient<String>,
+    pub workspace_root: Lenient<String>,
+    pub parent_session_id: Lenient<String>,
+    pub metadata: Lenient<SessionMetadata>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct SessionMetadata {
+    pub title: Lenient<String>,
+}
+
+/// What a program keeps of a task: one of `taskHistory.json`, or Roo's `history_item.json`.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Task {
+    pub id: Lenient<String>,
+    pub ts: Time,
+    pub task: Lenient<String>,
+    #[serde(alias = "workspace")]
+    pub cwd_on_task_initialization: Lenient<String>,
+    pub model_id: Lenient<String>,
+    pub parent_task_id: Lenient<String>,
+}
+
+/// `task_metadata.json`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct TaskMetadata {
+    pub model_usage: Lenient<Vec<ModelUsage>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct ModelUsage {
+    pub model_id: Lenient<String>,
+}
+
+/// What the program showed.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Shown {
+    pub ts: Lenient<f64>,
+    pub say: Lenient<String>,
+    pub ask: Lenient<String>,
+    pub text: Lenient<String>,
+    pub partial: Lenient<bool>,
+    pub model_info: Lenient<ModelInfo>,
+}
+
+/// The text of `api_req_started`.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Request {
+    pub tokens_in: Lenient<f64>,
+    pub tokens_out: Lenient<f64>,
+    pub cache_writes: Lenient<f64>,
+    pub cache_reads: Lenient<f64>,
+    pub cost: Lenient<f64>,
+}
+
+/// The text of `tool`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct ShownTool {
+    pub tool: Lenient<String>,
+    pub path: Lenient<String>,
+    pub diff: Lenient<String>,
+    pub content: Lenient<String>,
+}

@@ -1,0 +1,119 @@
+//! `history.jsonl`: what was typed, with the session it was typed into.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::discover::session_in_name;
+use super::text::Text;
+use crate::Source;
+use crate::flavor::history::{Prompt, Prompts};
+use crate::time::Time;
+
+/// Rollouts lie in folders of year, month and day.
+const DEPTH_MAX: usize = 4;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Typed<'a> {
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    ts: Time,
+    #[serde(borrow)]
+    text: Text<'a>,
+}
+
+/// Knows the sessions that have rollouts.
+pub struct History {
+    told: BTreeSet<String>,
+}
+
+impl History {
+    pub fn beside(source: &Source) -> Self {
+        let mut told = BTreeSet::new();
+        let home = source.path.parent().unwrap_or(Path::new(""));
+        for folder in ["sessions", "archived_sessions"] {
+            note_sessions(&home.join(folder), 0, &mut told);
+        }
+        Self { told }
+    }
+}
+
+impl Prompts for History {
+    fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>> {
+        let typed: Typed<'_> = serde_json::from_str(object)?;
+        let (Some(session), Some(at)) = (typed.session_id.some(), typed.ts.0) else {
+            return Ok(None);
+        };
+        Ok(Some(Prompt {
+            at,
+            session: session.to_owned(),
+            cwd: None,
+            text: typed.text.as_str().to_owned(),
+            told: self.told.contains(session),
+        }))
+    }
+}
+
+fn note_sessions(folder: &Path, depth: usize, told: &mut BTreeSet<String>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
+                note_sessions(&path, depth + 1, told);
+            }
+            Ok(kind) if kind.is_file() => {
+                told.insert(session_in_name(&path));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::Flavor;
+    use testkit::shape::shape;
+
+    use super::*;
+    use crate::adapter::parse;
+    use crate::flavor::codex::Codex;
+    use crate::{Adapter, Format};
+
+    #[test]
+    fn only_deleted_sessions_are_recovered() {
+        let home = tempfile::tempdir().unwrap();
+        let day = home.path().join("sessions/2026/01/05");
+        fs::create_dir_all(&day).unwrap();
+        let kept = "11111111-1111-4111-8111-111111111111";
+        let rollout = format!("rollout-2026-01-05T09-00-00-{kept}.jsonl");
+        fs::write(day.join(rollout), "").unwrap();
+        let text = format!(
+            "{{\"session_id\":\"{kept}\",\"ts\":1767603600,\"text\":\"told\"}}\n\
+             {{\"session_id\":\"gone\",\"ts\":1767603601,\"text\":\"rename a to b\"}}\n\
+             {{\"session_id\":\"gone\",\"ts\":1767603602,\"text\":\"/quit\"}}\n\
+             {{\"session_id\":\"new\",\"ts\":4000000000,\"text\":\"just typed\"}}\n"
+        );
+        let path = home.path().join("history.jsonl");
+        fs::write(&path, &text).unwrap();
+        let source = Source {
+            flavor: Flavor::Codex,
+            format: Codex
+                .claim(home.path(), Path::new("history.jsonl"))
+                .unwrap(),
+            path,
+        };
+        assert_eq!(source.format, Format::Lines);
+        assert!(Codex.recognises(&text));
+        insta::assert_snapshot!(shape(&parse(&Codex, &source, &text).entries), @r#"
+             session codex:gone title=FirstPrompt "recovered prompts" started=2026-01-05T09:00:01Z ended=2026-01-05T09:00:01Z
+           2 User/Human codex:gone 2026-01-05T09:00:01Z id=history/1767603601000/cd1bc5b8d04a
+               text "rename a to b"
+        "#);
+    }
+}

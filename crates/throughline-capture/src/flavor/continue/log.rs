@@ -1,0 +1,453 @@
+//! A session's document to entries.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use memory::{
+    Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::wire;
+use crate::calls::OpenCalls;
+use crate::flavor::uri;
+use crate::{Line, Parsed, Reader, Source, Why, lines, time};
+
+/// The index is a line for each session; beyond this it is something else.
+const INDEX_BYTES_MAX: u64 = 8 << 20;
+
+/// Reads one session.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+}
+
+impl Log {
+    pub fn new(source: &Source) -> Self {
+        Self {
+            path: source.path.clone(),
+        }
+    }
+
+    fn session(&self, line: Line<'_>, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let session: wire::Session<'_> = serde_json::from_str(text)?;
+        let named = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let native = session.session_id.some().unwrap_or(&named);
+        let mut reading = Reading {
+            cwd: session.workspace_directory.some().map(uri::path),
+            started: self.started(native),
+            ..Reading::of(native)
+        };
+        reading.introduce(&session, out);
+        for (number, item) in (1..).zip(&session.history) {
+            match serde_json::from_str(item.get()) {
+                Ok(item) => reading.item(number, &item, out),
+                Err(_) => out.skip(line, Why::Malformed),
+            }
+        }
+        if !reading.billed {
+            reading.bill(session.usage, "total", None, out);
+        }
+        Ok(())
+    }
+
+    /// Returns when a session began, which only the index beside it knows.
+    fn started(&self, native: &str) -> Option<Timestamp> {
+        let index = self.path.with_file_name("sessions.json");
+        let size = std::fs::metadata(&index).ok()?.len();
+        if size > INDEX_BYTES_MAX {
+            return None;
+        }
+        let text = std::fs::read_to_string(index).ok()?;
+        let listed: Vec<wire::Listed<'_>> = serde_json::from_str(&text).ok()?;
+        let listed = listed
+            .iter()
+            .find(|listed| listed.session_id.as_str() == native)?;
+        time::from_number(listed.date_created.as_str().parse().ok()?)
+    }
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| self.session(line, text, out));
+    }
+
+    fn state(&self) -> String {
+        "{}".to_owned()
+    }
+}
+
+/// What is known while a document is read.
+struct Reading {
+    session: SessionId,
+    cwd: Option<String>,
+    started: Option<Timestamp>,
+    /// Names messages without ids.
+    chain: Chain,
+    calls: OpenCalls,
+    /// The calls whose results were told beside them; they may come again as messages.
+    told: BTreeSet<String>,
+    titled: bool,
+    billed: bool,
+}
+
+impl Reading {
+    fn of(native: &str) -> Self {
+        let mut chain = Chain::default();
+        chain.link(&[native]);
+        Self {
+            session: SessionId::of(Flavor::Continue, native),
+            cwd: None,
+            started: None,
+            chain,
+            calls: OpenCalls::default(),
+            told: BTreeSet::new(),
+            titled: false,
+            billed: false,
+        }
+    }
+
+    fn introduce(&self, session: &wire::Session<'_>, out: &mut Parsed) {
+        // A session is called this until it has been given a title.
+        let title = session.title.some().filter(|title| *title != "New Session");
+        out.push(Entry::Session(SessionPatch {
+            title: title.map(|title| Title {
+                text: title.to_owned(),
+                rank: TitleRank::Generated,
+            }),
+            cwd: self.cwd.clone(),
+            model: session.chat_model_title.to_owned(),
+            started: self.started,
+            ..self.patch()
+        }));
+    }
+
+    fn item(&mut self, number: u64, item: &wire::Item<'_>, out: &mut Parsed) {
+        let message = &item.message;
+        match message.role.as_str() {
+            "user" => self.prompt(number, message, out),
+            "assistant" | "thinking" => self.answer(number, item, out),
+            "tool" => self.tool_message(number, message, out),
+            "system" => {
+                let blocks = blocks(message.content, out);
+                self.say(
+                    Said::new(number, message, Role::System, Origin::Harness),
+                    blocks,
+                    out,
+                );
+            }
+            other => out.unknown(&format!("message/{other}")),
+        }
+        if let Some(summary) = item.conversation_summary.some() {
+            let blocks = vec![
+                Block::Boundary(Boundary::default()),
+                Block::Summary(summary.to_owned()),
+            ];
+            self.say(
+                Said {
+                    part: "/summary",
+                    ..Said::new(number, message, Role::System, Origin::Harness)
+                },
+                blocks,
+                out,
+            );
+        }
+    }
+
+    fn prompt(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
+        let blocks = blocks(message.content, out);
+        let words = blocks.iter().find_map(|block| match block {
+            Block::Text(text) => Some(text.trim()),
+            _ => None,
+        });
+        if let Some(words) = words
+            && !self.titled
+        {
+            self.titled = true;
+            let title = Title {
+                text: words.to_owned(),
+                rank: TitleRank::FirstPrompt,
+            };
+            out.push(Entry::Session(SessionPatch {
+                title: Some(title),
+                ..self.patch()
+            }));
+        }
+        self.say(
+            Said::new(number, message, Role::User, Origin::Human),
+            blocks,
+            out,
+        );
+    }
+
+    fn answer(&mut self, number: u64, item: &wire::Item<'_>, out: &mut Parsed) {
+        let message = &item.message;
+        let mut said = blocks(message.content, out);
+        if message.role.as_str() == "thinking" {
+            said = said.into_iter().map(thought).collect();
+        }
+        let reasoning: wire::Reasoning<'_> = lenient(item.reasoning);
+        if let Some(text) = reasoning.text.some() {
+            said.insert(0, Block::Thinking(text.to_owned()));
+        }
+        let states: Vec<wire::ToolCallState<'_>> = match item.tool_call_states {
+            Some(states) => lenient(Some(states)),
+            None => item
+                .tool_call_state
+                .map(|state| lenient(Some(state)))
+                .into_iter()
+                .collect(),
+        };
+        let calls: Vec<wire::ToolCall<'_>> = lenient(message.tool_calls);
+        let mut known = BTreeSet::new();
+        let from_states = states.iter().map(|state| &state.tool_call);
+        for call in calls.iter().chain(from_states) {
+            if known.insert(call.id.as_str()) && call.function.name.some().is_some() {
+                let mut call = tool_use(call);
+                self.calls.open(&mut call);
+                said.push(Block::ToolUse(call));
+            }
+        }
+        let logs: Vec<wire::PromptLog<'_>> = lenient(item.prompt_logs);
+        let model = logs.last().and_then(|log| log.model_title.to_owned());
+        let at = reasoning.end_at.0.or(reasoning.start_at.0);
+        let id = self.say(
+            Said {
+                at,
+                model: model.clone(),
+                ..Said::new(number, message, Role::Assistant, Origin::Model)
+            },
+            said,
+            out,
+        );
+        for state in &states {
+            self.result(number, message, state, out);
+        }
+        if let Some(id) = id
+            && message.usage.is_some()
+        {
+            self.billed |= self.bill(message.usage, id.as_str(), model, out);
+        }
+    }
+
+    fn result(
+        &mut self,
+        number: u64,
+        message: &wire::Message<'_>,
+        state: &wire::ToolCallState<'_>,
+        out: &mut Parsed,
+    ) {
+        let status = state.status.as_str();
+        if !matches!(status, "done" | "errored" | "canceled") {
+            return;
+        }
+        let call = state.tool_call_id.some().or(state.tool_call.id.some());
+        let call = call.unwrap_or_default();
+        self.told.insert(call.to_owned());
+        let texts = state.output.iter().map(|output| output.content.as_str());
+        let content = texts.collect::<Vec<_>>().join("\n");
+        let mut result = ToolResult {
+            call: Some(CallId::new(call)),
+            is_error: status != "done",
+            content: if status == "canceled" && content.is_empty() {
+                "canceled by the user".to_owned()
+            } else {
+                content
+            },
+            ..ToolResult::default()
+        };
+        self.calls.close(&mut result);
+        let part = format!("/{call}");
+        let blocks = vec![Block::ToolResult(result)];
+        self.say(
+            Said {
+                part: &part,
+                ..Said::new(number, message, Role::User, Origin::Tool)
+            },
+            blocks,
+            out,
+        );
+    }
+
+    /// A result in a message of its own.
+    fn tool_message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
+        let call = message.tool_call_id.as_str();
+        if self.told.contains(call) {
+            return;
+        }
+        let texts = blocks(message.content, out).into_iter();
+        let texts = texts.filter_map(|block| match block {
+            Block::Text(text) => Some(text),
+            _ => None,
+        });
+        let mut result = ToolResult {
+            call: Some(CallId::new(call)),
+            content: texts.collect::<Vec<_>>().join("\n"),
+            ..ToolResult::default()
+        };
+        self.calls.close(&mut result);
+        let blocks = vec![Block::ToolResult(result)];
+        self.say(
+            Said::new(number, message, Role::User, Origin::Tool),
+            blocks,
+            out,
+        );
+    }
+
+    /// Emits a message that says something, and returns its name.
+    fn say(&mut self, said: Said<'_>, blocks: Vec<Block>, out: &mut Parsed) -> Option<MessageId> {
+        if blocks.is_empty() {
+            return None;
+        }
+        let id = match said.message.id.some() {
+            Some(id) => MessageId::new(format!("{id}{}", said.part)),
+            None => {
+                let content = said.message.content.map_or("", RawValue::get);
+                self.chain
+                    .link(&[said.message.role.as_str(), said.part, content])
+            }
+        };
+        out.push(Entry::Message(Message {
+            at: said.at.or(self.started),
+            blocks,
+            model: said.model,
+            cwd: self.cwd.clone(),
+            line: said.number,
+            ..Message::new(id.clone(), self.session.clone(), said.role, said.origin)
+        }));
+        Some(id)
+    }
+
+    /// Emits what was used, and says whether it was anything.
+    fn bill(
+        &self,
+        usage: Option<&RawValue>,
+        what: &str,
+        model: Option<String>,
+        out: &mut Parsed,
+    ) -> bool {
+        let said: wire::Usage = lenient(usage);
+        let cache_read = said.prompt_tokens_details.cached_tokens;
+        let cache_write = said.prompt_tokens_details.cache_write_tokens;
+        let usage = Usage {
+            input: said.prompt_tokens.saturating_sub(cache_read + cache_write),
+            output: said.completion_tokens,
+            cache_read,
+            cache_write,
+            reasoning: 0,
+        };
+        if usage.total() == 0 {
+            return false;
+        }
+        out.push(Entry::Usage(UsageEntry {
+            session: self.session.clone(),
+            key: format!("{}/{what}", self.session),
+            at: self.started,
+            model,
+            usage,
+            cost_usd: said.total_cost,
+        }));
+        true
+    }
+
+    fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.session.clone(), Flavor::Continue)
+    }
+}
+
+/// A message, or a part of it that becomes one of its own.
+struct Said<'a> {
+    number: u64,
+    message: &'a wire::Message<'a>,
+    part: &'a str,
+    role: Role,
+    origin: Origin,
+    at: Option<Timestamp>,
+    model: Option<String>,
+}
+
+impl<'a> Said<'a> {
+    fn new(number: u64, message: &'a wire::Message<'a>, role: Role, origin: Origin) -> Self {
+        Self {
+            number,
+            message,
+            part: "",
+            role,
+            origin,
+            at: None,
+            model: None,
+        }
+    }
+}
+
+fn tool_use(call: &wire::ToolCall<'_>) -> ToolUse {
+    ToolUse {
+        call: CallId::new(call.id.as_str()),
+        tool: call.function.name.as_str().to_owned(),
+        input: call.function.arguments.as_str().to_owned(),
+        path: None,
+    }
+}
+
+fn thought(block: Block) -> Block {
+    match block {
+        Block::Text(text) => Block::Thinking(text),
+        other => other,
+    }
+}
+
+/// Returns the parts of a message's content.
+fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+    let Some(content) = content else {
+        return Vec::new();
+    };
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return some_text(text).into_iter().collect();
+    }
+    let parts: Vec<wire::Part<'_>> = lenient(Some(content));
+    let blocks = parts
+        .into_iter()
+        .filter_map(|part| match part.kind.as_str() {
+            "text" => some_text(part.text.as_str().to_owned()),
+            "imageUrl" => {
+                let image = part.image_url.unwrap_or_default();
+                let (media_type, size_bytes) = image_in(image.url.as_str());
+                Some(Block::Image {
+                    media_type,
+                    size_bytes,
+                })
+            }
+            other => {
+                out.unknown(&format!("content/{other}"));
+                None
+            }
+        });
+    blocks.collect()
+}
+
+fn some_text(text: String) -> Option<Block> {
+    (!text.trim().is_empty()).then_some(Block::Text(text))
+}
+
+/// Returns the type and size of an image in a `data:` address.
+fn image_in(url: &str) -> (String, u64) {
+    let data = url
+        .strip_prefix("data:")
+        .and_then(|data| data.split_once(','));
+    match data {
+        Some((kind, data)) => {
+            let kind = kind.split(';').next().unwrap_or_default();
+            (kind.to_owned(), data.len() as u64 / 4 * 3)
+        }
+        None => ("image".to_owned(), 0),
+    }
+}
+
+/// Reads a field, or nothing where it holds something else than we expect.
+fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
+    json.and_then(|json| serde_json::from_str(json.get()).ok())
+        .unwrap_or_default()
+}

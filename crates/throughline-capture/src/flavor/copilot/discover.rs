@@ -1,0 +1,138 @@
+//! Where Copilot CLI keeps its sessions, and what their paths say.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::{Format, Places};
+
+const EVENTS: &str = "events.jsonl";
+const WORKSPACE: &str = "workspace.yaml";
+const FOLDERS: &[&str] = &["session-state", "history-session-state"];
+
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let home = places.folder("COPILOT_HOME");
+    let home = home.unwrap_or_else(|| places.home.join(".copilot"));
+    FOLDERS.iter().map(|folder| home.join(folder)).collect()
+}
+
+/// Claims `session-state/<id>/events.jsonl` with its `workspace.yaml`, and `session-state/<id>.jsonl`.
+///
+/// Other agents have files of these names too, so the folder must be Copilot's.
+pub fn claim(path: &Path) -> Option<Format> {
+    let file = name(path);
+    let folder = path.parent()?;
+    let is_state = |folder: &Path| FOLDERS.contains(&name(folder));
+    if let Some((_, flattened)) = file.rsplit_once("session-state__") {
+        return of_session(flattened.rsplit("__").next()?);
+    }
+    if is_state(folder) && file.ends_with(".jsonl") {
+        return Some(Format::Lines);
+    }
+    if folder.parent().is_some_and(is_state) {
+        return of_session(file);
+    }
+    let copied = path
+        .iter()
+        .any(|part| part == "copilot" || part == ".copilot");
+    if copied && file.ends_with(".jsonl") {
+        return Some(Format::Lines);
+    }
+    None
+}
+
+fn of_session(file: &str) -> Option<Format> {
+    match file {
+        EVENTS => Some(Format::Lines),
+        WORKSPACE => Some(Format::Document),
+        _ => None,
+    }
+}
+
+pub fn recognises(head: &str) -> bool {
+    let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
+    head.starts_with('{')
+        && head.contains("\"session.start\"")
+        && head.contains("\"copilotVersion\"")
+}
+
+/// Returns the session that a path names; the events themselves know better.
+pub fn session_of(path: &Path) -> String {
+    let file = name(path);
+    let flattened = file.rsplit_once("session-state__").map(|(_, rest)| rest);
+    if let Some((session, _)) = flattened.and_then(|rest| rest.split_once("__")) {
+        return session.to_owned();
+    }
+    match file {
+        EVENTS | WORKSPACE => path.parent().map_or("", name).to_owned(),
+        file => file.strip_suffix(".jsonl").unwrap_or(file).to_owned(),
+    }
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, format: Option<Format>) {
+        assert_eq!(claim(Path::new(path)), format, "{path}");
+    }
+
+    #[test]
+    fn sessions_are_claimed() {
+        check(
+            "/h/.copilot/session-state/ab/events.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/h/.copilot/session-state/ab/workspace.yaml",
+            Some(Format::Document),
+        );
+        check("/h/.copilot/session-state/ab.jsonl", Some(Format::Lines));
+        check("/copies/copilot/ab/events.jsonl", Some(Format::Lines));
+        check("/copies/copilot/ab.jsonl", Some(Format::Lines));
+        check(
+            "/x/copilot__session-state__ab__events.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/x/copilot__session-state__ab__workspace.yaml",
+            Some(Format::Document),
+        );
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        check("/h/.grok/sessions/%2Fp/ab/events.jsonl", None);
+        check("/h/.copilot/session-state/ab/checkpoints/001.md", None);
+        check("/h/.copilot/session-state/ab/plan.md", None);
+        check("/h/.copilot/logs/process-1.log", None);
+        check("/h/src/workspace.yaml", None);
+    }
+
+    #[test]
+    fn a_path_names_the_session() {
+        for path in [
+            "/h/.copilot/session-state/ab/events.jsonl",
+            "/h/.copilot/session-state/ab/workspace.yaml",
+            "/h/.copilot/session-state/ab.jsonl",
+            "/x/copilot__session-state__ab__events.jsonl",
+        ] {
+            assert_eq!(session_of(Path::new(path)), "ab", "{path}");
+        }
+    }
+
+    #[test]
+    fn a_moved_home_is_followed() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        assert_eq!(roots(&places)[0], Path::new("/h/.copilot/session-state"));
+        places.variables.insert("COPILOT_HOME".into(), "/c".into());
+        assert_eq!(roots(&places)[0], Path::new("/c/session-state"));
+    }
+}

@@ -1,0 +1,55 @@
+//! GitHub Copilot CLI: `session-state/<id>/events.jsonl`, before 1.0.11 `session-state/<id>.jsonl`.
+//!
+//! [`discover`] knows where sessions lie, [`wire`] mirrors the JSON. [`log`] goes through the
+//! events: [`speech`] reads what is said, [`tool`] what tools do, [`usage`] counts tokens, and
+//! [`session`] keeps what they must know of each other. [`workspace`] reads the title that lies
+//! beside the events.
+//!
+//! Deliberately unread: `hook.start` and `hook.end`, half of all lines, which repeat prompts and
+//! tool results; the vendor's system prompt; checkpoints and plans, which tool calls wrote.
+
+mod discover;
+mod log;
+mod session;
+mod speech;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod usage;
+mod wire;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Copilot;
+
+impl Adapter for Copilot {
+    fn flavor(&self) -> Flavor {
+        Flavor::Copilot
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::claim(&root.join(relative))
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        let session = discover::session_of(&source.path);
+        if source.format == Format::Document {
+            return Box::new(workspace::Workspace::new(session));
+        }
+        Box::new(log::Log::new(session, state))
+    }
+}

@@ -1,0 +1,233 @@
+//! A session while its events are read: what the next reader must know, and how entries are made.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+use memory::{
+    Block, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
+    SessionPatch, Title, TitleRank,
+};
+use serde::{Deserialize, Serialize};
+
+use super::wire::{Context, Event, Start};
+use crate::Parsed;
+use crate::calls::OpenCalls;
+
+/// How many calls, permissions and subagents are remembered; older ones are not spoken of again.
+const REMEMBERED_MAX: usize = 256;
+const TITLE_CHARS_MAX: usize = 200;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    pub session: String,
+    pub cwd: Option<String>,
+    pub branch: Option<String>,
+    pub model: Option<String>,
+    titled: bool,
+    chain: Chain,
+    pub calls: OpenCalls,
+    /// Calls that were told, by the message that asked for them or by their start.
+    pub told: VecDeque<String>,
+    /// What waits for a person's decision.
+    pub asked: VecDeque<(String, String)>,
+    /// The subagents that were introduced.
+    agents: VecDeque<Agent>,
+    /// The responses are counted one by one, so sums say nothing new.
+    pub counted: bool,
+    /// Tokens of output that messages told of, by model; sums include them.
+    pub outputs: BTreeMap<String, u64>,
+    /// The last thought that had an event of its own; its message may repeat it.
+    pub thought: Option<[u8; 16]>,
+}
+
+/// Where and when something happened.
+#[derive(Debug)]
+pub struct Mark {
+    pub id: Option<String>,
+    pub at: Option<Timestamp>,
+    pub line: u64,
+    /// The tool call whose subagent did it.
+    pub agent: Option<String>,
+}
+
+/// A subagent is named by the call that started it, and events may name it by an id.
+#[derive(Debug, Serialize, Deserialize)]
+struct Agent {
+    call: String,
+    id: Option<String>,
+}
+
+impl State {
+    pub fn new(session: String) -> Self {
+        Self {
+            session,
+            ..Self::default()
+        }
+    }
+
+    pub fn start(&mut self, start: Start, out: &mut Parsed) {
+        if let Some(session) = start.session_id {
+            self.session = session;
+        }
+        let patch = SessionPatch {
+            version: start.copilot_version,
+            started: start.start_time.0,
+            ..self.patch()
+        };
+        self.context(start.context, start.selected_model, patch, out);
+    }
+
+    /// Notes where the session stands now.
+    pub fn context(
+        &mut self,
+        context: Context,
+        model: Option<String>,
+        patch: SessionPatch,
+        out: &mut Parsed,
+    ) {
+        let is_github = context
+            .host_type
+            .as_deref()
+            .is_none_or(|host| host == "github");
+        let repository = context
+            .repository
+            .filter(|name| is_github && name.contains('/'));
+        self.cwd = context.cwd.or(self.cwd.take());
+        self.branch = context.branch.or(self.branch.take());
+        self.model = model.or(self.model.take());
+        let patch = SessionPatch {
+            cwd: self.cwd.clone(),
+            remote: repository.map(|name| format!("https://github.com/{name}")),
+            branch: self.branch.clone(),
+            model: self.model.clone(),
+            ..patch
+        };
+        if patch != self.patch() {
+            out.push(Entry::Session(patch));
+        }
+    }
+
+    pub fn model(&mut self, model: Option<String>, out: &mut Parsed) {
+        if model.is_some() && model != self.model {
+            self.model = model;
+            let patch = SessionPatch {
+                model: self.model.clone(),
+                ..self.patch()
+            };
+            out.push(Entry::Session(patch));
+        }
+    }
+
+    pub fn title(&mut self, text: &str, rank: TitleRank, out: &mut Parsed) {
+        let line = text
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end();
+        let told = rank == TitleRank::FirstPrompt && self.titled;
+        if line.is_empty() || told {
+            return;
+        }
+        self.titled = true;
+        let text = line.chars().take(TITLE_CHARS_MAX).collect();
+        let title = Some(Title { text, rank });
+        out.push(Entry::Session(SessionPatch {
+            title,
+            ..self.patch()
+        }));
+    }
+
+    /// Introduces a subagent.
+    pub fn agent(&mut self, call: &str, id: Option<&str>, name: Option<String>, out: &mut Parsed) {
+        if self.agents.iter().any(|known| known.call == call) {
+            return;
+        }
+        let agent = Agent {
+            call: call.to_owned(),
+            id: id.map(str::to_owned),
+        };
+        remember(&mut self.agents, agent);
+        let name = name.filter(|name| !name.trim().is_empty());
+        out.push(Entry::Session(SessionPatch {
+            kind: Some(SessionKind::Subagent),
+            title: name.map(|text| Title {
+                text,
+                rank: TitleRank::Generated,
+            }),
+            parent: Some(self.id(None)),
+            cwd: self.cwd.clone(),
+            ..SessionPatch::new(self.id(Some(call)), Flavor::Copilot)
+        }));
+    }
+
+    /// Notes where and when an event happened; `call` is the one whose subagent it is of.
+    pub fn mark(&self, event: &Event<'_>, line: u64, call: Option<String>) -> Mark {
+        let id = event.id.as_deref().filter(|id| !id.is_empty());
+        let by_id = event.agent.as_deref().map(|id| {
+            let known = self
+                .agents
+                .iter()
+                .find(|agent| agent.id.as_deref() == Some(id));
+            known.map_or(id, |agent| &agent.call).to_owned()
+        });
+        Mark {
+            id: id.map(str::to_owned),
+            at: event.timestamp.0,
+            line,
+            agent: call.or(by_id),
+        }
+    }
+
+    pub fn say<'out>(
+        &mut self,
+        mark: &Mark,
+        (role, origin): (Role, Origin),
+        blocks: Vec<Block>,
+        out: &'out mut Parsed,
+    ) -> Option<&'out mut Message> {
+        if blocks.is_empty() {
+            return None;
+        }
+        if let Some(call) = &mark.agent {
+            self.agent(call, None, None, out);
+        }
+        let id = match &mark.id {
+            Some(id) => MessageId::new(id.as_str()),
+            None => self.chain.link(&[&format!("{blocks:?}")]),
+        };
+        let session = self.id(mark.agent.as_deref());
+        out.push(Entry::Message(Message {
+            at: mark.at,
+            blocks,
+            model: self.model.clone().filter(|_| origin == Origin::Model),
+            cwd: self.cwd.clone(),
+            branch: self.branch.clone(),
+            line: mark.line,
+            ..Message::new(id, session, role, origin)
+        }));
+        match out.entries.last_mut() {
+            Some(Entry::Message(message)) => Some(message),
+            _ => None,
+        }
+    }
+
+    pub fn id(&self, agent: Option<&str>) -> SessionId {
+        match agent {
+            Some(call) => SessionId::of(Flavor::Copilot, &format!("{}/{call}", self.session)),
+            None => SessionId::of(Flavor::Copilot, &self.session),
+        }
+    }
+
+    pub fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.id(None), Flavor::Copilot)
+    }
+}
+
+pub fn remember<T>(known: &mut VecDeque<T>, new: T) {
+    if known.len() == REMEMBERED_MAX {
+        known.pop_front();
+    }
+    known.push_back(new);
+}

@@ -1,0 +1,112 @@
+//! Tokens. Since 1.0.100 or so every response is counted by a record of its own. Before, messages
+//! tell their output and only the end of a session tells the rest, as a sum over the whole of it.
+
+use memory::{Entry, Usage, UsageEntry};
+
+use super::session::{Mark, State};
+use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
+use crate::Parsed;
+
+impl State {
+    pub fn usage_record(&mut self, event: &Event<'_>, out: &mut Parsed) {
+        let record: UsageRecord = event.data();
+        let Some(tokens) = record.usage else { return };
+        self.counted = true;
+        let key = tokens.api_call_id.as_deref().or(event.id.as_deref());
+        let key = key.unwrap_or_default().to_owned();
+        self.usage(event, key, tokens.model.clone(), usage(&tokens), out);
+    }
+
+    pub fn message_usage(
+        &mut self,
+        event: &Event<'_>,
+        message: &AssistantMessage,
+        out: &mut Parsed,
+    ) {
+        if self.counted || message.output_tokens == 0 {
+            return;
+        }
+        let model = message.model.clone().or_else(|| self.model.clone());
+        let told = self
+            .outputs
+            .entry(model.clone().unwrap_or_default())
+            .or_default();
+        *told += message.output_tokens;
+        let key = message.api_call_id.as_deref().or(event.id.as_deref());
+        let key = key.unwrap_or_default().to_owned();
+        let output = Usage {
+            output: message.output_tokens,
+            ..Usage::default()
+        };
+        self.usage(event, key, model, output, out);
+    }
+
+    /// The sums of a resumed session go on where they were, so the last counts.
+    pub fn shutdown(&mut self, event: &Event<'_>, out: &mut Parsed) {
+        if self.counted {
+            return;
+        }
+        let shutdown: Shutdown = event.data();
+        let metrics = shutdown.model_metrics;
+        // A message may not name its model, or not the one that is billed.
+        let sum = |model: &String| metrics.get(model).map_or(0, |sum| sum.usage.output_tokens);
+        let excess = |(model, told): (&String, &u64)| told.saturating_sub(sum(model));
+        let mut elsewhere: u64 = self.outputs.iter().map(excess).sum();
+        for (model, metrics) in &metrics {
+            let mut usage = usage(&metrics.usage);
+            let told = self.outputs.get(model).copied().unwrap_or_default();
+            let untold = usage.output.saturating_sub(told);
+            usage.output = untold.saturating_sub(elsewhere);
+            elsewhere -= untold - usage.output;
+            if usage.total() > 0 {
+                let key = format!("{}/{model}", self.id(None));
+                self.usage(event, key, Some(model.clone()), usage, out);
+            }
+        }
+    }
+
+    /// A compaction is not in the sums.
+    pub fn compaction_usage(&self, mark: &Mark, tokens: &Tokens, out: &mut Parsed) {
+        out.push(Entry::Usage(UsageEntry {
+            session: self.id(None),
+            key: mark
+                .id
+                .clone()
+                .unwrap_or_else(|| format!("{}/{}", self.id(None), mark.line)),
+            at: mark.at,
+            model: tokens.model.clone().or_else(|| self.model.clone()),
+            usage: usage(tokens),
+            cost_usd: None,
+        }));
+    }
+
+    fn usage(
+        &self,
+        event: &Event<'_>,
+        key: String,
+        model: Option<String>,
+        usage: Usage,
+        out: &mut Parsed,
+    ) {
+        out.push(Entry::Usage(UsageEntry {
+            session: self.id(None),
+            key,
+            at: event.timestamp.0,
+            model,
+            usage,
+            // Its `cost` counts premium requests, not money.
+            cost_usd: None,
+        }));
+    }
+}
+
+fn usage(tokens: &Tokens) -> Usage {
+    let cached = tokens.cache_read_tokens + tokens.cache_write_tokens;
+    Usage {
+        input: tokens.input_tokens.saturating_sub(cached),
+        output: tokens.output_tokens,
+        cache_read: tokens.cache_read_tokens,
+        cache_write: tokens.cache_write_tokens,
+        reasoning: tokens.reasoning_tokens,
+    }
+}

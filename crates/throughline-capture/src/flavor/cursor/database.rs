@@ -1,0 +1,315 @@
+//! `state.vscdb`, the editor's own store of keys and values.
+//!
+//! It holds the user's credentials and much else beside the conversations, so keys are asked for by
+//! name and nothing else is looked at. Writing a key again gives it a new row, so the number of the
+//! last row tells what is new; where the last rows were deleted, numbers are given again, and so a
+//! few rows before it are read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use memory::{Origin, Role};
+use serde::{Deserialize, Serialize};
+use store::foreign::Database;
+
+use super::bubble::{Talk, is_done};
+use super::{discover, wire};
+use crate::lenient::Lenient;
+use crate::{Line, Parsed, lines};
+
+const COMPOSERS: &str = "composer.composerData";
+const CHATS: &str = "workbench.panel.aichat.view.aichat.chatdata";
+/// Bubbles that a crash left unfinished are looked at again, up to this many.
+const OPEN_BUBBLES_MAX: usize = 1024;
+/// How many rows before the last are read again.
+const OVERLAP_ROWS: i64 = 256;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    /// What the values of a workspace were, by their hash.
+    items: BTreeMap<String, String>,
+    /// The last row of the other table.
+    row: i64,
+    /// Bubbles that were still being written.
+    open: BTreeSet<String>,
+}
+
+pub fn rows(
+    path: &Path,
+    database: &Database,
+    state: Option<&str>,
+    out: &mut Parsed,
+) -> store::Result<String> {
+    let mut state: State = state
+        .and_then(|state| serde_json::from_str(state).ok())
+        .unwrap_or_default();
+    let cwd = discover::workspace_folder(path);
+    let mut reading = Reading {
+        database,
+        cwd: cwd.as_deref(),
+        out,
+    };
+    if database.has_table("ItemTable") {
+        reading.items(&mut state)?;
+    }
+    if database.has_table("cursorDiskKV") {
+        reading.keys(&mut state)?;
+    }
+    Ok(serde_json::to_string(&state).unwrap_or_default())
+}
+
+struct Reading<'a> {
+    database: &'a Database,
+    cwd: Option<&'a str>,
+    out: &'a mut Parsed,
+}
+
+impl Reading<'_> {
+    /// Reads a workspace's conversations, which are one value each.
+    fn items(&mut self, state: &mut State) -> store::Result<()> {
+        let mut found = Vec::new();
+        let sql = "SELECT key, value, rowid FROM ItemTable WHERE key IN (?1, ?2)";
+        self.database.each(sql, &[&COMPOSERS, &CHATS], |row| {
+            if let (Some(key), Some(value)) = (row.text(0), row.text(1)) {
+                let hash = blake3::hash(value.as_bytes()).to_hex().to_string();
+                if state.items.insert(key.to_owned(), hash.clone()).as_ref() != Some(&hash) {
+                    let row = row.integer(2).unwrap_or_default();
+                    found.push((key.to_owned(), value.to_owned(), row));
+                }
+            }
+        })?;
+        for (key, value, row) in found {
+            let cwd = self.cwd;
+            lines::objects(line(&value, row), self.out, |text, out| {
+                if key == CHATS {
+                    chats(text, cwd, out)
+                } else {
+                    composers(text, cwd, out)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Reads all conversations of newer releases, which have a value for each bubble.
+    fn keys(&mut self, state: &mut State) -> store::Result<()> {
+        let last = self.last_row()?;
+        // Rows are numbered anew when the file is made anew.
+        let since = if last < state.row {
+            0
+        } else {
+            state.row.saturating_sub(OVERLAP_ROWS)
+        };
+        if since <= 0 {
+            state.open.clear();
+        }
+        let mut fresh: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let sql = "SELECT key FROM cursorDiskKV WHERE rowid > ?1 AND \
+                   ((key >= 'composerData:' AND key < 'composerData;') OR \
+                    (key >= 'bubbleId:' AND key < 'bubbleId;'))";
+        let mut note = |key: &str| {
+            if let Some(composer) = key.strip_prefix("composerData:") {
+                fresh.entry(composer.to_owned()).or_default();
+            } else if let Some(key) = key.strip_prefix("bubbleId:")
+                && let Some((composer, bubble)) = key.split_once(':')
+            {
+                fresh
+                    .entry(composer.to_owned())
+                    .or_default()
+                    .insert(bubble.to_owned());
+            }
+        };
+        self.database.each(sql, &[&since], |row| {
+            row.text(0).into_iter().for_each(&mut note);
+        })?;
+        std::mem::take(&mut state.open)
+            .iter()
+            .for_each(|key| note(key));
+        for (composer, bubbles) in fresh {
+            self.composer(&composer, &bubbles, state)?;
+        }
+        while state.open.len() > OPEN_BUBBLES_MAX {
+            state.open.pop_first();
+        }
+        state.row = last;
+        Ok(())
+    }
+
+    fn composer(
+        &mut self,
+        id: &str,
+        fresh: &BTreeSet<String>,
+        state: &mut State,
+    ) -> store::Result<()> {
+        let Some((value, row)) = self.value(&format!("composerData:{id}"))? else {
+            // Bubbles come before the list that they stand in.
+            state
+                .open
+                .extend(fresh.iter().map(|bubble| format!("bubbleId:{id}:{bubble}")));
+            return Ok(());
+        };
+        let mut listed = Vec::new();
+        let mut talk = None;
+        let cwd = self.cwd;
+        let mut generating = Vec::new();
+        lines::objects(line(&value, row), self.out, |text, out| {
+            let mut composer: wire::Composer<'_> = serde_json::from_str(text)?;
+            composer.composer_id.0.get_or_insert_with(|| id.to_owned());
+            let headers = composer
+                .full_conversation_headers_only
+                .0
+                .take()
+                .unwrap_or_default();
+            listed = headers
+                .into_iter()
+                .filter_map(|header| header.bubble_id.0)
+                .collect();
+            generating = composer.generating_bubble_ids.0.take().unwrap_or_default();
+            if composer.status.is("generating") {
+                generating.extend(listed.last().cloned());
+            }
+            talk = conversation(&composer, cwd, out);
+            Ok(())
+        });
+        let Some(mut talk) = talk else { return Ok(()) };
+        for bubble in fresh.iter().filter(|bubble| !listed.contains(bubble)) {
+            state.open.insert(format!("bubbleId:{id}:{bubble}"));
+        }
+        for (number, bubble) in (1..).zip(&listed) {
+            if !fresh.contains(bubble) {
+                continue;
+            }
+            talk.line = number;
+            let key = format!("bubbleId:{id}:{bubble}");
+            let Some((value, row)) = self.value(&key)? else {
+                continue;
+            };
+            let is_generating = generating.contains(bubble);
+            lines::objects(line(&value, row), self.out, |text, out| {
+                let mut read: wire::Bubble = serde_json::from_str(text)?;
+                read.bubble_id = Lenient(Some(bubble.clone()));
+                if is_generating || !is_done(&read) {
+                    state.open.insert(key.clone());
+                } else {
+                    talk.bubble(read, out);
+                }
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    fn value(&self, key: &str) -> store::Result<Option<(String, i64)>> {
+        let mut value = None;
+        let sql = "SELECT value, rowid FROM cursorDiskKV WHERE key = ?1";
+        self.database.each(sql, &[&key], |row| {
+            let text = row
+                .text(0)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned);
+            value = text.zip(row.integer(1));
+        })?;
+        Ok(value)
+    }
+
+    fn last_row(&self) -> store::Result<i64> {
+        let mut last = 0;
+        let sql = "SELECT max(rowid) FROM cursorDiskKV";
+        self.database
+            .each(sql, &[], |row| last = row.integer(0).unwrap_or_default())?;
+        Ok(last)
+    }
+}
+
+fn line(text: &str, row: i64) -> Line<'_> {
+    Line {
+        text,
+        number: u64::try_from(row).unwrap_or_default(),
+        offset: 0,
+    }
+}
+
+fn composers(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<()> {
+    let composers: wire::Composers<'_> = serde_json::from_str(text)?;
+    for composer in composers.all_composers.0.unwrap_or_default() {
+        match serde_json::from_str::<wire::Composer<'_>>(composer.get()) {
+            Ok(composer) => drop(conversation(&composer, cwd, out)),
+            Err(_) => out.unknown("composer"),
+        }
+    }
+    Ok(())
+}
+
+/// Emits a conversation as far as it is told in one value.
+fn conversation(
+    composer: &wire::Composer<'_>,
+    cwd: Option<&str>,
+    out: &mut Parsed,
+) -> Option<Talk> {
+    let mut talk = Talk::begin(composer, cwd, out)?;
+    let inside = composer.conversation.0.as_deref().unwrap_or_default();
+    let generating = composer
+        .generating_bubble_ids
+        .0
+        .as_deref()
+        .unwrap_or_default();
+    for (number, raw) in (1..).zip(inside) {
+        talk.line = number;
+        let Ok(bubble) = serde_json::from_str::<wire::Bubble>(raw.get()) else {
+            out.unknown("bubble");
+            continue;
+        };
+        let is_generating = generating.iter().any(|id| bubble.bubble_id.is(id));
+        if !is_generating && is_done(&bubble) {
+            talk.bubble(bubble, out);
+        }
+    }
+    Some(talk)
+}
+
+/// The chat panel of 2024.
+fn chats(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<()> {
+    let chats: wire::Chats = serde_json::from_str(text)?;
+    let tabs = chats.tabs.0.unwrap_or_default();
+    for tab in tabs.into_iter().filter_map(|tab| tab.0) {
+        let composer = wire::Composer {
+            composer_id: tab.tab_id,
+            name: tab.chat_title,
+            last_updated_at: tab.last_send_time,
+            created_at: tab.last_send_time,
+            ..wire::Composer::default()
+        };
+        let Some(mut talk) = Talk::begin(&composer, cwd, out) else {
+            continue;
+        };
+        let bubbles = tab.bubbles.0.unwrap_or_default();
+        for (number, bubble) in (1..).zip(bubbles.into_iter().filter_map(|bubble| bubble.0)) {
+            talk.line = number;
+            let speaker = match bubble.kind.text() {
+                Some("user") => (Role::User, Origin::Human),
+                Some("ai") => (Role::Assistant, Origin::Model),
+                _ => {
+                    out.unknown("chat bubble/type");
+                    continue;
+                }
+            };
+            let text = bubble
+                .text
+                .into_text()
+                .or_else(|| bubble.raw_text.into_text());
+            if let (Some(id), Some(text)) = (bubble.id.text(), text) {
+                let blocks = vec![memory::Block::Text(text)];
+                talk.emit(
+                    id,
+                    None,
+                    speaker,
+                    bubble.model_type.into_text(),
+                    blocks,
+                    out,
+                );
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Where Cursor keeps its conversations, and what the names of files and folders tell.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use memory::Flavor;
+use store::Stamp;
+use store::foreign::Database;
+
+use crate::{Format, Places, Source, tail};
+
+/// A folder's name is lossy; a search for the folder that it stands for gives up beyond this.
+const FOLDERS_TRIED_MAX: usize = 2000;
+
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let config = places
+        .folder("XDG_CONFIG_HOME")
+        .unwrap_or_else(|| places.home.join(".config"));
+    let mut homes = vec![config, places.home.join("Library/Application Support")];
+    homes.extend(places.folder("APPDATA"));
+    let editor = homes.into_iter().flat_map(|home| {
+        let user = home.join("Cursor/User");
+        [user.join("globalStorage"), user.join("workspaceStorage")]
+    });
+    editor
+        .chain([places.home.join(".cursor/projects")])
+        .collect()
+}
+
+pub fn claim(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?;
+    if name == "state.vscdb" {
+        return Some(Format::Database);
+    }
+    let is_transcript = path.iter().any(|folder| folder == "agent-transcripts");
+    (is_transcript && name.ends_with(".jsonl") && !is_in_database(path)).then_some(Format::Lines)
+}
+
+pub fn recognises(head: &str) -> bool {
+    head.starts_with("SQLite format 3")
+        || (head.starts_with("{\"role\":") && head.contains("\"message\":{\"content\":["))
+}
+
+/// What a transcript's path says of its session.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub session: String,
+    pub parent: Option<String>,
+    pub cwd: Option<String>,
+}
+
+impl Place {
+    pub fn of(path: &Path) -> Self {
+        let session = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let folder = path.parent();
+        let parent = folder
+            .filter(|folder| folder.ends_with("subagents"))
+            .and_then(Path::parent);
+        let project = path
+            .ancestors()
+            .find(|folder| folder.ends_with("agent-transcripts"))
+            .and_then(Path::parent);
+        Self {
+            session,
+            parent: parent.map(|parent| name(parent).to_owned()),
+            cwd: project.and_then(|project| folder_called(Path::new("/"), name(project))),
+        }
+    }
+}
+
+/// Returns the folder below `base` whose path, written with `-` for all that is no letter or
+/// digit, is `encoded`.
+fn folder_called(base: &Path, encoded: &str) -> Option<String> {
+    fn search(base: &Path, rest: &str, tried: &mut usize) -> Option<PathBuf> {
+        if rest.is_empty() {
+            return Some(base.to_owned());
+        }
+        for entry in fs::read_dir(base).ok()?.flatten() {
+            *tried += 1;
+            if *tried > FOLDERS_TRIED_MAX {
+                return None;
+            }
+            let file = entry.file_name();
+            let called: String = file
+                .to_string_lossy()
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .collect();
+            let Some(after) = rest.strip_prefix(called.as_str()) else {
+                continue;
+            };
+            let after = match after.strip_prefix('-') {
+                Some(after) => after,
+                None if after.is_empty() => after,
+                None => continue,
+            };
+            if entry.path().is_dir()
+                && let Some(found) = search(&entry.path(), after, tried)
+            {
+                return Some(found);
+            }
+        }
+        None
+    }
+    let encoded = encoded.trim_start_matches('-');
+    if encoded.is_empty() {
+        return None;
+    }
+    search(base, encoded, &mut 0).map(|found| found.to_string_lossy().into_owned())
+}
+
+/// Returns the folder that a workspace's database belongs to.
+pub fn workspace_folder(database: &Path) -> Option<String> {
+    let text = fs::read_to_string(database.with_file_name("workspace.json")).ok()?;
+    let workspace: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let folder = decode(workspace.get("folder")?.as_str()?.strip_prefix("file://")?);
+    // On Windows the address is `file:///c:/…`.
+    let drive =
+        matches!(folder.as_bytes(), [b'/', letter, b':', ..] if letter.is_ascii_alphabetic());
+    Some(if drive {
+        folder[1..].to_owned()
+    } else {
+        folder
+    })
+}
+
+/// Decodes `%20` and its like.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = tail
+            .get(..2)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        match (
+            first,
+            code.and_then(|code| u8::from_str_radix(code, 16).ok()),
+        ) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The conversations of the last database that was asked for.
+static ASKED: Mutex<Option<(PathBuf, Stamp, BTreeSet<String>)>> = Mutex::new(None);
+
+/// Says whether the editor's database has the conversation of a transcript. It tells more of it:
+/// times, results and tokens.
+fn is_in_database(transcript: &Path) -> bool {
+    let home = transcript
+        .ancestors()
+        .find(|folder| folder.ends_with(".cursor"));
+    let Some(home) = home.and_then(Path::parent) else {
+        return false;
+    };
+    let session = transcript
+        .file_stem()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default();
+    let databases = [".config", "Library/Application Support", "AppData/Roaming"].map(|config| {
+        home.join(config)
+            .join("Cursor/User/globalStorage/state.vscdb")
+    });
+    databases
+        .into_iter()
+        .any(|path| has_conversation(path, session))
+}
+
+fn has_conversation(path: PathBuf, session: &str) -> bool {
+    let source = Source {
+        flavor: Flavor::Cursor,
+        path,
+        format: Format::Database,
+    };
+    let Ok(stamp) = tail::stamp_of(&source) else {
+        return false;
+    };
+    let mut asked = ASKED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let known = asked
+        .as_ref()
+        .is_some_and(|(path, known, _)| *path == source.path && *known == stamp);
+    if !known {
+        let mut all = BTreeSet::new();
+        let sql = "SELECT substr(key, 14) FROM cursorDiskKV \
+                   WHERE key >= 'composerData:' AND key < 'composerData;'";
+        // What cannot be read has nothing; that is said when it is read for itself.
+        let _unreadable = Database::open(&source.path).and_then(|database| {
+            database.each(sql, &[], |row| all.extend(row.text(0).map(str::to_owned)))
+        });
+        *asked = Some((source.path, stamp, all));
+    }
+    asked
+        .as_ref()
+        .is_some_and(|(_, _, all)| all.contains(session))
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_their_names() {
+        let check = |path: &str, format| assert_eq!(claim(Path::new(path)), format, "{path}");
+        check(
+            "/c/Cursor/User/globalStorage/state.vscdb",
+            Some(Format::Database),
+        );
+        check(
+            "/h/.cursor/projects/p/agent-transcripts/a/a.jsonl",
+            Some(Format::Lines),
+        );
+        check(
+            "/h/.cursor/projects/p/agent-transcripts/a.jsonl",
+            Some(Format::Lines),
+        );
+        check("/h/.cursor/projects/p/agent-transcripts/a.txt", None);
+        check("/c/Cursor/User/globalStorage/state.vscdb.backup", None);
+        check("/h/.cursor/projects/p/mcps/tools.jsonl", None);
+    }
+
+    #[test]
+    fn a_folder_is_found_by_its_lossy_name() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("src/my-app.v2");
+        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(base.path().join("src/my")).unwrap();
+        let found = folder_called(base.path(), "src-my-app-v2");
+        assert_eq!(found.as_deref(), folder.to_str());
+        assert_eq!(folder_called(base.path(), "src-gone"), None);
+    }
+
+    #[test]
+    fn a_workspace_names_its_folder() {
+        let base = tempfile::tempdir().unwrap();
+        let check = |json: &str, folder: Option<&str>| {
+            fs::write(base.path().join("workspace.json"), json).unwrap();
+            let found = workspace_folder(&base.path().join("state.vscdb"));
+            assert_eq!(found.as_deref(), folder);
+        };
+        check(
+            r#"{"folder":"file:///home/dev/my%20app"}"#,
+            Some("/home/dev/my app"),
+        );
+        check(
+            r#"{"folder":"file:///c%3A/Users/dev"}"#,
+            Some("c:/Users/dev"),
+        );
+        check(r#"{"workspace":"file:///x.code-workspace"}"#, None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Cursor: the editor and its agent.
+//!
+//! The editor keeps conversations in `state.vscdb`, one for each workspace and one for all, which
+//! [`database`] reads; [`transcript`] reads what the agent writes beside it. [`bubble`] reduces what
+//! [`wire`] mirrors, and [`discover`] knows the places.
+//!
+//! Deliberately unread: every key of `state.vscdb` but those of conversations, the copies of prompts
+//! in `aiService.prompts`, transcripts as plain text, and the CLI's `store.db`, whose messages are in
+//! an undocumented binary form.
+
+mod bubble;
+mod database;
+mod discover;
+#[cfg(test)]
+mod tests;
+mod transcript;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+use store::foreign::Database;
+
+use crate::{Adapter, Format, Parsed, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Cursor;
+
+impl Adapter for Cursor {
+    fn flavor(&self) -> Flavor {
+        Flavor::Cursor
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::claim(&root.join(relative))
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        let place = discover::Place::of(&source.path);
+        Box::new(transcript::Transcript::new(place, state))
+    }
+
+    fn rows(
+        &self,
+        source: &Source,
+        database: &Database,
+        state: Option<&str>,
+        out: &mut Parsed,
+    ) -> store::Result<String> {
+        database::rows(&source.path, database, state, out)
+    }
+}

@@ -1,0 +1,239 @@
+//! `agent-transcripts/<id>/<id>.jsonl`: what the agent's CLI writes. There are no times, few ids and
+//! seldom results.
+
+use std::collections::VecDeque;
+
+use memory::{
+    Block, CallId, Chain, Entry, Flavor, Message, Origin, Role, SessionId, SessionKind,
+    SessionPatch, Title, TitleRank, ToolResult, ToolUse,
+};
+use serde::{Deserialize, Serialize};
+
+use super::discover::Place;
+use super::wire;
+use crate::calls::OpenCalls;
+use crate::{Line, Parsed, Reader, lines};
+
+#[derive(Debug)]
+pub struct Transcript {
+    place: Place,
+    session: SessionId,
+    state: State,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    chain: Chain,
+    calls: OpenCalls,
+    /// The calls of the last answer that have no id, and no result yet.
+    nameless: VecDeque<CallId>,
+    introduced: bool,
+    titled: bool,
+}
+
+impl Transcript {
+    pub fn new(place: Place, state: Option<&str>) -> Self {
+        let session = SessionId::of(Flavor::Cursor, &place.session);
+        let state = state.and_then(|state| serde_json::from_str(state).ok());
+        let state = state.unwrap_or_else(|| {
+            let mut state = State::default();
+            // Without times and ids, only the session tells its words from another's.
+            state.chain.link(&[session.as_str()]);
+            state
+        });
+        Self {
+            place,
+            session,
+            state,
+        }
+    }
+}
+
+impl Reader for Transcript {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        let number = line.number;
+        lines::objects(line, out, |text, out| {
+            let entry: wire::Line<'_> = serde_json::from_str(text)?;
+            match entry.role.text() {
+                Some("user") => self.message(entry, Role::User, number, out),
+                Some("assistant") => self.message(entry, Role::Assistant, number, out),
+                Some(role) => out.unknown(&format!("role/{role}")),
+                None if entry.kind.is("turn_ended") => {}
+                None => out.unknown(&format!("line/{}", entry.kind.text().unwrap_or_default())),
+            }
+            Ok(())
+        });
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(&self.state).unwrap_or_default()
+    }
+}
+
+impl Transcript {
+    fn message(&mut self, entry: wire::Line<'_>, role: Role, number: u64, out: &mut Parsed) {
+        self.introduce(out);
+        let pieces = entry
+            .message
+            .0
+            .and_then(|spoken| spoken.content.0)
+            .unwrap_or_default();
+        let name = if role == Role::User {
+            "user"
+        } else {
+            "assistant"
+        };
+        let gist: Vec<String> = pieces.iter().map(gist).collect();
+        let parts: Vec<_> = std::iter::once(name)
+            .chain(gist.iter().map(String::as_str))
+            .collect();
+        let id = self.state.chain.link(&parts);
+        if role == Role::Assistant {
+            self.state.nameless.clear();
+        }
+        let mut origin = match role {
+            Role::User if self.place.parent.is_none() => Origin::Human,
+            _ => Origin::Model,
+        };
+        let mut blocks = Vec::new();
+        for (index, piece) in pieces.into_iter().filter_map(|piece| piece.0).enumerate() {
+            match piece.kind.text().unwrap_or_default() {
+                "text" if role == Role::User => match prompt(piece.text.text().unwrap_or_default())
+                {
+                    Some(text) => blocks.push(Block::Text(text.to_owned())),
+                    None => origin = Origin::Harness,
+                },
+                "text" => blocks.extend(piece.text.into_text().map(Block::Text)),
+                "thinking" => blocks.extend(piece.thinking.into_text().map(Block::Thinking)),
+                "tool_use" | "tool_call" => {
+                    let own = piece.id.into_text().map(CallId::new);
+                    let call = own
+                        .clone()
+                        .unwrap_or_else(|| CallId::new(format!("{id}/{index}")));
+                    if own.is_none() {
+                        self.state.nameless.push_back(call.clone());
+                    }
+                    let mut call = ToolUse {
+                        call,
+                        tool: piece.name.into_text().unwrap_or_default(),
+                        input: piece.input.map_or("{}", |input| input.get()).to_owned(),
+                        path: None,
+                    };
+                    self.state.calls.open(&mut call);
+                    blocks.push(Block::ToolUse(call));
+                }
+                "tool_result" | "tool-result" => {
+                    origin = Origin::Tool;
+                    let own = piece.tool_use_id.into_text().map(CallId::new);
+                    let mut result = ToolResult {
+                        call: self.state.nameless.pop_front().or(own),
+                        tool: piece.name.into_text(),
+                        content: piece
+                            .content
+                            .map_or_else(String::new, |raw| flat(raw.get())),
+                        is_error: piece.is_error.is_true(),
+                        ..ToolResult::default()
+                    };
+                    self.state.calls.close(&mut result);
+                    blocks.push(Block::ToolResult(result));
+                }
+                other => out.unknown(&format!("content/{other}")),
+            }
+        }
+        if let (Origin::Human, false, Some(Block::Text(text))) =
+            (origin, self.state.titled, blocks.first())
+        {
+            self.state.titled = true;
+            let title = Title {
+                text: text.clone(),
+                rank: TitleRank::FirstPrompt,
+            };
+            out.push(Entry::Session(SessionPatch {
+                title: Some(title),
+                ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
+            }));
+        }
+        if !blocks.is_empty() {
+            out.push(Entry::Message(Message {
+                blocks,
+                model: entry.model.into_text(),
+                cwd: self.place.cwd.clone(),
+                line: number,
+                ..Message::new(id, self.session.clone(), role, origin)
+            }));
+        }
+    }
+
+    fn introduce(&mut self, out: &mut Parsed) {
+        if std::mem::replace(&mut self.state.introduced, true) {
+            return;
+        }
+        let parent = self.place.parent.as_deref();
+        let kind = if parent.is_some() {
+            SessionKind::Subagent
+        } else {
+            SessionKind::Main
+        };
+        out.push(Entry::Session(SessionPatch {
+            kind: Some(kind),
+            parent: parent.map(|parent| SessionId::of(Flavor::Cursor, parent)),
+            cwd: self.place.cwd.clone(),
+            ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
+        }));
+    }
+}
+
+/// Returns what the user typed of a prompt that Cursor wrapped; `None` when all of it is Cursor's.
+fn prompt(text: &str) -> Option<&str> {
+    let typed = match text.split_once("<user_query>") {
+        Some((_, rest)) => rest
+            .split_once("</user_query>")
+            .map_or(rest, |(typed, _)| typed),
+        None if text.trim_start().starts_with("<system_reminder>") => return None,
+        None => text,
+    };
+    Some(typed.trim()).filter(|typed| !typed.is_empty())
+}
+
+fn gist(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
+    let Some(piece) = &piece.0 else {
+        return String::new();
+    };
+    let raw = [piece.input, piece.content]
+        .into_iter()
+        .flatten()
+        .map(serde_json::value::RawValue::get);
+    let texts = [&piece.kind, &piece.text, &piece.thinking, &piece.name];
+    let texts = texts.into_iter().filter_map(|text| text.text());
+    texts.chain(raw).collect::<Vec<_>>().join("\u{1f}")
+}
+
+/// Returns the text of a result: it is a text, or a list of pieces.
+fn flat(content: &str) -> String {
+    if let Ok(text) = serde_json::from_str::<String>(content) {
+        return text;
+    }
+    let pieces: Vec<wire::Piece<'_>> = serde_json::from_str(content).unwrap_or_default();
+    let texts = pieces.into_iter().filter_map(|piece| piece.text.0);
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_unwrapped() {
+        assert_eq!(
+            prompt("<user_query>\nfix it\n</user_query>"),
+            Some("fix it")
+        );
+        assert_eq!(
+            prompt("<context>x</context><user_query>go</user_query>"),
+            Some("go")
+        );
+        assert_eq!(prompt("plain words"), Some("plain words"));
+        assert_eq!(prompt("<system_reminder>be brief</system_reminder>"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Gemini CLI: `tmp/<project>/chats/session-*.json` to 0.39, `.jsonl` since.
+//!
+//! [`discover`] knows where sessions lie and what their places say. [`wire`] mirrors the JSON.
+//! [`states`] gathers the messages of either format, each in its last state; [`log`] turns them
+//! into entries with the help of [`prompt`] and [`tool`].
+//!
+//! Both formats are read whole each time. A `.jsonl` is appended to, but what is appended changes
+//! what stood before: a message is written again whenever something of it becomes known. Read
+//! whole, every message is given once and as it is now, and the store drops what it was.
+//!
+//! Deliberately unread: `logs.json` (prompts again), `tool-outputs/`, saved chats and git
+//! checkpoints, which are copies.
+
+mod discover;
+mod log;
+mod prompt;
+mod states;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Gemini;
+
+impl Adapter for Gemini {
+    fn flavor(&self) -> Flavor {
+        Flavor::Gemini
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::is_session(&root.join(relative)).then_some(Format::Document)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
+        Box::new(log::Log::new(discover::Place::of(&source.path)))
+    }
+}

@@ -1,0 +1,130 @@
+//! What of a user's message a person typed.
+
+use memory::{Block, Boundary, Origin};
+
+use super::wire::Message;
+use crate::flavor::parts::Part;
+
+/// How the program's own messages begin.
+const HARNESS: &[&str] = &[
+    "<session_context>",
+    "This is the Gemini CLI. We are setting up the context",
+    "Here is the user's editor context",
+    "Here is a summary of changes in the user's editor context",
+    "System: Please continue",
+    "System: Potential loop detected",
+    "<state_snapshot>",
+    "<hook_context>",
+];
+
+/// The texts between these are files that a prompt names with `@`.
+const FILES_BEGIN: &str = "--- Content from referenced files ---";
+const FILES_END: &str = "--- End of content ---";
+
+/// Returns a user's message as blocks, and who is behind it.
+pub fn read(message: &Message) -> (Vec<Block>, Origin) {
+    let content = message
+        .display_content
+        .as_ref()
+        .filter(|shown| !shown.0.is_empty());
+    let parts = &content.unwrap_or(&message.content).0;
+    let mut blocks: Vec<Block> = typed(parts).filter_map(Part::block).collect();
+    let text = message.content.text();
+    let text = text.trim_start();
+    if text.starts_with("<state_snapshot>") {
+        let summary = Block::Summary(text.to_owned());
+        blocks = vec![Block::Boundary(Boundary::default()), summary];
+    }
+    let is_harness = HARNESS.iter().any(|begin| text.starts_with(begin));
+    let origin = if is_harness {
+        Origin::Harness
+    } else {
+        Origin::Human
+    };
+    (blocks, origin)
+}
+
+/// Passes over what the program put beside the prompt: files, and what hooks said.
+fn typed(parts: &[Part]) -> impl Iterator<Item = &Part> {
+    let mut in_files = false;
+    parts.iter().filter(move |part| {
+        let text = part.text.as_deref().unwrap_or_default().trim();
+        let ends = text == FILES_END;
+        in_files |= text == FILES_BEGIN;
+        let kept = !in_files && !text.starts_with("<hook_context>");
+        in_files &= !ends;
+        kept && !ends
+    })
+}
+
+/// Says who is behind an answer: the program answers the summary of a compaction itself.
+pub fn answerer(blocks: &[Block]) -> Origin {
+    match blocks {
+        [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
+            Origin::Harness
+        }
+        _ => Origin::Model,
+    }
+}
+
+/// Returns the folder that the session's first message names.
+pub fn workspace(text: &str) -> Option<&str> {
+    let (_, list) = text.split_once("**Workspace Directories:**")?;
+    let first = list.trim_start().lines().next()?;
+    Some(first.strip_prefix("- ")?.trim()).filter(|path| !path.is_empty())
+}
+
+/// A prompt becomes a title by its first line.
+pub fn title(blocks: &[Block]) -> Option<String> {
+    const TITLE_CHARS_MAX: usize = 200;
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    })?;
+    let line = text.trim_start().lines().next()?.trim_end();
+    (!line.is_empty()).then(|| line.chars().take(TITLE_CHARS_MAX).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: &str) {
+        let (blocks, origin) = read(&serde_json::from_str(json).unwrap());
+        assert_eq!(format!("{origin:?} {blocks:?}"), expected);
+    }
+
+    #[test]
+    fn files_and_hooks_are_not_the_prompt() {
+        check(
+            r#"{"content":[{"text":"see @a"},{"text":"\n--- Content from referenced files ---"},
+                {"text":"\nContent from @a:\n"},{"text":"secret"},{"text":"\n--- End of content ---"},
+                {"text":"<hook_context>remember</hook_context>"}]}"#,
+            r#"Human [Text("see @a")]"#,
+        );
+        check(
+            r#"{"content":"/fix it, expanded","displayContent":"/fix it"}"#,
+            r#"Human [Text("/fix it")]"#,
+        );
+    }
+
+    #[test]
+    fn the_program_speaks_as_the_user() {
+        check(
+            r#"{"content":[{"text":"<session_context>\nThis is"}]}"#,
+            r#"Harness [Text("<session_context>\nThis is")]"#,
+        );
+        check(
+            r#"{"content":[{"text":"<state_snapshot>goal</state_snapshot>"}]}"#,
+            r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None }), Summary("<state_snapshot>goal</state_snapshot>")]"#,
+        );
+    }
+
+    #[test]
+    fn the_context_names_the_workspace() {
+        let text = "x\n- **Workspace Directories:**\n  - /home/dev/proj\n  - /other\n";
+        assert_eq!(workspace(text), Some("/home/dev/proj"));
+        assert_eq!(workspace("- **Workspace Directories:**\n"), None);
+    }
+}

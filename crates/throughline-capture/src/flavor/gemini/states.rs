@@ -1,0 +1,130 @@
+//! Gathers the messages of a session, each in its last state.
+//!
+//! A message is appended again whenever it changes, and the last one counts. A checkpoint
+//! (`$set.messages`) holds the conversation as the model will see it from there on: shortened,
+//! with outputs masked, sometimes without the calls and counts that were recorded before. What is
+//! known of a message by its own record is therefore better, and a checkpoint only tells of
+//! messages that have none. What is rewound or compacted away was still said, and stays.
+
+use std::collections::HashMap;
+
+use super::wire::{Mark, Message, Session};
+use crate::{Line, Parsed, lines};
+
+/// A session as its file tells it.
+#[derive(Default)]
+pub struct Conversation {
+    /// What the header and its changes said last; its messages are taken out.
+    pub session: Session,
+    pub turns: Vec<Turn>,
+    /// Where each message is kept.
+    known: HashMap<String, usize>,
+}
+
+pub struct Turn {
+    pub event: Event,
+    /// The line where it stood first.
+    pub line: u64,
+}
+
+pub enum Event {
+    Message(Box<Message>),
+    /// The conversation went back to before this message.
+    Rewind(String),
+}
+
+/// How a file is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One object, over as many lines as it takes.
+    Object,
+    /// A record on each line.
+    #[default]
+    Lines,
+}
+
+impl Conversation {
+    pub fn read(document: Line<'_>, layout: Layout, out: &mut Parsed) -> Self {
+        let mut conversation = Self::default();
+        if layout == Layout::Object || is_whole(document.text) {
+            lines::objects(document, out, |text, _| conversation.record(1, text));
+            return conversation;
+        }
+        for (number, text) in (1..).zip(document.text.split_inclusive('\n')) {
+            if is_unfinished(text) {
+                break;
+            }
+            let line = Line {
+                text,
+                number,
+                ..document
+            };
+            lines::objects(line, out, |text, _| conversation.record(number, text));
+        }
+        conversation
+    }
+
+    fn record(&mut self, line: u64, text: &str) -> serde_json::Result<()> {
+        let mark: Mark = serde_json::from_str(text)?;
+        if let Some(id) = mark.rewind_to {
+            let id = serde_json::from_str(id.get()).unwrap_or_default();
+            self.turns.push(Turn {
+                event: Event::Rewind(id),
+                line,
+            });
+        } else if let Some(set) = mark.set {
+            self.change(line, serde_json::from_str(set.get())?);
+        } else if mark.id.is_some() {
+            self.message(line, serde_json::from_str(text)?, true);
+        } else {
+            self.change(line, serde_json::from_str(text)?);
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, line: u64, mut news: Session) {
+        for message in std::mem::take(&mut news.messages) {
+            self.message(line, message, false);
+        }
+        let known = &mut self.session;
+        let started = [known.start_time.0, news.start_time.0];
+        known.start_time.0 = started.into_iter().flatten().min();
+        known.last_updated.0 = known.last_updated.0.max(news.last_updated.0);
+        for (known, news) in [
+            (&mut known.session_id, news.session_id),
+            (&mut known.kind, news.kind),
+            (&mut known.summary, news.summary),
+        ] {
+            *known = news.or(known.take());
+        }
+        if !news.directories.is_empty() {
+            known.directories = news.directories;
+        }
+    }
+
+    fn message(&mut self, line: u64, message: Message, recorded: bool) {
+        let known = message.id.as_ref().and_then(|id| self.known.get(id));
+        if let Some(&turn) = known {
+            if recorded {
+                self.turns[turn].event = Event::Message(Box::new(message));
+            }
+            return;
+        }
+        if let Some(id) = message.id.clone() {
+            self.known.insert(id, self.turns.len());
+        }
+        self.turns.push(Turn {
+            event: Event::Message(Box::new(message)),
+            line,
+        });
+    }
+}
+
+/// The agent may be writing this very line.
+fn is_unfinished(text: &str) -> bool {
+    !text.ends_with('\n') && !is_whole(text)
+}
+
+fn is_whole(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,71 @@
+//! Tool calls, which a message holds with their results.
+
+use memory::{CallId, Change, ToolResult, ToolUse};
+
+use super::wire::ToolCall;
+use crate::flavor::parts::{self, Answer, Content};
+use crate::tools;
+
+impl ToolCall {
+    pub fn tool_use(&self) -> ToolUse {
+        let input = self.args.as_ref().map_or("{}", |args| args.get());
+        ToolUse {
+            call: CallId::new(&*self.id),
+            tool: self.name.clone(),
+            input: input.to_owned(),
+            path: tools::path(input),
+        }
+    }
+
+    /// Returns the result, once there is one.
+    pub fn tool_result(&self) -> Option<ToolResult> {
+        let call = self.tool_use();
+        let failed = matches!(&*self.status, "error" | "cancelled");
+        let finished = failed || self.status == "success" || self.result.is_some();
+        if !finished {
+            return None;
+        }
+        let answer = self.answer();
+        let is_error = failed || answer.is_error;
+        let changes = if is_error {
+            Vec::new()
+        } else {
+            self.changes(&call)
+        };
+        Some(ToolResult {
+            call: Some(call.call),
+            tool: Some(call.tool),
+            path: call.path,
+            content: answer.text,
+            is_error,
+            exit_code: answer.exit_code,
+            changes,
+        })
+    }
+
+    fn answer(&self) -> Answer {
+        let result = self.result.as_ref();
+        // The answers of calls that were made together may stand in each of them.
+        let mut responses = result.into_iter().flat_map(Content::responses);
+        let own = responses
+            .clone()
+            .find(|response| response.id.as_ref() == Some(&self.id));
+        if let Some(response) = own.or_else(|| responses.next()) {
+            return response.answer();
+        }
+        let text = result.map(Content::text).filter(|text| !text.is_empty());
+        let shown = || serde_json::from_str(self.result_display.as_ref()?.get()).ok();
+        Answer {
+            text: text.or_else(shown).unwrap_or_default(),
+            ..Answer::default()
+        }
+    }
+
+    fn changes(&self, call: &ToolUse) -> Vec<Change> {
+        let shown = self.result_display.as_ref();
+        match shown.and_then(|shown| parts::change(shown, call.path.as_deref())) {
+            Some(change) => vec![change],
+            None => tools::changes(&call.tool, &call.input),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Gemini CLI's JSON, as it is written.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::flavor::parts::Content;
+use crate::lenient;
+use crate::time::Time;
+
+/// What tells the records of a `.jsonl` apart.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Mark {
+    #[serde(rename = "$rewindTo")]
+    pub rewind_to: Option<Box<RawValue>>,
+    #[serde(rename = "$set")]
+    pub set: Option<Box<RawValue>>,
+    pub id: Option<Box<RawValue>>,
+}
+
+/// A session's header, a change to it, or a whole `.json`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Session {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub session_id: Option<String>,
+    #[serde(alias = "start_time")]
+    pub start_time: Time,
+    pub last_updated: Time,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub summary: Option<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub directories: Vec<String>,
+    #[serde(deserialize_with = "lenient::each", alias = "history")]
+    pub messages: Vec<Message>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Message {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: Option<String>,
+    #[serde(alias = "ts")]
+    pub timestamp: Time,
+    #[serde(
+        rename = "type",
+        alias = "role",
+        deserialize_with = "lenient::or_default"
+    )]
+    pub kind: String,
+    #[serde(alias = "parts")]
+    pub content: Content,
+    /// What the user typed, where the content holds more than that.
+    pub display_content: Option<Content>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub model: Option<String>,
+    #[serde(deserialize_with = "lenient::each")]
+    pub thoughts: Vec<Thought>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub tokens: Option<Tokens>,
+    #[serde(deserialize_with = "lenient::each")]
+    pub tool_calls: Vec<ToolCall>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub struct Thought {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub subject: String,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub description: String,
+}
+
+/// As the API counts: the prompt includes what was cached, the output excludes thoughts.
+#[derive(Deserialize, Default, Debug, Clone, Copy)]
+#[serde(default)]
+pub struct Tokens {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub input: u64,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub output: u64,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub cached: u64,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub thoughts: u64,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub tool: u64,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolCall {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub name: String,
+    pub args: Option<Box<RawValue>>,
+    pub result: Option<Content>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub status: String,
+    pub timestamp: Time,
+    pub result_display: Option<Box<RawValue>>,
+}

@@ -1,0 +1,261 @@
+//! `sessions.db`: the sessions that were written since the last reading.
+//!
+//! Rows of messages are only ever added; a conversation that is written anew gets new rows. So the
+//! number of the last row tells what is new, and its session is read from its start, since names
+//! and joins depend on what came before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use memory::{Entry, Flavor, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Usage, UsageEntry};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use store::foreign::{Database, Row};
+
+use super::talk::{Part, Said, Talk};
+use super::wire::{Content, ModelConfig, Visibility};
+use crate::{Parsed, Skipped, Why, rows, time};
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    /// The newest row of a message.
+    row: i64,
+    /// When a session was last changed, as the database writes it.
+    updated: String,
+}
+
+pub fn rows(database: &Database, state: Option<&str>, out: &mut Parsed) -> store::Result<String> {
+    let mut state: State = state
+        .and_then(|state| serde_json::from_str(state).ok())
+        .unwrap_or_default();
+    if database.has_table("sessions") && database.has_table("messages") {
+        read(database, &mut state, out)?;
+    }
+    Ok(serde_json::to_string(&state).unwrap_or_default())
+}
+
+fn read(database: &Database, state: &mut State, out: &mut Parsed) -> store::Result<()> {
+    let since = state.row;
+    let mut talked = BTreeSet::new();
+    let sql = "SELECT session_id, id FROM messages WHERE id > ?1";
+    database.each(sql, &[&since], |row| {
+        talked.extend(row.text(0).map(str::to_owned));
+        state.row = state.row.max(row.integer(1).unwrap_or_default());
+    })?;
+    let mut changed = talked.clone();
+    let sql = "SELECT id, updated_at FROM sessions WHERE updated_at >= ?1";
+    let mark = state.updated.clone();
+    database.each(sql, &[&mark], |row| {
+        changed.extend(row.text(0).map(str::to_owned));
+        if let Some(updated) = row
+            .text(1)
+            .filter(|updated| *updated > state.updated.as_str())
+        {
+            state.updated = updated.to_owned();
+        }
+    })?;
+    let mut prompters = BTreeMap::new();
+    for id in &changed {
+        prompters.insert(id, session(database, id, out)?);
+    }
+    for id in &talked {
+        let prompter = prompters.get(id).copied().unwrap_or(Origin::Human);
+        messages(database, id, prompter, since, out)?;
+    }
+    Ok(())
+}
+
+/// Emits what is known of a session, and returns who prompts in it.
+fn session(database: &Database, id: &str, out: &mut Parsed) -> store::Result<Origin> {
+    let columns = [
+        "name",
+        "description",
+        "user_set_name",
+        "session_type",
+        "working_dir",
+        "created_at",
+        "updated_at",
+        "model_config_json",
+        "parent_session_id",
+        "accumulated_input_tokens",
+        "accumulated_output_tokens",
+        "input_tokens",
+        "output_tokens",
+        "accumulated_cost",
+    ];
+    let sql = rows::select(database, "sessions", &columns)? + " WHERE id = ?1";
+    let session = SessionId::of(Flavor::Goose, id);
+    let mut prompter = Origin::Human;
+    database.each(&sql, &[&id], |row| {
+        let patch = patch(&session, &row);
+        out.entries.extend(usage(&patch, &row).map(Entry::Usage));
+        prompter = match patch.kind {
+            Some(SessionKind::Subagent) => Origin::Model,
+            Some(SessionKind::Automated) => Origin::Harness,
+            _ => Origin::Human,
+        };
+        out.push(Entry::Session(patch));
+    })?;
+    Ok(prompter)
+}
+
+fn patch(session: &SessionId, row: &Row<'_, '_>) -> SessionPatch {
+    let text = |column| {
+        row.text(column)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let parent = text(8).map(|parent| SessionId::of(Flavor::Goose, &parent));
+    let kind = match row.text(3).unwrap_or_default() {
+        "sub_agent" => SessionKind::Subagent,
+        "scheduled" | "hidden" => SessionKind::Automated,
+        _ => SessionKind::Main,
+    };
+    let by_user = row.integer(2).is_some_and(|flag| flag != 0);
+    let rank = if by_user {
+        TitleRank::Custom
+    } else {
+        TitleRank::Generated
+    };
+    let named = text(0).filter(|name| by_user || !is_placeholder(name));
+    let model = row
+        .text(7)
+        .and_then(|json| serde_json::from_str::<ModelConfig>(json).ok());
+    SessionPatch {
+        kind: Some(kind),
+        title: named.or_else(|| text(1)).map(|text| Title { text, rank }),
+        cwd: text(4),
+        started: row.text(5).and_then(at),
+        ended: row.text(6).and_then(at),
+        model: model.and_then(|model| model.model_name.into_text()),
+        parent,
+        ..SessionPatch::new(session.clone(), Flavor::Goose)
+    }
+}
+
+/// Names that Goose gives before a model has thought of one.
+pub fn is_placeholder(name: &str) -> bool {
+    name == "CLI Session" || name.starts_with("New session") || name.starts_with("New Chat")
+}
+
+/// Goose keeps sums only; what it calls input includes what came from the cache.
+fn usage(patch: &SessionPatch, row: &Row<'_, '_>) -> Option<UsageEntry> {
+    let count = |sum: usize, last: usize| {
+        let number = row.integer(sum).or_else(|| row.integer(last));
+        number
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or_default()
+    };
+    let usage = Usage {
+        input: count(9, 11),
+        output: count(10, 12),
+        ..Usage::default()
+    };
+    (usage != Usage::default()).then(|| UsageEntry {
+        session: patch.id.clone(),
+        key: patch.id.to_string(),
+        at: patch.started,
+        model: patch.model.clone(),
+        usage,
+        cost_usd: row.real(13).filter(|cost| *cost > 0.0),
+    })
+}
+
+/// Reads times as SQLite and as Goose write them.
+fn at(text: &str) -> Option<Timestamp> {
+    time::parse(text).or_else(|| time::parse(&format!("{}Z", text.replace(' ', "T"))))
+}
+
+/// A row of a message.
+struct Stored {
+    row: i64,
+    role: String,
+    content: String,
+    at: Option<Timestamp>,
+    hidden: bool,
+}
+
+fn messages(
+    database: &Database,
+    id: &str,
+    prompter: Origin,
+    since: i64,
+    out: &mut Parsed,
+) -> store::Result<()> {
+    let columns = [
+        "id",
+        "role",
+        "content_json",
+        "created_timestamp",
+        "metadata_json",
+    ];
+    let sql = rows::select(database, "messages", &columns)? + " WHERE session_id = ?1 ORDER BY id";
+    let mut stored = Vec::new();
+    database.each(&sql, &[&id], |row| {
+        let seen = row
+            .text(4)
+            .and_then(|json| serde_json::from_str::<Visibility>(json).ok());
+        stored.push(Stored {
+            row: row.integer(0).unwrap_or_default(),
+            role: row.text(1).unwrap_or_default().to_owned(),
+            content: row.text(2).unwrap_or_default().to_owned(),
+            at: row.real(3).and_then(time::from_number),
+            hidden: seen.is_some_and(|seen| seen.user_visible.0 == Some(false)),
+        });
+    })?;
+    let session = SessionId::of(Flavor::Goose, id);
+    let mut talk = Talk::default();
+    for (index, message) in stored.iter().enumerate() {
+        let Ok(content) = serde_json::from_str::<Vec<&RawValue>>(&message.content) else {
+            let line = u64::try_from(message.row).unwrap_or_default();
+            out.skipped.push(Skipped {
+                line,
+                why: Why::Malformed,
+            });
+            continue;
+        };
+        let next = stored.get(index + 1);
+        let part = match (
+            message.hidden,
+            next.is_some_and(Stored::speaks_of_a_summary),
+        ) {
+            (true, true) => Part::Summary,
+            (true, false) => Part::Hidden,
+            (false, _) => Part::Spoken,
+        };
+        let said = Said {
+            role: &message.role,
+            at: message.at,
+            content,
+            part,
+            prompter,
+        };
+        let known = out.unknown.clone();
+        let told = talk.message(&session, said, out);
+        if message.row > since {
+            out.entries.extend(told.map(Entry::Message));
+        } else {
+            // It was counted when it was new.
+            out.unknown = known;
+        }
+    }
+    Ok(())
+}
+
+impl Stored {
+    /// Goose tells the model what the message before this one is, always beginning alike.
+    fn speaks_of_a_summary(&self) -> bool {
+        let first = |content: Vec<Content<'_>>| content.into_iter().next()?.text.0;
+        let text = serde_json::from_str::<Vec<Content<'_>>>(&self.content)
+            .ok()
+            .and_then(first);
+        self.hidden
+            && text.is_some_and(|text| {
+                let text = text.trim_start();
+                text.starts_with("The previous message contains a summary")
+                    || text.starts_with("The message above is a summary")
+            })
+    }
+}

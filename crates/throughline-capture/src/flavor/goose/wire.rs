@@ -1,0 +1,95 @@
+//! Goose's JSON, as far as it is read: a message's content is the same in the database and in the
+//! files that were before it.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::lenient::Lenient;
+use crate::time::Time;
+
+/// A line of a file. The first tells of the session instead.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Line<'a> {
+    pub role: Lenient<String>,
+    pub created: Time,
+    #[serde(borrow)]
+    pub content: Lenient<Vec<&'a RawValue>>,
+    #[serde(default)]
+    pub metadata: Lenient<Visibility>,
+    pub working_dir: Lenient<String>,
+    pub description: Lenient<String>,
+    pub schedule_id: Lenient<String>,
+    pub input_tokens: Lenient<f64>,
+    pub output_tokens: Lenient<f64>,
+    pub accumulated_input_tokens: Lenient<f64>,
+    pub accumulated_output_tokens: Lenient<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Visibility {
+    pub user_visible: Lenient<bool>,
+}
+
+/// A part of a message.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Content<'a> {
+    #[serde(rename = "type")]
+    pub kind: Lenient<String>,
+    pub text: Lenient<String>,
+    pub thinking: Lenient<String>,
+    pub id: Lenient<String>,
+    #[serde(borrow)]
+    pub tool_call: Lenient<Outcome<'a>>,
+    #[serde(borrow)]
+    pub tool_result: Lenient<Outcome<'a>>,
+    pub mime_type: Lenient<String>,
+    pub data: Lenient<String>,
+}
+
+/// What came of asking a model or a tool.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Outcome<'a> {
+    #[serde(borrow)]
+    pub value: Option<&'a RawValue>,
+    pub error: Lenient<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Call<'a> {
+    pub name: Lenient<String>,
+    #[serde(borrow)]
+    pub arguments: Option<&'a RawValue>,
+}
+
+/// A tool's answer.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Answer {
+    pub content: Lenient<Vec<Piece>>,
+    #[serde(alias = "isError")]
+    pub is_error: Lenient<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Piece {
+    pub text: Lenient<String>,
+    pub resource: Lenient<Resource>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Resource {
+    pub text: Lenient<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct ModelConfig {
+    pub model_name: Lenient<String>,
+}

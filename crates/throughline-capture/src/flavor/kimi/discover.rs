@@ -1,0 +1,142 @@
+//! Where Kimi keeps its sessions, and what the names of files and folders tell.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use memory::{Flavor, SessionId};
+
+use super::wire;
+use crate::{Format, Places};
+
+/// Returns the folders of all sessions, of the newer program and the older.
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let folder = |variable: &str, default: &str| {
+        let home = places.folder(variable);
+        home.unwrap_or_else(|| places.home.join(default))
+            .join("sessions")
+    };
+    vec![
+        folder("KIMI_CODE_HOME", ".kimi-code"),
+        folder("KIMI_HOME", ".kimi"),
+    ]
+}
+
+pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+    let path = root.join(relative);
+    let folder = name(path.parent()?);
+    match relative.file_name()?.to_str()? {
+        "wire.jsonl" => Some(Format::Lines),
+        "state.json" if folder.starts_with("session_") => Some(Format::Document),
+        // A folder named after Kimi may hold copies of logs under any name.
+        file if folder == "kimi" && file.ends_with(".jsonl") => Some(Format::Lines),
+        _ => None,
+    }
+}
+
+/// What a log's path says of its session.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub session: SessionId,
+    /// Of an agent that another agent started.
+    pub parent: Option<SessionId>,
+    pub cwd: Option<String>,
+}
+
+impl Place {
+    pub fn of(path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(path);
+        let agents = folder.parent().filter(|agents| name(agents) == "agents");
+        let Some(directory) = agents.and_then(Path::parent) else {
+            let is_log = name(path) == "wire.jsonl";
+            let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+            return Self {
+                session: SessionId::of(Flavor::Kimi, if is_log { name(folder) } else { stem }),
+                parent: None,
+                cwd: None,
+            };
+        };
+        let text = fs::read_to_string(directory.join("state.json")).unwrap_or_default();
+        let state: wire::State<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let agent = name(folder);
+        let parent = (agent != "main").then(|| {
+            let parent = state
+                .agents
+                .get(agent)
+                .and_then(|agent| agent.parent_agent_id.some());
+            session(name(directory), parent.unwrap_or("main"))
+        });
+        Self {
+            session: session(name(directory), agent),
+            parent,
+            cwd: state.work_dir.to_owned(),
+        }
+    }
+}
+
+/// Returns the name of an agent's conversation: the main one's is the session's.
+pub fn session(directory: &str, agent: &str) -> SessionId {
+    match agent {
+        "main" => SessionId::of(Flavor::Kimi, directory),
+        agent => SessionId::of(Flavor::Kimi, &format!("{directory}/{agent}")),
+    }
+}
+
+pub fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_claimed_below_any_root() {
+        let session = "wd_app_0123456789ab/session_1";
+        for (relative, format) in [
+            (
+                format!("{session}/agents/main/wire.jsonl"),
+                Some(Format::Lines),
+            ),
+            (format!("{session}/state.json"), Some(Format::Document)),
+            ("0123/4567/wire.jsonl".to_owned(), Some(Format::Lines)),
+            (format!("{session}/agents/main/plans/a.md"), None),
+            ("app/state.json".to_owned(), None),
+            ("history.jsonl".to_owned(), None),
+        ] {
+            let root = Path::new("/h/.kimi-code/sessions");
+            assert_eq!(claim(root, Path::new(&relative)), format, "{relative}");
+        }
+        let copy = claim(Path::new("/copies/kimi"), Path::new("small.jsonl"));
+        assert_eq!(copy, Some(Format::Lines));
+    }
+
+    #[test]
+    fn a_moved_home_is_followed() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        let (new, old) = ("/h/.kimi-code/sessions", "/h/.kimi/sessions");
+        assert_eq!(roots(&places), [PathBuf::from(new), old.into()]);
+        places
+            .variables
+            .insert("KIMI_CODE_HOME".into(), "/k".into());
+        assert_eq!(roots(&places), [PathBuf::from("/k/sessions"), old.into()]);
+    }
+
+    #[test]
+    fn the_path_names_the_session() {
+        let native = |path: &str| Place::of(Path::new(path)).session.native().to_owned();
+        assert_eq!(
+            native("/s/wd_a/session_1/agents/main/wire.jsonl"),
+            "session_1"
+        );
+        assert_eq!(
+            native("/s/wd_a/session_1/agents/agent-0/wire.jsonl"),
+            "session_1/agent-0"
+        );
+        assert_eq!(native("/s/0123/4567/wire.jsonl"), "4567");
+        assert_eq!(native("/kimi/small.jsonl"), "small");
+    }
+}

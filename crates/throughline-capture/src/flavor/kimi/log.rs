@@ -1,0 +1,403 @@
+//! Lines of a log to entries.
+
+use jiff::Timestamp;
+use memory::{
+    ApiId, Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role,
+    SessionKind, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::discover::Place;
+use super::{prompt, wire};
+use crate::calls::OpenCalls;
+use crate::{Line, Parsed, Reader, Source, lines};
+
+/// Reads one agent's log.
+#[derive(Debug)]
+pub struct Log {
+    place: Place,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    cwd: Option<String>,
+    model: Option<String>,
+    /// Names what has no id.
+    pub chain: Chain,
+    pub calls: OpenCalls,
+    introduced: bool,
+    titled: bool,
+    /// Why the conversation is being compacted.
+    compacting: Option<String>,
+}
+
+/// Where and when something was said.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub line: u64,
+    pub time: Option<Timestamp>,
+}
+
+impl Log {
+    pub fn new(source: &Source, state: Option<&str>) -> Self {
+        let place = Place::of(&source.path);
+        let state = state
+            .and_then(|state| serde_json::from_str(state).ok())
+            .unwrap_or_else(|| State {
+                cwd: place.cwd.clone(),
+                ..State::default()
+            });
+        Self { place, state }
+    }
+
+    fn object(&mut self, line: u64, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let read: wire::Line<'_> = serde_json::from_str(object)?;
+        let time = read.time.0.or(read.timestamp.0).or(read.created_at.0);
+        let at = At { line, time };
+        self.introduce(at, out);
+        match read.kind.as_str() {
+            "turn.prompt" | "turn.steer" => {
+                let origin = wire::lenient(read.origin);
+                let (origin, text) = prompt::said(&origin, wire::text(read.input));
+                self.prompt(at, origin, text, out);
+            }
+            "context.append_message" => self.appended(at, &wire::lenient(read.message), out),
+            "context.append_loop_event" => {
+                if let Some(event) = read.event {
+                    self.event(at, &serde_json::from_str(event.get())?, out);
+                }
+            }
+            "usage.record" => self.bill(at, read.model.to_owned(), read.usage, out),
+            "permission.record_approval_result" => self.approval(at, &read, out),
+            "full_compaction.begin" => self.state.compacting = read.source.to_owned(),
+            "context.apply_compaction" => self.compacted(at, &read, out),
+            "config.update" | "profile.bind" => self.configured(&read, out),
+            "" if read.message.is_some() => {
+                self.legacy(at, &wire::lenient(read.message), out);
+            }
+            kind if IGNORED.iter().any(|known| kind.starts_with(known)) => {}
+            kind => out.unknown(kind),
+        }
+        Ok(())
+    }
+
+    fn introduce(&mut self, at: At, out: &mut Parsed) {
+        if std::mem::replace(&mut self.state.introduced, true) {
+            return;
+        }
+        // Many sessions begin with the same words; only a fork begins at the same time, too.
+        let began = at.time.map_or(0, Timestamp::as_millisecond).to_string();
+        self.state.chain.link(&[&began]);
+        out.push(Entry::Session(SessionPatch {
+            kind: self.place.parent.as_ref().map(|_| SessionKind::Subagent),
+            cwd: self.state.cwd.clone(),
+            parent: self.place.parent.clone(),
+            started: at.time,
+            ..self.patch()
+        }));
+    }
+
+    pub(super) fn prompt(&mut self, at: At, origin: Origin, text: String, out: &mut Parsed) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if origin == Origin::Human && !std::mem::replace(&mut self.state.titled, true) {
+            let title = Title {
+                text: text.clone(),
+                rank: TitleRank::FirstPrompt,
+            };
+            out.push(Entry::Session(SessionPatch {
+                title: Some(title),
+                ..self.patch()
+            }));
+        }
+        let id = self.state.chain.link(&["prompt", &text]);
+        self.say(at, id, (Role::User, origin), Block::Text(text), out);
+    }
+
+    /// A message of the context: mostly the copy of a prompt. Only a command of the user's own, and
+    /// its output, are told nowhere else.
+    fn appended(&mut self, at: At, message: &wire::ContextMessage<'_>, out: &mut Parsed) {
+        let origin: wire::Origin<'_> = wire::lenient(message.origin);
+        match (
+            message.role.as_str(),
+            origin.kind.as_str(),
+            origin.phase.as_str(),
+        ) {
+            ("user", "shell_command", "input") => {
+                let command = format!("!{}", wire::text(message.content));
+                self.prompt(at, Origin::Human, command, out);
+            }
+            ("user", "shell_command", _) => {
+                let result = ToolResult {
+                    tool: Some("Bash".to_owned()),
+                    content: wire::text(message.content),
+                    is_error: origin.is_error,
+                    ..ToolResult::default()
+                };
+                let id = self.state.chain.link(&["output", &result.content]);
+                let block = Block::ToolResult(result);
+                self.say(at, id, (Role::User, Origin::Tool), block, out);
+            }
+            ("user" | "system", ..) => {}
+            (role, ..) => out.unknown(&format!("append_message/{role}")),
+        }
+    }
+
+    fn event(&mut self, at: At, event: &wire::Event<'_>, out: &mut Parsed) {
+        match event.kind.as_str() {
+            "content.part" => {
+                let part: wire::Part<'_> = wire::lenient(event.part);
+                let Some(block) = part_block(&part, out) else {
+                    return;
+                };
+                let id = MessageId::new(event.uuid.as_str());
+                self.answer(at, id, event.step_uuid.some(), block, out);
+            }
+            "tool.call" => {
+                let input = event.args.map_or("", RawValue::get);
+                // Arguments that are no JSON come as a text.
+                let input = serde_json::from_str(input).unwrap_or_else(|_| input.to_owned());
+                let (call, step) = (event.tool_call_id.as_str(), event.step_uuid.as_str());
+                let id = MessageId::new(format!("{step}/{call}"));
+                let use_ = self.call(call, event.name.as_str(), input);
+                self.answer(at, id, event.step_uuid.some(), use_, out);
+            }
+            "tool.result" => {
+                let call = event.tool_call_id.as_str();
+                let id = self.state.chain.link(&["result", call]);
+                self.result(at, id, call, &wire::lenient(event.result), out);
+            }
+            "step.begin" | "step.end" => {}
+            other => out.unknown(&format!("event/{other}")),
+        }
+    }
+
+    pub(super) fn call(&mut self, call: &str, tool: &str, input: String) -> Block {
+        let mut call = ToolUse {
+            call: CallId::new(call),
+            tool: tool.to_owned(),
+            input,
+            path: None,
+        };
+        self.state.calls.open(&mut call);
+        Block::ToolUse(call)
+    }
+
+    /// Emits a part of what the model answered in a step.
+    pub(super) fn answer(
+        &self,
+        at: At,
+        id: MessageId,
+        step: Option<&str>,
+        block: Block,
+        out: &mut Parsed,
+    ) {
+        out.push(Entry::Message(Message {
+            api_id: step.map(ApiId::new),
+            model: self.state.model.clone(),
+            blocks: vec![block],
+            ..self.message(at, id, (Role::Assistant, Origin::Model))
+        }));
+    }
+
+    pub(super) fn result(
+        &mut self,
+        at: At,
+        id: MessageId,
+        call: &str,
+        output: &wire::Output<'_>,
+        out: &mut Parsed,
+    ) {
+        let mut content = wire::text(output.output);
+        if content.is_empty() {
+            content = output.message.as_str().to_owned();
+        }
+        let mut result = ToolResult {
+            call: Some(CallId::new(call)),
+            is_error: output.is_error,
+            exit_code: output.is_error.then(|| exit_code(&content)).flatten(),
+            content,
+            ..ToolResult::default()
+        };
+        self.state.calls.close(&mut result);
+        let block = Block::ToolResult(result);
+        self.say(at, id, (Role::User, Origin::Tool), block, out);
+    }
+
+    fn approval(&mut self, at: At, read: &wire::Line<'_>, out: &mut Parsed) {
+        let decision: wire::Decision<'_> = wire::lenient(read.result);
+        let mut text = format!("{}: {}", decision.decision.as_str(), read.action.as_str());
+        if let Some(feedback) = decision.feedback.some() {
+            text = format!("{text}: {feedback}");
+        }
+        let id = self.state.chain.link(&["approval", &text]);
+        self.say(
+            at,
+            id,
+            (Role::User, Origin::Human),
+            Block::Approval(text),
+            out,
+        );
+    }
+
+    fn compacted(&mut self, at: At, read: &wire::Line<'_>, out: &mut Parsed) {
+        let boundary = Boundary {
+            trigger: self.state.compacting.take(),
+            tokens_before: wire::lenient(read.tokens_before),
+        };
+        let mut blocks = vec![Block::Boundary(boundary)];
+        blocks.extend(read.summary.to_owned().map(Block::Summary));
+        let id = self
+            .state
+            .chain
+            .link(&["compaction", read.summary.as_str()]);
+        out.push(Entry::Message(Message {
+            blocks,
+            ..self.message(at, id, (Role::System, Origin::Harness))
+        }));
+    }
+
+    fn configured(&mut self, read: &wire::Line<'_>, out: &mut Parsed) {
+        let environment: wire::Environment<'_> = wire::lenient(read.environment);
+        let cwd = read.cwd.some().or(environment.cwd.some());
+        let model = read.model_alias.some();
+        let known = (self.state.cwd.as_deref(), self.state.model.as_deref());
+        let (cwd, model) = (cwd.or(known.0), model.or(known.1));
+        if (cwd, model) == known {
+            return;
+        }
+        let (cwd, model) = (cwd.map(str::to_owned), model.map(str::to_owned));
+        (self.state.cwd, self.state.model) = (cwd.clone(), model.clone());
+        out.push(Entry::Session(SessionPatch {
+            cwd,
+            model,
+            ..self.patch()
+        }));
+    }
+
+    /// A fork copies the log, so the key is made of what stays: when and what was counted.
+    pub(super) fn bill(
+        &self,
+        at: At,
+        model: Option<String>,
+        usage: Option<&RawValue>,
+        out: &mut Parsed,
+    ) {
+        let said: wire::Usage = wire::lenient(usage);
+        let usage = Usage {
+            input: said.input_other,
+            output: said.output,
+            cache_read: said.input_cache_read,
+            cache_write: said.input_cache_creation,
+            reasoning: 0,
+        };
+        if usage.total() == 0 {
+            return;
+        }
+        let when = at.time.map_or(0, Timestamp::as_millisecond);
+        let counted = [
+            usage.input,
+            usage.cache_read,
+            usage.cache_write,
+            usage.output,
+        ];
+        let counted = counted.map(|tokens| tokens.to_string()).join("+");
+        out.push(Entry::Usage(UsageEntry {
+            session: self.place.session.clone(),
+            key: format!("kimi:{when}/{counted}"),
+            at: at.time,
+            model: model.or_else(|| self.state.model.clone()),
+            usage,
+            cost_usd: None,
+        }));
+    }
+
+    pub(super) fn say(
+        &self,
+        at: At,
+        id: MessageId,
+        who: (Role, Origin),
+        block: Block,
+        out: &mut Parsed,
+    ) {
+        out.push(Entry::Message(Message {
+            blocks: vec![block],
+            ..self.message(at, id, who)
+        }));
+    }
+
+    fn message(&self, at: At, id: MessageId, (role, origin): (Role, Origin)) -> Message {
+        Message {
+            at: at.time,
+            cwd: self.state.cwd.clone(),
+            line: at.line,
+            ..Message::new(id, self.place.session.clone(), role, origin)
+        }
+    }
+
+    fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.place.session.clone(), Flavor::Kimi)
+    }
+}
+
+/// Kinds that say nothing of the conversation, by how they begin.
+const IGNORED: &[&str] = &[
+    "metadata",
+    "forked",
+    "context.clear",
+    "context.undo",
+    "full_compaction.",
+    "goal.",
+    "llm.",
+    "mcp.",
+    "micro_compaction.",
+    "permission.set_mode",
+    "plan",
+    "plugin.",
+    "runtime.",
+    "skill.",
+    "swarm_mode.",
+    "task.",
+    "token_counting.",
+    "tools.",
+    "turn.cancel",
+    "turn.ended",
+];
+
+/// Returns a part of an answer, if it says something.
+pub fn part_block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+    match part.kind.as_str() {
+        "text" => part.text.to_owned().map(Block::Text),
+        "think" => part
+            .think
+            .some()
+            .or(part.text.some())
+            .map(|t| Block::Thinking(t.to_owned())),
+        other => {
+            out.unknown(&format!("content/{other}"));
+            None
+        }
+    }
+}
+
+/// Returns the code that a failed command's output ends with.
+fn exit_code(content: &str) -> Option<i64> {
+    let (_, code) = content.rsplit_once("exit code: ")?;
+    code.trim().trim_end_matches('.').parse().ok()
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |object, out| {
+            self.object(line.number, object, out)
+        });
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(&self.state).unwrap_or_default()
+    }
+}

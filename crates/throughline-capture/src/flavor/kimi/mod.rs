@@ -1,0 +1,55 @@
+//! Kimi Code, and the Kimi CLI before it.
+//!
+//! A session is a directory, `sessions/<workspace>/<session>/`, with a log for each of its agents:
+//! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] tells who
+//! is behind a prompt, [`state`] reads what `state.json` says of the session, and [`wire`] mirrors
+//! their JSON. [`legacy`] reads the lines of the older program.
+//!
+//! Deliberately unread: requests and tool tables, which are traces of what was sent; injected
+//! reminders; and the copies of prompts that `context.append_message` keeps.
+
+mod discover;
+mod legacy;
+mod log;
+mod prompt;
+mod state;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Kimi;
+
+impl Adapter for Kimi {
+    fn flavor(&self) -> Flavor {
+        Flavor::Kimi
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::claim(root, relative)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        let first = head.lines().next().unwrap_or_default();
+        let log = first.contains("\"metadata\"") && first.contains("\"protocol_version\"");
+        let state = head.contains("\"workDir\"") && head.contains("\"agents\"");
+        log || state
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        match source.format {
+            Format::Document => Box::new(state::State::new(source)),
+            _ => Box::new(log::Log::new(source, state)),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `state.json`: what a session is called and where it works.
+
+use std::path::PathBuf;
+
+use memory::{Entry, Flavor, SessionKind, SessionPatch, Title, TitleRank};
+
+use super::discover::{name, session};
+use super::wire;
+use crate::{Line, Parsed, Reader, Source, lines};
+
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+}
+
+impl State {
+    pub fn new(source: &Source) -> Self {
+        Self {
+            path: source.path.clone(),
+        }
+    }
+
+    fn read(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let state: wire::State<'_> = serde_json::from_str(text)?;
+        let directory = self.path.parent().map(name).unwrap_or_default();
+        let title = state.title.to_owned().map(|text| Title {
+            text,
+            rank: if state.is_custom_title {
+                TitleRank::Custom
+            } else {
+                TitleRank::Summary
+            },
+        });
+        out.push(Entry::Session(SessionPatch {
+            title,
+            cwd: state.work_dir.to_owned(),
+            started: state.created_at.0,
+            ended: state.updated_at.0,
+            ..SessionPatch::new(session(directory, "main"), Flavor::Kimi)
+        }));
+        for (agent, about) in state.agents.iter().filter(|(agent, _)| *agent != "main") {
+            let parent = about.parent_agent_id.some().unwrap_or("main");
+            out.push(Entry::Session(SessionPatch {
+                kind: Some(SessionKind::Subagent),
+                cwd: state.work_dir.to_owned(),
+                parent: Some(session(directory, parent)),
+                ..SessionPatch::new(session(directory, agent), Flavor::Kimi)
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl Reader for State {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| self.read(text, out));
+    }
+
+    fn state(&self) -> String {
+        "{}".to_owned()
+    }
+}

@@ -1,0 +1,230 @@
+//! The lines of a log, as Kimi writes them. A field of another type is as if absent.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::flavor::codex::text::Text;
+use crate::time::Time;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    pub time: Time,
+    pub created_at: Time,
+    /// The older program's time.
+    pub timestamp: Time,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub origin: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub event: Option<&'a RawValue>,
+    #[serde(borrow, rename = "modelAlias")]
+    pub model_alias: Text<'a>,
+    #[serde(borrow)]
+    pub cwd: Text<'a>,
+    #[serde(borrow, rename = "environmentDisclosure")]
+    pub environment: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub model: Text<'a>,
+    #[serde(borrow)]
+    pub usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub source: Text<'a>,
+    #[serde(borrow)]
+    pub summary: Text<'a>,
+    #[serde(borrow, rename = "tokensBefore")]
+    pub tokens_before: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub action: Text<'a>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Environment<'a> {
+    #[serde(borrow)]
+    pub cwd: Text<'a>,
+}
+
+/// Who is behind a prompt.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Origin<'a> {
+    #[serde(borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub trigger: Text<'a>,
+    #[serde(borrow, alias = "commandName")]
+    pub skill_name: Text<'a>,
+    #[serde(borrow, alias = "commandArgs")]
+    pub skill_args: Text<'a>,
+    #[serde(borrow)]
+    pub phase: Text<'a>,
+    pub is_error: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ContextMessage<'a> {
+    #[serde(borrow)]
+    pub role: Text<'a>,
+    #[serde(borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub origin: Option<&'a RawValue>,
+}
+
+/// A part of a message. Links to images and other media are not read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Part<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub text: Text<'a>,
+    #[serde(borrow)]
+    pub think: Text<'a>,
+}
+
+/// A step of the model's, as it happens.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub uuid: Text<'a>,
+    #[serde(borrow)]
+    pub step_uuid: Text<'a>,
+    #[serde(borrow)]
+    pub part: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    #[serde(borrow)]
+    pub args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Output<'a> {
+    /// A text, or a list of parts.
+    #[serde(borrow)]
+    pub output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub message: Text<'a>,
+    #[serde(rename = "isError", alias = "is_error")]
+    pub is_error: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Decision<'a> {
+    #[serde(borrow)]
+    pub decision: Text<'a>,
+    #[serde(borrow)]
+    pub feedback: Text<'a>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Usage {
+    #[serde(alias = "input_other")]
+    pub input_other: u64,
+    pub output: u64,
+    #[serde(alias = "input_cache_read")]
+    pub input_cache_read: u64,
+    #[serde(alias = "input_cache_creation")]
+    pub input_cache_creation: u64,
+}
+
+/// `state.json`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct State<'a> {
+    pub created_at: Time,
+    pub updated_at: Time,
+    #[serde(borrow)]
+    pub title: Text<'a>,
+    pub is_custom_title: bool,
+    #[serde(borrow)]
+    pub work_dir: Text<'a>,
+    #[serde(borrow)]
+    pub agents: BTreeMap<String, Agent<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Agent<'a> {
+    #[serde(borrow)]
+    pub parent_agent_id: Text<'a>,
+}
+
+/// A line's message in the older program.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Legacy<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub payload: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Payload<'a> {
+    /// A text, or a list of parts.
+    #[serde(borrow)]
+    pub user_input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub id: Text<'a>,
+    #[serde(borrow)]
+    pub function: Function<'a>,
+    #[serde(borrow)]
+    pub tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    pub return_value: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub token_usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub message_id: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Function<'a> {
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    #[serde(borrow)]
+    pub arguments: Text<'a>,
+}
+
+/// Reads a field, or nothing where it holds something else than we expect.
+pub fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
+    json.and_then(|json| serde_json::from_str(json.get()).ok())
+        .unwrap_or_default()
+}
+
+/// Returns the text of a field that is a text or a list of parts.
+pub fn text(json: Option<&RawValue>) -> String {
+    let Some(json) = json else {
+        return String::new();
+    };
+    if let Ok(text) = serde_json::from_str::<String>(json.get()) {
+        return text;
+    }
+    let parts: Vec<Part<'_>> = lenient(Some(json));
+    let texts = parts.iter().filter_map(|part| part.text.some());
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,185 @@
+//! Where opencode keeps its sessions, and what the names of files and folders tell.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use memory::Flavor;
+use store::Stamp;
+use store::foreign::Database;
+
+use crate::{Format, Places, Source, tail};
+
+/// opencode asks for the XDG folder on every system.
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let data = places
+        .folder("XDG_DATA_HOME")
+        .unwrap_or_else(|| places.home.join(".local/share"))
+        .join("opencode");
+    let named = places
+        .folder("OPENCODE_DB")
+        .map(|database| data.join(database));
+    std::iter::once(data).chain(named).collect()
+}
+
+/// The files that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    Database,
+    Session,
+    Message,
+    Part,
+    Export,
+}
+
+impl File {
+    pub fn at(path: &Path) -> Option<Self> {
+        let names: Vec<_> = path.iter().filter_map(|name| name.to_str()).collect();
+        let (file, folders) = names.split_last()?;
+        if file.starts_with("opencode") && file.ends_with(".db") {
+            return Some(Self::Database);
+        }
+        if !file.ends_with(".json") {
+            return None;
+        }
+        let stored = folders.iter().rposition(|name| *name == "storage");
+        match stored.map(|at| &folders[at + 1..]) {
+            Some(["session", "message", _] | ["message", _]) => Some(Self::Message),
+            Some(["session", "part", ..] | ["part", ..]) => Some(Self::Part),
+            Some(["session", _]) => Some(Self::Session),
+            Some(_) => None,
+            None => file.starts_with("ses_").then_some(Self::Export),
+        }
+    }
+
+    pub fn format(self) -> Format {
+        match self {
+            Self::Database => Format::Database,
+            Self::Session | Self::Message | Self::Part | Self::Export => Format::Document,
+        }
+    }
+}
+
+/// Says whether a file is from before the database and was taken over into it: opencode leaves
+/// the old ones behind.
+pub fn is_taken_over(path: &Path) -> bool {
+    let storage = path
+        .ancestors()
+        .filter(|folder| folder.ends_with("storage"))
+        .last();
+    let data = storage.and_then(|storage| {
+        // The first releases had a folder for each project: `project/<name>/storage`.
+        let parent = storage.parent()?;
+        let project = parent.parent().filter(|folder| folder.ends_with("project"));
+        project.map_or(Some(parent), Path::parent)
+    });
+    data.is_some_and(|data| has_sessions(data.join("opencode.db")))
+}
+
+/// The last database that was asked for, as there may be very many files beside one.
+static ASKED: Mutex<Option<(PathBuf, Stamp, bool)>> = Mutex::new(None);
+
+fn has_sessions(path: PathBuf) -> bool {
+    let source = Source {
+        flavor: Flavor::Opencode,
+        path,
+        format: Format::Database,
+    };
+    let Ok(stamp) = tail::stamp_of(&source) else {
+        return false;
+    };
+    let mut asked = ASKED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((path, known, has)) = &*asked
+        && *path == source.path
+        && *known == stamp
+    {
+        return *has;
+    }
+    let has = Database::open(&source.path).is_ok_and(|database| database.has_table("session"));
+    *asked = Some((source.path, stamp, has));
+    has
+}
+
+/// Says whether a text of unknown origin starts like one of the files.
+pub fn recognises(head: &str) -> bool {
+    let has = |key: &str| head.contains(key);
+    let export = has("\"info\"") && has("\"projectID\"");
+    let stored = has("\"sessionID\"") && (has("\"role\"") || has("\"messageID\""));
+    head.starts_with("SQLite format 3") || export || stored || has("\"projectID\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, file: Option<File>) {
+        assert_eq!(File::at(Path::new(path)), file, "{path}");
+    }
+
+    #[test]
+    fn every_layout_is_known() {
+        check("/d/opencode/opencode.db", Some(File::Database));
+        check("/d/opencode/opencode-dev.db", Some(File::Database));
+        check(
+            "/d/opencode/storage/session/p1/ses_1.json",
+            Some(File::Session),
+        );
+        check(
+            "/d/opencode/storage/message/ses_1/msg_1.json",
+            Some(File::Message),
+        );
+        check(
+            "/d/opencode/storage/part/msg_1/prt_1.json",
+            Some(File::Part),
+        );
+        check(
+            "/d/opencode/project/x/storage/session/info/ses_1.json",
+            Some(File::Session),
+        );
+        check(
+            "/d/opencode/project/x/storage/session/message/ses_1/msg_1.json",
+            Some(File::Message),
+        );
+        check(
+            "/d/opencode/project/x/storage/session/part/s/m/prt_1.json",
+            Some(File::Part),
+        );
+        check(
+            "/copies/ses_277daa810ffePOBsdfS6gm8uA2.json",
+            Some(File::Export),
+        );
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        check("/d/opencode/auth.json", None);
+        check("/d/opencode/opencode.db-wal", None);
+        check("/d/opencode/storage/session_diff/ses_1.json", None);
+        check("/d/opencode/storage/todo/ses_1.json", None);
+        check("/d/opencode/storage/project/p1.json", None);
+        check("/d/opencode/log/2026.log", None);
+        check("/d/notes.json", None);
+    }
+
+    #[test]
+    fn a_moved_home_is_followed() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        assert_eq!(roots(&places), [PathBuf::from("/h/.local/share/opencode")]);
+        places.variables.insert("XDG_DATA_HOME".into(), "/x".into());
+        places
+            .variables
+            .insert("OPENCODE_DB".into(), "opencode-mine.db".into());
+        assert_eq!(
+            roots(&places),
+            [
+                PathBuf::from("/x/opencode"),
+                PathBuf::from("/x/opencode/opencode-mine.db")
+            ]
+        );
+    }
+}

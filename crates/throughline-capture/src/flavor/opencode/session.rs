@@ -1,0 +1,64 @@
+//! What opencode says of a session.
+
+use memory::{Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+
+use super::wire;
+
+/// Titles that a session has until a model has thought of a better one.
+const PLACEHOLDERS: [&str; 2] = ["New session - ", "Child session - "];
+
+pub fn id(native: &str) -> SessionId {
+    SessionId::of(Flavor::Opencode, native)
+}
+
+/// Reduces a session; `None` when it has no id.
+pub fn patch(session: wire::Session) -> Option<SessionPatch> {
+    let automated = is_automated(&session);
+    let times = session.time.0.unwrap_or_default();
+    let parent = session.parent.into_text();
+    let kind = match (&parent, automated) {
+        (Some(_), _) => SessionKind::Subagent,
+        (None, true) => SessionKind::Automated,
+        (None, false) => SessionKind::Main,
+    };
+    Some(SessionPatch {
+        kind: Some(kind),
+        title: session.title.into_text().and_then(title),
+        cwd: session.directory.into_text(),
+        version: session.version.into_text(),
+        model: session.model.0.and_then(|model| model.id.into_text()),
+        parent: parent.map(|parent| id(&parent)),
+        started: times.created.0,
+        ended: times.updated.0,
+        ..SessionPatch::new(id(session.id.text()?), Flavor::Opencode)
+    })
+}
+
+/// `opencode run` forbids the session to ask anything: nobody is there to answer.
+fn is_automated(session: &wire::Session) -> bool {
+    let rules = session.permission.0.as_deref().unwrap_or_default();
+    rules
+        .iter()
+        .any(|rule| rule.permission.is("question") && rule.action.is("deny"))
+}
+
+fn title(text: String) -> Option<Title> {
+    let given = !PLACEHOLDERS
+        .iter()
+        .any(|placeholder| text.starts_with(placeholder));
+    given.then_some(Title {
+        text,
+        rank: TitleRank::Generated,
+    })
+}
+
+/// Returns the patch that names a session by its first prompt.
+pub fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
+    SessionPatch {
+        title: Some(Title {
+            text: text.to_owned(),
+            rank: TitleRank::FirstPrompt,
+        }),
+        ..SessionPatch::new(session.clone(), Flavor::Opencode)
+    }
+}

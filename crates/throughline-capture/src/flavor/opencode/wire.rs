@@ -1,0 +1,168 @@
+//! opencode's JSON, as far as it is read. The database keeps a row's ids in its columns, files
+//! and exports keep them in the object.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::lenient::Lenient;
+use crate::time::Time;
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Session {
+    pub id: Lenient<String>,
+    #[serde(rename = "parentID")]
+    pub parent: Lenient<String>,
+    pub directory: Lenient<String>,
+    pub title: Lenient<String>,
+    pub version: Lenient<String>,
+    pub model: Lenient<Model>,
+    pub permission: Lenient<Vec<Permission>>,
+    pub time: Lenient<Times>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Permission {
+    pub permission: Lenient<String>,
+    pub action: Lenient<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Model {
+    #[serde(alias = "modelID")]
+    pub id: Lenient<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Default)]
+#[serde(default)]
+pub struct Times {
+    pub created: Time,
+    pub updated: Time,
+    pub completed: Time,
+    pub start: Time,
+    pub end: Time,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Message<'a> {
+    pub id: Lenient<String>,
+    #[serde(rename = "sessionID")]
+    pub session: Lenient<String>,
+    pub role: Lenient<String>,
+    pub time: Lenient<Times>,
+    #[serde(rename = "modelID")]
+    pub model_id: Lenient<String>,
+    pub model: Lenient<Model>,
+    pub path: Lenient<Where>,
+    pub tokens: Lenient<Tokens>,
+    pub cost: Lenient<f64>,
+    pub error: Lenient<Failure>,
+    /// `true` on an assistant's message that sums up; an object on a user's.
+    pub summary: Lenient<bool>,
+    /// The first releases kept the parts inside.
+    #[serde(borrow)]
+    pub parts: Lenient<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Where {
+    pub cwd: Lenient<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Failure {
+    pub name: Lenient<String>,
+    pub data: Lenient<FailureData>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct FailureData {
+    pub message: Lenient<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, Default)]
+#[serde(default)]
+pub struct Tokens {
+    pub total: Lenient<f64>,
+    pub input: Lenient<f64>,
+    pub output: Lenient<f64>,
+    pub reasoning: Lenient<f64>,
+    pub cache: Lenient<Cache>,
+}
+
+#[derive(Clone, Copy, Deserialize, Default)]
+#[serde(default)]
+pub struct Cache {
+    pub read: Lenient<f64>,
+    pub write: Lenient<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Part<'a> {
+    pub id: Lenient<String>,
+    #[serde(rename = "sessionID")]
+    pub session: Lenient<String>,
+    #[serde(rename = "messageID")]
+    pub message: Lenient<String>,
+    #[serde(rename = "type")]
+    pub kind: Lenient<String>,
+    pub time: Lenient<Times>,
+    pub text: Lenient<String>,
+    /// The program wrote the text.
+    pub synthetic: Lenient<bool>,
+    /// The text is shown but not sent.
+    pub ignored: Lenient<bool>,
+    #[serde(rename = "callID")]
+    pub call: Lenient<String>,
+    pub tool: Lenient<String>,
+    #[serde(borrow)]
+    pub state: Lenient<State<'a>>,
+    pub tokens: Lenient<Tokens>,
+    pub cost: Lenient<f64>,
+    pub mime: Lenient<String>,
+    pub url: Lenient<String>,
+    pub auto: Lenient<bool>,
+    pub error: Lenient<Failure>,
+}
+
+/// How far a tool call has come.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct State<'a> {
+    pub status: Lenient<String>,
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    pub output: Lenient<String>,
+    pub error: Lenient<String>,
+    pub metadata: Lenient<Metadata>,
+    pub time: Lenient<Times>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Metadata {
+    pub exit: Lenient<i64>,
+}
+
+/// What `opencode export` prints.
+#[derive(Deserialize)]
+pub struct Export<'a> {
+    pub info: Session,
+    #[serde(borrow)]
+    pub messages: Vec<Exported<'a>>,
+}
+
+#[derive(Deserialize)]
+pub struct Exported<'a> {
+    #[serde(borrow)]
+    pub info: &'a RawValue,
+    #[serde(borrow, default)]
+    pub parts: Vec<&'a RawValue>,
+}

@@ -1,0 +1,254 @@
+//! Content in the parts of Google's model API, which Gemini CLI and the agents that grew from it
+//! log as they are.
+
+use memory::{Block, CallId, Change, ToolUse};
+use serde::de::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::lenient;
+
+/// A text, a part, or a list of both.
+#[derive(Debug, Default)]
+pub struct Content(pub Vec<Part>);
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Part {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub text: Option<String>,
+    /// The text is the model's thinking.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub thought: bool,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub function_call: Option<FunctionCall>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub function_response: Option<FunctionResponse>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub inline_data: Option<InlineData>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct FunctionCall {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: Option<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub name: String,
+    pub args: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct FunctionResponse {
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: Option<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub name: Option<String>,
+    pub response: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InlineData {
+    #[serde(deserialize_with = "lenient::or_default")]
+    mime_type: String,
+    #[serde(deserialize_with = "lenient::or_default")]
+    data: String,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let pieces = match serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()) {
+            Ok(pieces) => pieces,
+            Err(_) => vec![raw],
+        };
+        Ok(Self(
+            pieces.iter().filter_map(|piece| part(piece)).collect(),
+        ))
+    }
+}
+
+fn part(piece: &RawValue) -> Option<Part> {
+    if let Ok(text) = serde_json::from_str(piece.get()) {
+        let text = Some(text);
+        return Some(Part {
+            text,
+            ..Part::default()
+        });
+    }
+    serde_json::from_str(piece.get()).ok()
+}
+
+impl Content {
+    /// Returns what is said aloud.
+    pub fn text(&self) -> String {
+        let said = self.0.iter().filter(|part| !part.thought);
+        said.filter_map(|part| part.text.as_deref()).collect()
+    }
+
+    pub fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {
+        self.0
+            .iter()
+            .filter_map(|part| part.function_response.as_ref())
+    }
+}
+
+impl Part {
+    /// Returns a text or an image as a block.
+    pub fn block(&self) -> Option<Block> {
+        if let Some(text) = self.text.as_ref().filter(|text| !text.is_empty()) {
+            let block = if self.thought {
+                Block::Thinking
+            } else {
+                Block::Text
+            };
+            return Some(block(text.clone()));
+        }
+        self.inline_data.as_ref().map(|data| Block::Image {
+            media_type: data.mime_type.clone(),
+            size_bytes: data.data.len() as u64 / 4 * 3,
+        })
+    }
+}
+
+impl FunctionCall {
+    pub fn tool_use(&self) -> ToolUse {
+        ToolUse {
+            call: CallId::new(self.id.as_deref().unwrap_or_default()),
+            tool: self.name.clone(),
+            input: self
+                .args
+                .as_ref()
+                .map_or("{}", |args| args.get())
+                .to_owned(),
+            path: None,
+        }
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug, Default, PartialEq)]
+pub struct Answer {
+    pub text: String,
+    pub is_error: bool,
+    pub exit_code: Option<i64>,
+}
+
+impl FunctionResponse {
+    pub fn answer(&self) -> Answer {
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Response {
+            #[serde(deserialize_with = "lenient::or_default")]
+            output: Option<String>,
+            #[serde(deserialize_with = "lenient::or_default")]
+            error: Option<String>,
+        }
+        let raw = self.response.as_ref().map_or("", |raw| raw.get());
+        let response: Response = serde_json::from_str(raw).unwrap_or_default();
+        let failed = response.error.is_some();
+        let text = match response.output.or(response.error) {
+            Some(text) => bare(&text).to_owned(),
+            None if raw == "{}" => String::new(),
+            None => memory::flatten::flatten(raw),
+        };
+        let exit_code = exit_code(&text);
+        Answer {
+            is_error: failed || exit_code.is_some_and(|code| code != 0),
+            exit_code,
+            text,
+        }
+    }
+}
+
+/// Returns the change that a tool shows to the user, without the head of its diff.
+pub fn change(display: &RawValue, path: Option<&str>) -> Option<Change> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct FileDiff {
+        file_diff: String,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        file_path: Option<String>,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        file_name: Option<String>,
+    }
+    let shown: FileDiff = serde_json::from_str(display.get()).ok()?;
+    let hunks = shown.file_diff.find("@@").unwrap_or_default();
+    let diff = shown.file_diff[hunks..].to_owned();
+    let path = path
+        .map(str::to_owned)
+        .or(shown.file_path)
+        .or(shown.file_name)?;
+    (!diff.is_empty()).then_some(Change { path, diff })
+}
+
+/// Returns a tool's output without the marks that warn the model of it.
+fn bare(text: &str) -> &str {
+    let inner = text
+        .trim()
+        .strip_prefix("<untrusted_context>")
+        .and_then(|text| text.strip_suffix("</untrusted_context>"));
+    inner.map_or(text, |inner| inner.trim_matches('\n'))
+}
+
+/// Commands answer with their exit code on a line of its own, after their output.
+fn exit_code(text: &str) -> Option<i64> {
+    let mut codes = text
+        .lines()
+        .rev()
+        .filter_map(|line| line.strip_prefix("Exit Code: "));
+    codes.next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn answer(response: &str, text: &str, is_error: bool, exit_code: Option<i64>) {
+        let json = format!(r#"{{"id":"c","name":"t","response":{response}}}"#);
+        let response: FunctionResponse = serde_json::from_str(&json).unwrap();
+        let text = text.to_owned();
+        assert_eq!(
+            response.answer(),
+            Answer {
+                text,
+                is_error,
+                exit_code
+            }
+        );
+    }
+
+    #[test]
+    fn answers_of_tools() {
+        answer(r#"{"output":"hi"}"#, "hi", false, None);
+        answer(
+            r#"{"error":"File not found"}"#,
+            "File not found",
+            true,
+            None,
+        );
+        answer(
+            r#"{"output":"<untrusted_context>\nOutput: x\nExit Code: 3\n</untrusted_context>"}"#,
+            "Output: x\nExit Code: 3",
+            true,
+            Some(3),
+        );
+        answer(r#"{"hits":2}"#, "hits: 2", false, None);
+        answer("{}", "", false, None);
+    }
+
+    #[test]
+    fn content_of_every_kind() {
+        for json in [
+            r#""hi""#,
+            r#"{"text":"hi"}"#,
+            r#"["h",{"text":"i"}]"#,
+            r#"["hi",7]"#,
+        ] {
+            let content: Content = serde_json::from_str(json).unwrap();
+            assert_eq!(content.text(), "hi", "{json}");
+        }
+    }
+}

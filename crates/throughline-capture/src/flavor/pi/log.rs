@@ -1,0 +1,206 @@
+//! Lines of a session to entries.
+
+use memory::{
+    Block, Boundary, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch, Title, TitleRank,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{discover, said, wire};
+use crate::calls::OpenCalls;
+use crate::{Line, Parsed, Reader, Source, lines};
+
+/// Reads one session.
+#[derive(Debug)]
+pub struct Log {
+    /// The session that the file's name speaks of, should the header be lost.
+    named: String,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    session: Option<String>,
+    cwd: Option<String>,
+    /// Names the entries of version 1, which have no ids.
+    chain: Chain,
+    pub calls: OpenCalls,
+    titled: bool,
+}
+
+impl Log {
+    pub fn new(source: &Source, state: Option<&str>) -> Self {
+        let path = source.path.to_string_lossy();
+        Self {
+            named: discover::session_in_name(&path).to_owned(),
+            // A state that we cannot read is one of another version: the names stay the same.
+            state: state
+                .and_then(|state| serde_json::from_str(state).ok())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn object(&mut self, number: u64, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
+        let line: wire::Line<'_> = serde_json::from_str(object)?;
+        match line.kind.as_str() {
+            "session" => self.header(&line, out),
+            "message" => {
+                if let Some(message) = line.message {
+                    let message = serde_json::from_str(message.get())?;
+                    self.said(number, &line, &message, out);
+                }
+            }
+            "compaction" => {
+                let tokens_before = line
+                    .tokens_before
+                    .and_then(|tokens| serde_json::from_str(tokens.get()).ok());
+                self.compacted(number, &line, line.summary.as_str(), tokens_before, out);
+            }
+            "branch_summary" => self.came_back(number, &line, line.summary.as_str(), out),
+            "custom_message" => {
+                let blocks = said::blocks(line.content, out);
+                let message = self.message(number, &line, Role::User, Origin::Harness, &blocks);
+                push(message, blocks, out);
+            }
+            "model_change" => {
+                let model = line.model_id.to_owned();
+                out.push(Entry::Session(SessionPatch {
+                    model,
+                    ..self.patch()
+                }));
+            }
+            "session_info" => {
+                if let Some(name) = line.name.some() {
+                    self.title(name, TitleRank::Custom, out);
+                }
+            }
+            "thinking_level_change" | "custom" | "label" => {}
+            other => out.unknown(other),
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, header: &wire::Line<'_>, out: &mut Parsed) {
+        self.state.session = header.id.to_owned();
+        self.state.cwd = header.cwd.to_owned();
+        let parent = header.parent_session.some().map(discover::session_in_name);
+        out.push(Entry::Session(SessionPatch {
+            cwd: header.cwd.to_owned(),
+            model: header.model_id.to_owned(),
+            parent: parent.map(|parent| SessionId::of(Flavor::Pi, parent)),
+            started: header.timestamp.0,
+            ..self.patch()
+        }));
+    }
+
+    pub(super) fn compacted(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        summary: &str,
+        tokens_before: Option<u64>,
+        out: &mut Parsed,
+    ) {
+        let boundary = Boundary {
+            trigger: None,
+            tokens_before,
+        };
+        let mut blocks = vec![Block::Boundary(boundary)];
+        blocks.extend(some_summary(summary));
+        let message = self.message(number, line, Role::System, Origin::Harness, &blocks);
+        push(message, blocks, out);
+    }
+
+    /// A branch was left, and its summary taken along.
+    pub(super) fn came_back(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        summary: &str,
+        out: &mut Parsed,
+    ) {
+        let blocks: Vec<_> = some_summary(summary).into_iter().collect();
+        let message = self.message(number, line, Role::System, Origin::Harness, &blocks);
+        push(message, blocks, out);
+    }
+
+    /// Gives a session its first prompt as a title, once.
+    pub(super) fn title_once(&mut self, prompt: &str, out: &mut Parsed) {
+        if !self.state.titled {
+            self.state.titled = true;
+            self.title(prompt, TitleRank::FirstPrompt, out);
+        }
+    }
+
+    fn title(&self, text: &str, rank: TitleRank, out: &mut Parsed) {
+        let text = text.to_owned();
+        out.push(Entry::Session(SessionPatch {
+            title: Some(Title { text, rank }),
+            ..self.patch()
+        }));
+    }
+
+    /// Returns a message without its blocks. It is called once for each entry that has something
+    /// to say, since the chain moves on.
+    pub(super) fn message(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        role: Role,
+        origin: Origin,
+        blocks: &[Block],
+    ) -> Message {
+        let id = match line.id.some() {
+            Some(id) => MessageId::new(id),
+            None => {
+                // A branch copies its entries with their times, while many sessions begin with
+                // the same words.
+                let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
+                let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
+                parts.extend(blocks.iter().map(said::key));
+                self.state.chain.link(&parts)
+            }
+        };
+        Message {
+            at: line.timestamp.0,
+            cwd: self.state.cwd.clone(),
+            line: number,
+            ..Message::new(id, self.session(), role, origin)
+        }
+    }
+
+    fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.session(), Flavor::Pi)
+    }
+
+    pub(super) fn session(&self) -> SessionId {
+        SessionId::of(
+            Flavor::Pi,
+            self.state.session.as_ref().unwrap_or(&self.named),
+        )
+    }
+}
+
+/// Emits a message that says something.
+pub fn push(message: Message, blocks: Vec<Block>, out: &mut Parsed) {
+    if !blocks.is_empty() {
+        out.push(Entry::Message(Message { blocks, ..message }));
+    }
+}
+
+fn some_summary(summary: &str) -> Option<Block> {
+    (!summary.trim().is_empty()).then(|| Block::Summary(summary.to_owned()))
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |object, out| {
+            self.object(line.number, object, out)
+        });
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(&self.state).unwrap_or_default()
+    }
+}

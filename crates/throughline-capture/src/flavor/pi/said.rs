@@ -1,0 +1,287 @@
+//! Messages: who said what.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use memory::{
+    Block, CallId, Entry, Origin, Role, SessionId, ToolResult, ToolUse, Usage, UsageEntry,
+};
+use serde_json::value::RawValue;
+
+use super::log::{Log, push};
+use super::wire;
+use crate::Parsed;
+
+impl Log {
+    pub(super) fn said(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        message: &wire::Message<'_>,
+        out: &mut Parsed,
+    ) {
+        match message.role.as_str() {
+            "user" => self.prompt(number, line, message, out),
+            "assistant" => self.answer(number, line, message, out),
+            "toolResult" => self.result(number, line, message, out),
+            "bashExecution" => self.user_command(number, line, message, out),
+            // What extensions put into the conversation; the second name is version 2's.
+            "custom" | "hookMessage" => {
+                let blocks = blocks(message.content, out);
+                let said = self.message(number, line, Role::User, Origin::Harness, &blocks);
+                push(said, blocks, out);
+            }
+            "compactionSummary" => {
+                let (summary, tokens) = (message.summary.as_str(), message.tokens_before);
+                self.compacted(number, line, summary, tokens, out);
+            }
+            "branchSummary" => self.came_back(number, line, message.summary.as_str(), out),
+            other => out.unknown(&format!("message/{other}")),
+        }
+    }
+
+    fn prompt(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        message: &wire::Message<'_>,
+        out: &mut Parsed,
+    ) {
+        let mut blocks = blocks(message.content, out);
+        for block in &mut blocks {
+            if let Block::Text(text) = block
+                && let Cow::Owned(typed) = typed(text)
+            {
+                *text = typed;
+            }
+        }
+        if let Some(Block::Text(text)) = blocks.first() {
+            self.title_once(text, out);
+        }
+        let said = self.message(number, line, Role::User, Origin::Human, &blocks);
+        push(said, blocks, out);
+    }
+
+    fn answer(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        message: &wire::Message<'_>,
+        out: &mut Parsed,
+    ) {
+        let mut blocks = blocks(message.content, out);
+        for block in &mut blocks {
+            if let Block::ToolUse(call) = block {
+                self.state.calls.open(call);
+            }
+        }
+        // An aborted answer has a message too, which only says that the user stopped it.
+        if message.stop_reason.as_str() == "error"
+            && let Some(error) = message.error_message.some()
+        {
+            blocks.push(Block::Error(error.to_owned()));
+        }
+        let mut said = self.message(number, line, Role::Assistant, Origin::Model, &blocks);
+        said.model = message.model.to_owned();
+        let at = said.at;
+        push(said, blocks, out);
+        let bill = bill(self.session(), at, message);
+        out.entries.extend(bill.map(Entry::Usage));
+    }
+
+    fn result(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        message: &wire::Message<'_>,
+        out: &mut Parsed,
+    ) {
+        let mut content = String::new();
+        let mut images = Vec::new();
+        for block in blocks(message.content, out) {
+            match block {
+                Block::Text(text) => {
+                    if !content.is_empty() {
+                        content.push('\n');
+                    }
+                    content.push_str(&text);
+                }
+                other => images.push(other),
+            }
+        }
+        let is_error = message.is_error.unwrap_or_default();
+        let mut result = ToolResult {
+            call: message.tool_call_id.some().map(CallId::new),
+            tool: message.tool_name.to_owned(),
+            is_error,
+            exit_code: is_error.then(|| exit_code(&content)).flatten(),
+            content,
+            ..ToolResult::default()
+        };
+        self.state.calls.close(&mut result);
+        let mut blocks = vec![Block::ToolResult(result)];
+        blocks.extend(images);
+        let said = self.message(number, line, Role::User, Origin::Tool, &blocks);
+        push(said, blocks, out);
+    }
+
+    /// A command that the user ran with `!`: the person's words, and what came of them.
+    fn user_command(
+        &mut self,
+        number: u64,
+        line: &wire::Line<'_>,
+        message: &wire::Message<'_>,
+        out: &mut Parsed,
+    ) {
+        let result = ToolResult {
+            tool: Some("bash".to_owned()),
+            content: message.output.as_str().to_owned(),
+            is_error: message.exit_code.is_some_and(|code| code != 0),
+            exit_code: message.exit_code,
+            ..ToolResult::default()
+        };
+        let blocks = vec![
+            Block::Text(format!("!{}", message.command.as_str())),
+            Block::ToolResult(result),
+        ];
+        let said = self.message(number, line, Role::User, Origin::Human, &blocks);
+        push(said, blocks, out);
+    }
+}
+
+/// Returns the parts of a message's content.
+pub fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+    let Some(content) = content else {
+        return Vec::new();
+    };
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return some_text(text).into_iter().collect();
+    }
+    let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(content.get()) else {
+        return Vec::new();
+    };
+    let parts = parts
+        .into_iter()
+        .filter_map(|part| serde_json::from_str::<wire::Part<'_>>(part.get()).ok());
+    parts.filter_map(|part| block(&part, out)).collect()
+}
+
+fn block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+    match part.kind.as_str() {
+        "text" => some_text(part.text.as_str().to_owned()),
+        "thinking" => part.thinking.to_owned().map(Block::Thinking),
+        "toolCall" => Some(Block::ToolUse(ToolUse {
+            call: CallId::new(part.id.as_str()),
+            tool: part.name.as_str().to_owned(),
+            input: part.arguments.map_or("", RawValue::get).to_owned(),
+            path: None,
+        })),
+        "image" => Some(Block::Image {
+            media_type: part.mime_type.as_str().to_owned(),
+            size_bytes: part.data.as_str().len() as u64 / 4 * 3,
+        }),
+        other => {
+            out.unknown(&format!("content/{other}"));
+            None
+        }
+    }
+}
+
+fn some_text(text: String) -> Option<Block> {
+    (!text.trim().is_empty()).then_some(Block::Text(text))
+}
+
+/// Returns what tells a block from others.
+pub fn key(block: &Block) -> &str {
+    match block {
+        Block::Text(text)
+        | Block::Thinking(text)
+        | Block::Summary(text)
+        | Block::Error(text)
+        | Block::Approval(text) => text,
+        Block::ToolUse(call) => call.call.as_str(),
+        Block::ToolResult(result) => result
+            .call
+            .as_ref()
+            .map_or(&*result.content, CallId::as_str),
+        Block::Image { media_type, .. } => media_type,
+        Block::Boundary(_) => "",
+    }
+}
+
+/// Returns what a person typed: a skill's command stands for the text that Pi put in its place.
+fn typed(text: &str) -> Cow<'_, str> {
+    let skill = text
+        .strip_prefix("<skill name=\"")
+        .and_then(|rest| rest.split_once('"'));
+    match (skill, text.split_once("</skill>")) {
+        (Some((name, _)), Some((_, words))) => Cow::Owned(
+            format!("/skill:{name} {}", words.trim())
+                .trim_end()
+                .to_owned(),
+        ),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// Returns the code that a failed command's output ends with.
+fn exit_code(content: &str) -> Option<i64> {
+    let (_, code) = content.rsplit_once("Command exited with code ")?;
+    code.trim().parse().ok()
+}
+
+/// Returns the usage of a response. Forks copy it, and converting an old session gives its
+/// entries new names, so the key is made of what stays: when and what was counted.
+fn bill(
+    session: SessionId,
+    at: Option<Timestamp>,
+    message: &wire::Message<'_>,
+) -> Option<UsageEntry> {
+    let said: wire::Usage = serde_json::from_str(message.usage?.get()).ok()?;
+    let usage = Usage {
+        input: said.input,
+        output: said.output,
+        cache_read: said.cache_read,
+        cache_write: said.cache_write,
+        reasoning: 0,
+    };
+    if usage.total() == 0 {
+        return None;
+    }
+    let asked = message.timestamp.0.map_or(0, Timestamp::as_millisecond);
+    let model = message.model.as_str();
+    let counted = [
+        usage.input,
+        usage.cache_read,
+        usage.cache_write,
+        usage.output,
+    ];
+    let counted = counted.map(|tokens| tokens.to_string()).join("+");
+    Some(UsageEntry {
+        session,
+        key: format!("pi:{asked}/{model}/{counted}"),
+        at,
+        model: message.model.to_owned(),
+        usage,
+        cost_usd: said.cost.map(|cost| cost.total),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_is_called_by_its_name() {
+        let expanded =
+            "<skill name=\"review\" location=\"/s/SKILL.md\">\nRead all.\n</skill>\n\nthe store";
+        assert_eq!(typed(expanded), "/skill:review the store");
+        assert_eq!(typed("what is a <skill>?"), "what is a <skill>?");
+    }
+
+    #[test]
+    fn the_exit_code_stands_at_the_end() {
+        assert_eq!(exit_code("no\n\nCommand exited with code 2"), Some(2));
+        assert_eq!(exit_code("Command exited with code 2 it said"), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Where Qwen Code keeps its logs.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::Places;
+
+pub fn roots(places: &Places) -> Vec<PathBuf> {
+    let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"]
+        .iter()
+        .find_map(|name| places.folder(name));
+    let home = moved.unwrap_or_else(|| places.home.join(".qwen"));
+    vec![home.join("projects")]
+}
+
+/// Claims `chats/<session>.jsonl` and `subagents/<session>/agent-<id>.jsonl`.
+pub fn is_log(path: &Path) -> bool {
+    let file = name(path);
+    let folder = path.parent().map_or("", name);
+    let above = path.parent().and_then(Path::parent).map_or("", name);
+    if !file.ends_with(".jsonl") {
+        return false;
+    }
+    match folder {
+        // Gemini's are called sessions.
+        "chats" => !file.starts_with("session-"),
+        "qwen" | ".qwen" => true,
+        _ => above == "subagents" && file.starts_with("agent-"),
+    }
+}
+
+pub fn recognises(head: &str) -> bool {
+    let has = |key: &str| head.contains(key);
+    has("\"uuid\"")
+        && has("\"parentUuid\"")
+        && has("\"sessionId\"")
+        && (has("\"parts\"") || has("\"systemPayload\""))
+}
+
+/// Returns the session that a path names; the records know better.
+pub fn session_of(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_claimed_and_others_are_not() {
+        for path in [
+            "/h/.qwen/projects/-home-dev/chats/019f.jsonl",
+            "/h/.qwen/projects/-home-dev/subagents/019f/agent-explore-7f3c.jsonl",
+            "/copies/qwen/019f.jsonl",
+        ] {
+            assert!(is_log(Path::new(path)), "{path}");
+        }
+        for path in [
+            "/h/.gemini/tmp/proj/chats/session-2026-11-15T18-38-694b1fc8.jsonl",
+            "/h/.claude/projects/-home-dev/019f/subagents/agent-1.jsonl",
+            "/h/.qwen/projects/-home-dev/chats/019f.runtime.json",
+            "/h/.qwen/usage_record.jsonl.lock",
+        ] {
+            assert!(!is_log(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_moved_home_is_followed() {
+        let mut places = Places {
+            home: "/h".into(),
+            ..Places::default()
+        };
+        assert_eq!(roots(&places), [PathBuf::from("/h/.qwen/projects")]);
+        places.variables.insert("QWEN_HOME".into(), "/q".into());
+        assert_eq!(roots(&places), [PathBuf::from("/q/projects")]);
+        places
+            .variables
+            .insert("QWEN_RUNTIME_DIR".into(), "/r".into());
+        assert_eq!(roots(&places), [PathBuf::from("/r/projects")]);
+    }
+}

@@ -1,0 +1,254 @@
+//! Goes through the records.
+
+use memory::{
+    Block, Boundary, CallId, Entry, Flavor, Origin, Role, SessionId, SessionKind, SessionPatch,
+    Title, TitleRank, ToolResult,
+};
+
+use super::mark::Mark;
+use super::session::{self, State};
+use super::wire::{Payload, Record};
+use crate::flavor::parts::{self, Part};
+use crate::{Line, Parsed, Reader, lines};
+
+const TITLE_CHARS_MAX: usize = 200;
+
+/// Kinds of system records that tell nothing, or nothing that another record does not tell.
+const PASSED_OVER: &[&str] = &[
+    "agent_bootstrap",
+    "agent_retry",
+    "agent_session_ready",
+    "at_command",
+    "attribution_snapshot",
+    "branch_checkpoint",
+    "file_history_snapshot",
+    "goal_runtime",
+    "goal_state",
+    "goal_turn_end",
+    "omni_recall",
+    "realtime_message",
+    "session_approval_mode",
+    "session_artifact_event",
+    "session_artifact_snapshot",
+    "session_execution_engine",
+    "session_notes",
+    "session_source",
+    "session_sources_snapshot",
+    "slash_command",
+    "turn_result",
+    "ui_telemetry",
+    "user_text_elements",
+];
+
+#[derive(Debug)]
+pub struct Log {
+    /// The session by the file's name, for records that do not say.
+    session: String,
+    state: State,
+}
+
+impl Log {
+    pub fn new(session: String, state: Option<&str>) -> Self {
+        let state = state.and_then(|state| serde_json::from_str(state).ok());
+        Self {
+            session,
+            state: state.unwrap_or_default(),
+        }
+    }
+
+    fn read(&mut self, record: &Record, line: u64, out: &mut Parsed) {
+        let id = session::id(record, &self.session);
+        self.state.introduce(&id, record, out);
+        let name = self.state.name(record);
+        let mark = Mark {
+            session: id,
+            name,
+            record,
+            line,
+        };
+        match &*record.kind {
+            "user" => self.user(&mark, out),
+            "assistant" => self.assistant(&mark, out),
+            "tool_result" => self.results(&mark, out),
+            "system" => self.system(&mark, out),
+            kind => out.unknown(kind),
+        }
+    }
+
+    fn user(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+        let record = mark.record;
+        let origin = origin(record);
+        let shown = record.system_payload.display_text.clone();
+        let parts = record.message.parts.0.iter().filter(|part| is_typed(part));
+        let mut blocks: Vec<Block> = parts.filter_map(Part::block).collect();
+        if let Some(text) = shown.filter(|text| !text.is_empty()) {
+            blocks.retain(|block| !matches!(block, Block::Text(_)));
+            blocks.insert(0, Block::Text(text));
+        }
+        if let (Origin::Human, Some(Block::Text(text))) = (origin, blocks.first()) {
+            self.entitle(mark, text, out);
+        }
+        mark.say((Role::User, origin), blocks, out);
+        self.results(mark, out);
+    }
+
+    fn entitle(&mut self, mark: &Mark<'_>, text: &str, out: &mut Parsed) {
+        let line = text
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end();
+        if self.state.titled || line.is_empty() {
+            return;
+        }
+        self.state.titled = true;
+        let text = line.chars().take(TITLE_CHARS_MAX).collect();
+        mark.title(
+            Title {
+                text,
+                rank: TitleRank::FirstPrompt,
+            },
+            out,
+        );
+    }
+
+    fn assistant(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+        let mut blocks = Vec::new();
+        for part in &mark.record.message.parts.0 {
+            blocks.extend(part.block());
+            if let Some(call) = &part.function_call {
+                let mut call = call.tool_use();
+                self.state.calls.open(&mut call);
+                blocks.push(Block::ToolUse(call));
+            }
+        }
+        mark.say((Role::Assistant, Origin::Model), blocks, out);
+        if let Some(tokens) = &mark.record.usage_metadata {
+            mark.usage(tokens, out);
+        }
+    }
+
+    fn results(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+        let told = &mark.record.tool_call_result;
+        let mut blocks = Vec::new();
+        for response in mark.record.message.parts.responses() {
+            let answer = response.answer();
+            let is_own = told.call_id.is_none() || told.call_id == response.id;
+            let status = told.status.as_deref().filter(|_| is_own);
+            let mut result = ToolResult {
+                call: response.id.as_deref().map(CallId::new),
+                content: answer.text,
+                is_error: answer.is_error || matches!(status, Some("error" | "cancelled")),
+                exit_code: answer.exit_code,
+                ..ToolResult::default()
+            };
+            self.state.calls.close(&mut result);
+            result.tool = result.tool.or_else(|| response.name.clone());
+            let shown = told
+                .result_display
+                .as_ref()
+                .filter(|_| is_own && !result.is_error);
+            let change = shown.and_then(|shown| parts::change(shown, result.path.as_deref()));
+            if let Some(change) = change {
+                result.changes = vec![change];
+            }
+            blocks.push(Block::ToolResult(result));
+        }
+        mark.say((Role::User, Origin::Tool), blocks, out);
+    }
+
+    fn system(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+        let payload = &mark.record.system_payload;
+        match mark.record.subtype.as_deref().unwrap_or_default() {
+            "custom_title" => {
+                let rank = match payload.title_source.as_deref() {
+                    Some("auto") => TitleRank::Generated,
+                    _ => TitleRank::Custom,
+                };
+                if let Some(text) = payload.custom_title.clone() {
+                    mark.title(Title { text, rank }, out);
+                }
+            }
+            "parent_session" => {
+                let parent = payload.parent_session_id.as_deref();
+                out.push(Entry::Session(SessionPatch {
+                    kind: parent.map(|_| SessionKind::Subagent),
+                    parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
+                    ..mark.patch()
+                }));
+            }
+            "session_model" => {
+                let model = payload.model_id.clone();
+                out.push(Entry::Session(SessionPatch {
+                    model,
+                    ..mark.patch()
+                }));
+            }
+            "chat_compression" => {
+                mark.say((Role::System, Origin::Harness), compression(payload), out);
+            }
+            "rewind" => {
+                // What was said before stays said; the note tells why the talk starts over.
+                let note = vec![Block::Text("rewound to an earlier message".into())];
+                mark.say((Role::System, Origin::Harness), note, out);
+            }
+            kind if PASSED_OVER.contains(&kind) => {}
+            kind => out.unknown(&format!("system/{kind}")),
+        }
+    }
+}
+
+impl Reader for Log {
+    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+        lines::objects(line, out, |text, out| {
+            let record: Record = serde_json::from_str(text)?;
+            self.read(&record, line.number, out);
+            Ok(())
+        });
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(&self.state).unwrap_or_default()
+    }
+}
+
+fn origin(record: &Record) -> Origin {
+    let typed = matches!(
+        record.subtype.as_deref(),
+        None | Some("mid_turn_user_message")
+    );
+    let by_user = record
+        .provenance
+        .as_deref()
+        .is_none_or(|by| by == "real_user");
+    if typed && by_user && session::agent(record).is_none() {
+        Origin::Human
+    } else {
+        Origin::Harness
+    }
+}
+
+/// What hooks say stands in a part of its own.
+fn is_typed(part: &Part) -> bool {
+    let text = part.text.as_deref().unwrap_or_default().trim_start();
+    !text.starts_with("<qwen:user-prompt-submit-context>")
+}
+
+fn compression(payload: &Payload) -> Vec<Block> {
+    let boundary = Block::Boundary(Boundary {
+        trigger: None,
+        tokens_before: payload.info.original_token_count,
+    });
+    let texts = || {
+        payload
+            .compressed_history
+            .iter()
+            .map(|message| message.parts.text())
+    };
+    let summary = texts().find(|text| text.contains("<state_snapshot>"));
+    let summary = summary.or_else(|| texts().find(|text| !text.is_empty()));
+    std::iter::once(boundary)
+        .chain(summary.map(Block::Summary))
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! A record, and the entries that are made of it.
+
+use memory::{
+    Block, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title, Usage,
+    UsageEntry,
+};
+
+use super::wire::{Record, Tokens};
+use crate::Parsed;
+
+/// A record, and what its entries share.
+pub struct Mark<'a> {
+    pub session: SessionId,
+    pub name: MessageId,
+    pub record: &'a Record,
+    pub line: u64,
+}
+
+impl Mark<'_> {
+    pub fn say(&self, (role, origin): (Role, Origin), blocks: Vec<Block>, out: &mut Parsed) {
+        if blocks.is_empty() {
+            return;
+        }
+        let (name, session) = (self.name.clone(), self.session.clone());
+        out.push(Entry::Message(Message {
+            at: self.record.timestamp.0,
+            blocks,
+            model: self.record.model.clone(),
+            cwd: self.record.cwd.clone(),
+            branch: self.record.git_branch.clone(),
+            line: self.line,
+            ..Message::new(name, session, role, origin)
+        }));
+    }
+
+    pub fn title(&self, title: Title, out: &mut Parsed) {
+        let title = Some(title);
+        out.push(Entry::Session(SessionPatch {
+            title,
+            ..self.patch()
+        }));
+    }
+
+    pub fn patch(&self) -> SessionPatch {
+        SessionPatch::new(self.session.clone(), Flavor::Qwen)
+    }
+
+    pub fn usage(&self, tokens: &Tokens, out: &mut Parsed) {
+        let (prompt, said) = (tokens.prompt_token_count, tokens.candidates_token_count);
+        let thoughts = tokens.thoughts_token_count;
+        let includes_thoughts = tokens.total_token_count == prompt + said;
+        let usage = Usage {
+            input: prompt.saturating_sub(tokens.cached_content_token_count)
+                + tokens.tool_use_prompt_token_count,
+            output: if includes_thoughts {
+                said
+            } else {
+                said + thoughts
+            },
+            cache_read: tokens.cached_content_token_count,
+            cache_write: 0,
+            reasoning: thoughts,
+        };
+        if usage.total() == 0 {
+            return;
+        }
+        out.push(Entry::Usage(UsageEntry {
+            session: self.session.clone(),
+            key: self.name.to_string(),
+            at: self.record.timestamp.0,
+            model: self.record.model.clone(),
+            usage,
+            cost_usd: None,
+        }));
+    }
+}

@@ -1,0 +1,48 @@
+//! Qwen Code: `projects/<project>/chats/<session>.jsonl`, and the logs of its subagents.
+//!
+//! It grew from Gemini CLI and speaks in the same parts, but its log is its own: every line is a
+//! record with a name, a parent and its working directory. [`discover`] knows where logs lie,
+//! [`wire`] mirrors the records, [`log`] goes through them; [`session`] keeps what they must know of
+//! each other, and [`mark`] makes the entries.
+//!
+//! Deliberately unread: `ui_telemetry`, which counts again what the answers count, and the
+//! snapshots that let the program resume.
+
+mod discover;
+mod log;
+mod mark;
+mod session;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use memory::Flavor;
+
+use crate::{Adapter, Format, Places, Reader, Source};
+
+#[derive(Debug)]
+pub struct Qwen;
+
+impl Adapter for Qwen {
+    fn flavor(&self) -> Flavor {
+        Flavor::Qwen
+    }
+
+    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+        discover::roots(places)
+    }
+
+    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+        discover::is_log(&root.join(relative)).then_some(Format::Lines)
+    }
+
+    fn recognises(&self, head: &str) -> bool {
+        discover::recognises(head)
+    }
+
+    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+        Box::new(log::Log::new(discover::session_of(&source.path), state))
+    }
+}

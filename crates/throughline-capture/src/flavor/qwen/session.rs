@@ -1,0 +1,107 @@
+//! A session while its records are read: what the next reader must know, and how they are named.
+
+use memory::{
+    Chain, Entry, Flavor, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
+};
+use serde::{Deserialize, Serialize};
+
+use super::wire::Record;
+use crate::Parsed;
+use crate::calls::OpenCalls;
+
+/// What the next reader must know.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// What was last told of the session.
+    told: Told,
+    pub titled: bool,
+    chain: Chain,
+    pub calls: OpenCalls,
+    /// A record may stand on several lines: its name, and how many of them were read.
+    last: Option<(String, u32)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Told {
+    session: String,
+    cwd: Option<String>,
+    branch: Option<String>,
+    version: Option<String>,
+    model: Option<String>,
+}
+
+impl State {
+    /// Says of the session what is new.
+    pub fn introduce(&mut self, id: &SessionId, record: &Record, out: &mut Parsed) {
+        let known = &self.told;
+        let is_new = known.session != id.as_str();
+        let last = |news: &Option<String>, known: &Option<String>| {
+            news.clone().or_else(|| known.clone().filter(|_| !is_new))
+        };
+        let told = Told {
+            session: id.to_string(),
+            cwd: last(&record.cwd, &known.cwd),
+            branch: last(&record.git_branch, &known.branch),
+            version: last(&record.version, &known.version),
+            model: last(&record.model, &known.model),
+        };
+        if told == *known {
+            return;
+        }
+        let parent = agent(record).and(record.session_id.as_deref());
+        let name = record
+            .agent_name
+            .clone()
+            .filter(|_| is_new && parent.is_some());
+        out.push(Entry::Session(SessionPatch {
+            kind: parent.map(|_| SessionKind::Subagent),
+            parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
+            title: name.map(|text| Title {
+                text,
+                rank: TitleRank::Generated,
+            }),
+            cwd: told.cwd.clone(),
+            branch: told.branch.clone(),
+            version: told.version.clone(),
+            model: told.model.clone(),
+            ..SessionPatch::new(id.clone(), Flavor::Qwen)
+        }));
+        self.told = told;
+    }
+
+    pub fn name(&mut self, record: &Record) -> MessageId {
+        let Some(uuid) = &record.uuid else {
+            return self
+                .chain
+                .link(&[&record.kind, &record.message.parts.text()]);
+        };
+        let lines = match &self.last {
+            Some((last, lines)) if last == uuid => lines + 1,
+            _ => 1,
+        };
+        self.last = Some((uuid.clone(), lines));
+        match lines {
+            1 => MessageId::new(uuid.as_str()),
+            lines => MessageId::new(format!("{uuid}/{lines}")),
+        }
+    }
+}
+
+/// Returns the session of a record; `file` is its name for records that do not say.
+pub fn id(record: &Record, file: &str) -> SessionId {
+    let session = record.session_id.as_deref().unwrap_or(file);
+    match agent(record) {
+        Some(agent) => SessionId::of(Flavor::Qwen, &format!("{session}/{agent}")),
+        None => SessionId::of(Flavor::Qwen, session),
+    }
+}
+
+/// Returns the subagent that a record is of.
+pub fn agent(record: &Record) -> Option<&str> {
+    record
+        .agent_id
+        .as_deref()
+        .filter(|agent| record.is_sidechain && !agent.is_empty())
+}

@@ -1,0 +1,64 @@
+use std::fs;
+
+use insta::assert_snapshot;
+use testkit::shape::shape;
+
+use super::Roo;
+use crate::adapter::Adapter;
+use crate::flavor::cline::Cline;
+use crate::made::{claimed, names, read};
+use crate::{Format, Places};
+
+#[test]
+fn tasks() {
+    let mut all = String::new();
+    for source in claimed(&Roo, &testkit::fixture("roo")) {
+        let parsed = read(&Roo, &source.path, source.format);
+        assert!(
+            parsed.unknown.is_empty() && parsed.skipped.is_empty(),
+            "{:?}",
+            parsed.unknown
+        );
+        all += &format!("{}\n", source.path.file_name().unwrap().display());
+        all += &shape(&parsed.entries);
+    }
+    assert_snapshot!(all);
+}
+
+/// Cline's files have the same names.
+#[test]
+fn each_claims_its_own() {
+    assert!(claimed(&Cline, &testkit::fixture("roo")).is_empty());
+    assert!(claimed(&Roo, &testkit::fixture("cline")).is_empty());
+    assert_eq!(claimed(&Roo, &testkit::fixture("roo")).len(), 5);
+}
+
+/// Condensing puts a summary between messages; those behind it keep their names.
+#[test]
+fn a_condensed_conversation_keeps_its_names() {
+    let source = claimed(&Roo, &testkit::fixture("roo")).remove(0);
+    let whole = names(&read(&Roo, &source.path, Format::Document));
+    let text = fs::read_to_string(&source.path).unwrap();
+    let mut messages: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    messages.retain(|message| message["isSummary"].is_null());
+    let folder = tempfile::tempdir().unwrap();
+    let task = source.path.parent().unwrap().file_name().unwrap();
+    let copy = folder
+        .path()
+        .join(task)
+        .join("api_conversation_history.json");
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::write(&copy, serde_json::to_string(&messages).unwrap()).unwrap();
+    let before = names(&read(&Roo, &copy, Format::Document));
+    assert!(before.iter().all(|name| whole.contains(name)) && before.len() < whole.len());
+}
+
+#[test]
+fn places() {
+    let places = Places {
+        home: "/h".into(),
+        ..Places::default()
+    };
+    let expected = "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline";
+    assert!(Roo.roots(&places).contains(&expected.into()));
+}

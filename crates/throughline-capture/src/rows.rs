@@ -1,0 +1,24 @@
+//! Rows of other programs' databases, whose columns come and go with the program's version.
+
+use std::collections::BTreeSet;
+
+use store::foreign::Database;
+
+/// Returns a `SELECT` of the columns by name, with `NULL` for those the table does not have.
+pub fn select(database: &Database, table: &str, wanted: &[&str]) -> store::Result<String> {
+    let there = columns(database, table)?;
+    let listed: Vec<_> = wanted
+        .iter()
+        .map(|name| if there.contains(*name) { *name } else { "NULL" })
+        .collect();
+    Ok(format!("SELECT {} FROM {table}", listed.join(", ")))
+}
+
+/// Returns the names of a table's columns; none when there is no such table.
+pub fn columns(database: &Database, table: &str) -> store::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    database.each("SELECT name FROM pragma_table_info(?1)", &[&table], |row| {
+        names.extend(row.text(0).map(str::to_owned));
+    })?;
+    Ok(names)
+}
