@@ -100,7 +100,10 @@ impl Ground {
             // A file that is replaced is another one, which only its folder tells. A folder that is
             // watched with all below it must not be watched again with less.
             let folder = root.parent().unwrap_or(root);
-            if folder.ancestors().any(|above| self.heard.roots().contains(above)) {
+            if folder
+                .ancestors()
+                .any(|above| self.heard.roots().contains(above))
+            {
                 return;
             }
             watcher.watch(folder, RecursiveMode::NonRecursive)
