@@ -11,3 +11,4 @@ mod crash;
 mod env;
 mod readme;
 mod tidy;
+mod watch;
