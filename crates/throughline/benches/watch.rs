@@ -3,7 +3,7 @@
 //!     cargo bench --bench watch -- [--files 20000] [--idle-seconds 60] [--lines 50]
 //!
 //! Makes many small logs, watches them, and measures the processor time of this process while
-//! nothing happens (the looks at everything that come every minute included), then the time from
+//! nothing happens (with the rescans that fall into it), that of one rescan, and then the time from
 //! writing a line to its being found by a search on another connection.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
@@ -64,6 +64,7 @@ fn main() {
             started.elapsed().as_secs_f64()
         );
         idle_cost(idle);
+        rescan_cost(&logs, &home);
         latency(&paths, &home, &swept, option("--lines", 50));
         let asked = Instant::now();
         stop.store(true, Ordering::Relaxed);
@@ -89,22 +90,30 @@ fn make_logs(logs: &Path, files: usize) -> Vec<PathBuf> {
 }
 
 fn watch(logs: &Path, home: &Path, stop: &AtomicBool, on_sweep: &mut dyn FnMut(&Sweep)) {
-    let roots = [Root {
+    let (roots, scope) = (roots(logs), Scope::default());
+    let store = Store::open(home).unwrap();
+    let watch = watch_of(&roots, &scope);
+    capture::watch(&store, &watch, stop, on_sweep, &Timestamp::now).unwrap();
+}
+
+fn roots(logs: &Path) -> [Root; 1] {
+    [Root {
         path: logs.to_owned(),
         flavor: None,
-    }];
-    let watch = Watch {
+    }]
+}
+
+fn watch_of<'a>(roots: &'a [Root], scope: &'a Scope) -> Watch<'a> {
+    Watch {
         adapters: ADAPTERS,
-        roots: &roots,
-        scope: &Scope::default(),
+        roots,
+        scope,
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         archive: true,
         complete: true,
         rescan: RESCAN_EVERY,
         poll: false,
-    };
-    let store = Store::open(home).unwrap();
-    capture::watch(&store, &watch, stop, on_sweep, &Timestamp::now).unwrap();
+    }
 }
 
 fn append(path: &Path, session: &str, text: &str) {
@@ -131,6 +140,23 @@ fn idle_cost(idle: Duration) {
         "idle              {spent:.2} s of processor time in {} s ({:.3} %)",
         idle.as_secs(),
         spent / idle.as_secs_f64() * 100.0
+    );
+}
+
+fn rescan_cost(logs: &Path, home: &Path) {
+    const TIMES: u32 = 20;
+    let (roots, scope, never) = (roots(logs), Scope::default(), AtomicBool::new(false));
+    let store = Store::open(home).unwrap();
+    let watch = watch_of(&roots, &scope);
+    let (started, before) = (Instant::now(), cpu_seconds().unwrap_or_default());
+    for _ in 0..TIMES {
+        capture::watch::rescan(&store, &watch, &never, Timestamp::now()).unwrap();
+    }
+    let spent = (cpu_seconds().unwrap_or_default() - before) / f64::from(TIMES);
+    println!(
+        "rescan            {:.0} ms, {:.0} ms of processor time",
+        ms(started.elapsed() / TIMES),
+        spent * 1e3
     );
 }
 

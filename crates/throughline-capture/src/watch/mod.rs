@@ -26,11 +26,15 @@ use ground::Ground;
 pub const RESCAN_EVERY: Duration = Duration::from_secs(60);
 /// The same where no events come.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How often the roots and the flag to stop are looked at.
+/// How often the flag to stop is looked at.
 const TICK: Duration = Duration::from_millis(500);
-/// A look at everything may take this share of the time: the larger the tree, the rarer the look.
+/// How often it is looked whether roots have come or gone.
+const ROOTS_EVERY: Duration = Duration::from_millis(900);
+/// Looking at everything may take one part in so many of the time: the larger the tree, the rarer
+/// the look. It is never put off further than to this many times its usual turn.
 const RESCAN_SHARE: u32 = 200;
 const POLL_SHARE: u32 = 50;
+const RESCAN_PUT_OFF_MAX: u32 = 10;
 /// How long changes wait after a sweep that took long.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long to wait after the store failed, at first and at most.
@@ -70,6 +74,7 @@ pub fn watch(
     // Watched before the first look, so that nothing falls between the two.
     let mut ground = Ground::new(&mailbox, watch.poll);
     ground.arm(watch.roots);
+    let mut armed = Instant::now();
     let mut pace = Pace::new(watch);
     let mut told = Told::default();
     while !stop.load(Ordering::Relaxed) {
@@ -77,7 +82,10 @@ pub fn watch(
             Some(look) => look,
             None => {
                 let mut changes = mailbox.wait(TICK, pace.not_before);
-                changes.everything |= ground.arm(watch.roots);
+                if armed.elapsed() >= ROOTS_EVERY {
+                    changes.everything |= ground.arm(watch.roots);
+                    armed = Instant::now();
+                }
                 pace.is_polling = ground.is_deaf();
                 match Look::at(changes) {
                     Some(look) => look,
@@ -174,8 +182,10 @@ impl Look {
 struct Pace {
     rescan: Duration,
     is_polling: bool,
-    /// When everything was last looked at, and how long that took; `None` before the first time.
-    rescanned: Option<(Instant, Duration)>,
+    /// When everything was last looked at; `None` before the first time and when that failed.
+    rescanned: Option<Instant>,
+    /// How long it takes to look at everything and find nothing.
+    look_takes: Duration,
     /// When the first source that was left open counts as finished.
     settles_at: Option<Timestamp>,
     /// Changes wait until then.
@@ -189,6 +199,7 @@ impl Pace {
             rescan: watch.rescan,
             is_polling: watch.poll,
             rescanned: None,
+            look_takes: Duration::ZERO,
             settles_at: None,
             not_before: Instant::now(),
             patience: PATIENCE,
@@ -200,25 +211,30 @@ impl Pace {
         if Instant::now() < self.not_before {
             return None;
         }
-        let is_due = match self.rescanned {
-            None => true,
-            Some((at, took)) => {
-                let every = if self.is_polling {
-                    POLL_EVERY.max(took * POLL_SHARE).min(self.rescan)
-                } else {
-                    self.rescan.max(took * RESCAN_SHARE)
-                };
-                at.elapsed() >= every
-            }
-        };
+        let is_due = self.rescanned.is_none_or(|at| at.elapsed() >= self.every());
         (is_due || self.settles_at.is_some_and(|at| now > at)).then_some(Look::Everything)
+    }
+
+    /// Returns how often everything is looked at.
+    fn every(&self) -> Duration {
+        if self.is_polling {
+            POLL_EVERY
+                .max(self.look_takes * POLL_SHARE)
+                .min(self.rescan)
+        } else {
+            let least = self.look_takes * RESCAN_SHARE;
+            self.rescan.max(least.min(self.rescan * RESCAN_PUT_OFF_MAX))
+        }
     }
 
     fn went_well(&mut self, look: &Look, swept: &Sweep, took: Duration) {
         self.patience = PATIENCE;
         match look {
             Look::Everything => {
-                self.rescanned = Some((Instant::now(), took));
+                self.rescanned = Some(Instant::now());
+                if swept.ingested == 0 {
+                    self.look_takes = took;
+                }
                 self.settles_at = swept.settles_at;
             }
             Look::Changed(_) => {
@@ -262,4 +278,38 @@ impl Told {
 /// Says whether it is worth trying again: the disk may be free again, another process done.
 fn is_passing(error: &store::Error) -> bool {
     matches!(error, store::Error::Sqlite(_) | store::Error::Io { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_larger_the_tree_the_rarer_the_look() {
+        let every = |is_polling: bool, ingested: usize, took_ms: u64| {
+            let swept = Sweep {
+                ingested,
+                ..Sweep::default()
+            };
+            let watch = Watch {
+                adapters: &[],
+                roots: &[],
+                scope: &Scope::default(),
+                threads: 1,
+                archive: false,
+                complete: true,
+                rescan: RESCAN_EVERY,
+                poll: is_polling,
+            };
+            let mut pace = Pace::new(&watch);
+            let took = Duration::from_millis(took_ms);
+            pace.went_well(&Look::Everything, &swept, took);
+            pace.every().as_secs()
+        };
+        assert_eq!([every(false, 0, 5), every(true, 0, 5)], [60, 1]);
+        assert_eq!([every(false, 0, 500), every(true, 0, 500)], [100, 25]);
+        assert_eq!([every(false, 0, 90_000), every(true, 0, 90_000)], [600, 60]);
+        // A backlog that took long to read says nothing of how long a look takes.
+        assert_eq!([every(false, 9, 90_000), every(true, 9, 90_000)], [60, 1]);
+    }
 }

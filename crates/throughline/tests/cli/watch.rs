@@ -135,3 +135,43 @@ fn watchers_and_sweeps_at_once_do_not_disturb_each_other() {
     );
     assert_eq!(env.run(&["doctor", "--deep"]).code, Some(0));
 }
+
+/// The limits of a user namespace are its own, so the test needs no rights. Where such a namespace
+/// cannot be made, there is nothing to test with.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_watches_it_polls() {
+    for limit in ["max_inotify_watches", "max_inotify_instances"] {
+        let env = TestEnv::new();
+        append(&log(&env), "alpha");
+        let watch = env.command(&["watch", "--json"]);
+        let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" watch --json");
+        let mut limited = Command::new("unshare");
+        limited
+            .args(["--user", "--map-root-user", "sh", "-c", &script])
+            .arg(watch.get_program())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(
+                watch
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let Ok(mut child) = limited.spawn() else {
+            return;
+        };
+        let mut reports = BufReader::new(child.stdout.take().unwrap());
+        if reports.fill_buf().unwrap().is_empty() {
+            child.wait().unwrap();
+            return;
+        }
+        let mut watching = Watching { child, reports };
+        watching.until_records(1);
+        append(&log(&env), "beta");
+        watching.until_records(1);
+        assert_eq!(watching.end("-TERM"), Some(0), "{limit}");
+    }
+}
