@@ -377,6 +377,37 @@ fn a_denied_workspace_leaves_no_trace() {
     );
 }
 
+#[test]
+fn the_archive_gives_logs_back_however_they_were_read() {
+    let machine = Machine::new();
+    let path = machine.claude_log("a.jsonl");
+    let lines: Vec<_> = (0..40)
+        .map(|i| prompt("s", &format!("u{i}"), &format!("line {i}")))
+        .collect();
+    let whole = lines.concat();
+    for end in [100, 1000, 1001, 5000, whole.len()] {
+        fs::write(&path, &whole[..end]).unwrap();
+        machine.sweep_at(WHILE_WRITING);
+    }
+    let raw = |machine: &Machine| {
+        let mut text = String::new();
+        let session = memory::SessionId::of(memory::Flavor::Claude, "s");
+        let store = Store::open(&machine.home()).unwrap();
+        store
+            .each_raw(&session, |_, piece| text.push_str(piece))
+            .unwrap();
+        text
+    };
+    assert_eq!(raw(&machine), whole);
+    let rewritten = prompt("s", "u0", "line 0") + &prompt("s", "new", "another story altogether");
+    fs::write(&path, &rewritten).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    assert_eq!(raw(&machine), rewritten);
+    fs::remove_file(&path).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    assert_eq!(raw(&machine), rewritten);
+}
+
 /// Makes the same small corpus, cut where `cuts` say, and reads it after every cut.
 fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
     let options = Options {

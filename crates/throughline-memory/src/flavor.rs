@@ -101,11 +101,59 @@ impl Flavor {
             .find(|flavor| flavor.name() == name)
     }
 
+    /// Returns how sure we are of its format. `docs/AGENTS.md` says more.
+    pub const fn evidence(self) -> Evidence {
+        match self {
+            Self::Amp | Self::Antigravity | Self::Cursor => Evidence::ThirdParty,
+            Self::Goose | Self::Qwen | Self::Roo => Evidence::VendorSource,
+            _ => Evidence::RealLogs,
+        }
+    }
+
+    /// Returns the command by which the agent itself takes up one of its sessions, where it has one
+    /// that we are sure of.
+    pub fn resume_command(self, native: &str) -> Option<Vec<String>> {
+        let command: &[&str] = match self {
+            Self::Claude => &["claude", "--resume", native],
+            Self::Codex => &["codex", "resume", native],
+            Self::Grok => &["grok", "--resume", native],
+            Self::Gemini => &["gemini", "--resume", native],
+            Self::Opencode => &["opencode", "--session", native],
+            Self::Copilot => &["copilot", "--resume", native],
+            Self::Goose => &["goose", "session", "--resume", "--session-id", native],
+            Self::Kimi => &["kimi", "--session", native],
+            _ => return None,
+        };
+        Some(command.iter().map(|word| (*word).to_owned()).collect())
+    }
+
     /// Returns after how many days the agent deletes its own logs, unless its settings say else.
     pub const fn deletes_after_days(self) -> Option<u32> {
         match self {
             Self::Claude => Some(30),
             _ => None,
+        }
+    }
+}
+
+/// What an adapter was written and tested against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// What other readers know.
+    ThirdParty,
+    /// The makers' own source.
+    VendorSource,
+    /// Logs that the program itself wrote.
+    RealLogs,
+}
+
+impl Evidence {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ThirdParty => "third party",
+            Self::VendorSource => "vendor source",
+            Self::RealLogs => "real logs",
         }
     }
 }

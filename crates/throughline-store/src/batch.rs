@@ -82,7 +82,7 @@ pub struct From<'a> {
 impl Batch {
     pub fn new(door: &mut Door<'_>, cleaned: Cleaned, from: From<'_>) -> Self {
         let log = from.log;
-        let piece = log.and_then(|log| Piece::new(log.offset, log.size, &door.log(log.text)));
+        let piece = log.and_then(|log| Piece::new(log.offset, log.size, &door.log(&log.text)));
         let clean = |text: &str| door.text(text);
         let From {
             odd,

@@ -311,20 +311,18 @@ impl<'a> Door<'a> {
         blocks
     }
 
-    /// Cleans a piece of a source's log, with what its sessions have shown.
-    pub(crate) fn log(&mut self, text: String) -> CleanString {
-        let redactor = self.redactor;
-        let mut clean = redactor.take_in(text, &mut Seen::default());
+    /// Cleans a piece of a source's log, line by line, with what its sessions have shown.
+    pub(crate) fn log(&mut self, text: &str) -> CleanString {
         let mut sessions: Vec<_> = self
             .seen
             .iter_mut()
             .filter(|(_, s)| !s.is_empty())
             .collect();
         sessions.sort_by(|a, b| a.0.cmp(b.0));
-        for (_, seen) in sessions {
-            clean = redactor.take_in(clean.into_string(), seen);
-        }
-        clean
+        let mut known: Vec<_> = sessions.into_iter().map(|(_, seen)| seen).collect();
+        let mut unknown = Seen::default();
+        let first = known.pop().unwrap_or(&mut unknown);
+        self.redactor.lines_in(text, first, &mut known)
     }
 
     fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {

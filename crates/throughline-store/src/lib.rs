@@ -44,6 +44,7 @@ pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 
 use crate::redact::Redactor;

@@ -26,8 +26,10 @@ pub struct SessionFilter {
     pub workspace: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Subagents and automated runs too.
+    /// Subagents too.
     pub all_kinds: bool,
+    /// Only those whose logs are gone.
+    pub gone: bool,
     pub limit: usize,
 }
 
@@ -41,6 +43,9 @@ impl Store {
                AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
                AND (?4 IS NULL OR s.started < ?4)
                AND (?5 OR s.kind <> 'subagent') AND s.records > 0
+               AND (NOT ?7 OR NOT EXISTS (
+                    SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
+                    WHERE x.session = s.id AND NOT y.gone))
              ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6"
         );
         self.read(|connection| {
@@ -53,6 +58,7 @@ impl Store {
                     filter.until.map(Timestamp::as_millisecond),
                     filter.all_kinds,
                     i64::try_from(filter.limit).unwrap_or(i64::MAX),
+                    filter.gone,
                 ],
                 session,
             )?;

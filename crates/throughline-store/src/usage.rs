@@ -1,12 +1,106 @@
 //! Tokens and cost, counted once per API response.
 
 use jiff::Timestamp;
-use rusqlite::{Transaction, params};
+use memory::{Flavor, SessionId, Usage};
+use rusqlite::{Row, Transaction, params};
 
+use crate::Store;
 use crate::clean::CleanUsage;
 use crate::error::Result;
 use crate::redact::CleanString;
-use crate::sessions::Known;
+use crate::sessions::{Known, timestamp};
+
+/// Which usage to count.
+#[derive(Clone, Debug, Default)]
+pub struct UsageFilter {
+    pub flavor: Option<Flavor>,
+    /// A part of the workspace's key or root.
+    pub workspace: Option<String>,
+    pub session: Option<SessionId>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+/// What one session used of one model within a quarter of an hour: the days of every time zone
+/// are made of whole quarters. Responses whose cost the log states are counted apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsageRow {
+    pub session: SessionId,
+    pub title: Option<String>,
+    /// An agent's name, which a later version may have written.
+    pub agent: String,
+    pub workspace: Option<String>,
+    pub model: Option<String>,
+    /// When the quarter began.
+    pub quarter: Option<Timestamp>,
+    pub usage: Usage,
+    /// API responses, or prompts where the log counts no finer.
+    pub requests: u64,
+    /// What the log states.
+    pub cost_usd: Option<f64>,
+}
+
+const QUARTER_MS: i64 = 15 * 60 * 1000;
+
+impl Store {
+    /// Returns what was used, in order of sessions.
+    pub fn usage(&self, filter: &UsageFilter) -> Result<Vec<UsageRow>> {
+        // A log that does not date its usage dates its session.
+        const SQL: &str = "
+            WITH dated AS (
+                SELECT u.*, s.name, s.title, s.flavor, w.key AS workspace,
+                       coalesce(u.at, s.ended, s.started) AS moment
+                FROM usage u
+                JOIN sessions s ON s.id = u.session
+                LEFT JOIN workspaces w ON w.id = s.workspace
+                WHERE (?1 IS NULL OR s.flavor = ?1)
+                  AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
+                    (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
+                  AND (?3 IS NULL OR s.name = ?3))
+            SELECT name, title, flavor, workspace, model, moment - moment % ?6 AS quarter,
+                   sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning),
+                   count(*), sum(cost_usd)
+            FROM dated
+            WHERE (?4 IS NULL OR moment >= ?4) AND (?5 IS NULL OR moment < ?5)
+            GROUP BY session, model, quarter, cost_usd IS NULL
+            ORDER BY name, model, quarter, cost_usd IS NULL";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(SQL)?;
+            let rows = statement.query_map(
+                params![
+                    filter.flavor.map(Flavor::name),
+                    filter.workspace,
+                    filter.session.as_ref().map(SessionId::as_str),
+                    filter.since.map(Timestamp::as_millisecond),
+                    filter.until.map(Timestamp::as_millisecond),
+                    QUARTER_MS,
+                ],
+                usage_row,
+            )?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
+    Ok(UsageRow {
+        session: SessionId::new(row.get::<_, String>(0)?),
+        title: row.get(1)?,
+        agent: row.get(2)?,
+        workspace: row.get(3)?,
+        model: row.get(4)?,
+        quarter: timestamp(row.get(5)?),
+        usage: Usage {
+            input: row.get(6)?,
+            output: row.get(7)?,
+            cache_read: row.get(8)?,
+            cache_write: row.get(9)?,
+            reasoning: row.get(10)?,
+        },
+        requests: row.get(11)?,
+        cost_usd: row.get(12)?,
+    })
+}
 
 /// Writes the usage of a response. A log tells it several times, and only the last telling is
 /// complete, so the largest figures count; a copy of the log does not take it from its session.

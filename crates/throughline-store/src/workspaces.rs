@@ -22,32 +22,43 @@ pub(crate) fn known(
     if let Some(id) = names.workspaces.get(&name) {
         return Ok(*id);
     }
-    let at_root: Option<i64> = tx
-        .prepare_cached("SELECT workspace FROM roots WHERE path = ?1")?
-        .query_row([root], |row| row.get(0))
-        .optional()?;
-    let id = match at_root {
-        Some(id) if key == root => id,
-        _ => {
-            let id = with_key(tx, key)?;
-            tx.prepare_cached("INSERT OR IGNORE INTO roots (path, workspace) VALUES (?1, ?2)")?
-                .execute(params![root, id])?;
-            id
-        }
+    let id = match at_root(tx, root)? {
+        None => seen_at(tx, root, with_key(tx, key)?)?,
+        Some((id, _)) if key == root => id,
+        Some((old, true)) => named(tx, names, old, key)?,
+        // The folder holds another repository than it did.
+        Some((_, false)) => with_key(tx, key)?,
     };
     names.workspaces.insert(name, id);
-    if let Some(old) = at_root.filter(|old| *old != id && key != root) {
-        absorb(tx, names, root, old, id)?;
-    }
     Ok(id)
 }
 
-fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
-    let found = tx
+/// Returns the workspace of a folder, and whether it is known by that folder alone.
+fn at_root(tx: &Transaction<'_>, root: &str) -> Result<Option<(i64, bool)>> {
+    let sql =
+        "SELECT r.workspace, w.key = r.path FROM roots r JOIN workspaces w ON w.id = r.workspace
+        WHERE r.path = ?1";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([root], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+fn seen_at(tx: &Transaction<'_>, root: &str, id: i64) -> Result<i64> {
+    tx.prepare_cached("INSERT OR IGNORE INTO roots (path, workspace) VALUES (?1, ?2)")?
+        .execute(params![root, id])?;
+    Ok(id)
+}
+
+fn find(tx: &Transaction<'_>, key: &str) -> Result<Option<i64>> {
+    Ok(tx
         .prepare_cached("SELECT id FROM workspaces WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
-        .optional()?;
-    if let Some(id) = found {
+        .optional()?)
+}
+
+fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
+    if let Some(id) = find(tx, key)? {
         return Ok(id);
     }
     tx.prepare_cached("INSERT INTO workspaces (key) VALUES (?1)")?
@@ -55,30 +66,47 @@ fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
     Ok(tx.last_insert_rowid())
 }
 
-/// Makes a workspace that was known only by its folder part of the one whose remote is now known.
-/// A folder that had another remote before stays with that: it was another repository then.
-fn absorb(tx: &Transaction<'_>, names: &mut Names, root: &str, old: i64, new: i64) -> Result<()> {
-    let by_folder: bool = tx
-        .prepare_cached("SELECT key = ?2 FROM workspaces WHERE id = ?1")?
-        .query_row(params![old, root], |row| row.get(0))?;
-    if !by_folder {
-        return Ok(());
-    }
+/// Gives a workspace that was known by its folder the name of its remote, and returns its number.
+/// Where the remote has a workspace already, the two become one.
+fn named(tx: &Transaction<'_>, names: &mut Names, old: i64, key: &str) -> Result<i64> {
+    let Some(other) = find(tx, key)? else {
+        tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
+            .execute(params![old, key])?;
+        return Ok(old);
+    };
+    // The records of one of the two must be indexed anew: better the fewer.
+    let (lost, kept) = if records_in(tx, old)? <= records_in(tx, other)? {
+        (old, other)
+    } else {
+        (other, old)
+    };
+    let sessions = sessions_in(tx, lost)?;
     tx.prepare_cached("UPDATE roots SET workspace = ?2 WHERE workspace = ?1")?
-        .execute([old, new])?;
-    let mut statement = tx.prepare_cached("SELECT id FROM sessions WHERE workspace = ?1")?;
-    let sessions: Vec<i64> = statement
-        .query_map([old], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+        .execute([lost, kept])?;
     tx.prepare_cached("UPDATE sessions SET workspace = ?2 WHERE workspace = ?1")?
-        .execute([old, new])?;
+        .execute([lost, kept])?;
     tx.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?
-        .execute([old])?;
-    // What is remembered of sessions and workspaces names the old number.
+        .execute([lost])?;
+    tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
+        .execute(params![kept, key])?;
+    // What is remembered of sessions and workspaces names the lost number.
     names.sessions.clear();
     names.workspaces.clear();
     for session in sessions {
         records::reindex_session(tx, names, session)?;
     }
-    Ok(())
+    Ok(kept)
+}
+
+fn records_in(tx: &Transaction<'_>, workspace: i64) -> Result<i64> {
+    let sql = "SELECT coalesce(sum(records), 0) FROM sessions WHERE workspace = ?1";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([workspace], |row| row.get(0))?)
+}
+
+fn sessions_in(tx: &Transaction<'_>, workspace: i64) -> Result<Vec<i64>> {
+    let mut statement = tx.prepare_cached("SELECT id FROM sessions WHERE workspace = ?1")?;
+    let rows = statement.query_map([workspace], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -15,6 +15,7 @@ use memory::{
 };
 use throughline_store::{
     Batch, Cursor, From, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
+    UsageFilter,
 };
 
 struct Test {
@@ -186,6 +187,48 @@ fn a_workspace_that_becomes_known_later_finds_what_came_before() {
 }
 
 #[test]
+fn a_folder_and_its_remote_are_one_workspace_in_any_order() {
+    let at = |test: &Test, session: &str, key: &str, root: &str| {
+        let id = SessionId::of(Flavor::Claude, session);
+        let mut message = Message::new(
+            MessageId::new(session),
+            id.clone(),
+            Role::User,
+            Origin::Human,
+        );
+        message.blocks = vec![Block::Text(format!("apple of {session}"))];
+        let workspace = Workspace {
+            key: key.into(),
+            root: root.into(),
+        };
+        test.append(Incoming {
+            records: memory::record::records(message),
+            sessions: vec![(SessionPatch::new(id, Flavor::Claude), Some(workspace))],
+            usage: Vec::new(),
+        });
+    };
+    let logs = [
+        ("plain", "/work/a", "/work/a"),
+        ("named", "example.com/a", "/work/a"),
+        ("clone", "/work/b", "/work/b"),
+        ("cloned", "example.com/a", "/work/b"),
+    ];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]] {
+        let test = Test::new();
+        for index in order {
+            let (session, key, root) = logs[index];
+            at(&test, session, key, root);
+        }
+        let query = Query {
+            workspace: Some("example.com/a".into()),
+            ..words("apple")
+        };
+        assert_eq!(test.find(&query).len(), 4, "{order:?}");
+        assert_eq!(test.store.health(false).unwrap().workspaces, 1, "{order:?}");
+    }
+}
+
+#[test]
 fn usage_counts_once_per_response() {
     let test = Test::new();
     test.say("s", "hello");
@@ -211,6 +254,79 @@ fn usage_counts_once_per_response() {
     });
     let total = sessions.unwrap()[0].usage;
     assert_eq!((total.input, total.output), (10, 40));
+}
+
+#[test]
+fn usage_is_added_up_within_a_quarter_of_an_hour() {
+    let test = Test::new();
+    test.say("a", "one");
+    test.say("b", "two");
+    let entry = |session: &str, key: &str, second: Option<i64>, cost_usd| UsageEntry {
+        session: SessionId::of(Flavor::Claude, session),
+        key: key.to_owned(),
+        at: second.and_then(|second| Timestamp::from_second(second).ok()),
+        model: Some("m".to_owned()),
+        usage: Usage {
+            input: 10,
+            output: 1,
+            ..Usage::default()
+        },
+        cost_usd,
+    };
+    let quarter = 900;
+    test.append(Incoming {
+        records: Vec::new(),
+        sessions: Vec::new(),
+        usage: vec![
+            entry("a", "k1", Some(quarter), None),
+            entry("a", "k2", Some(2 * quarter - 1), None),
+            entry("a", "k3", Some(2 * quarter - 1), Some(0.25)),
+            entry("a", "k4", Some(2 * quarter), None),
+            // Dated by its session.
+            entry("b", "k5", None, None),
+        ],
+    });
+    let count = |filter: &UsageFilter| -> Vec<String> {
+        let rows = test.store.usage(filter).unwrap();
+        rows.iter()
+            .map(|row| {
+                let quarter = row.quarter.map(Timestamp::as_second);
+                let (session, requests) = (row.session.native(), row.requests);
+                let (tokens, cost) = (row.usage.total(), row.cost_usd);
+                format!("{session} {quarter:?} {requests} {tokens} {cost:?}")
+            })
+            .collect()
+    };
+    let all = [
+        "a Some(900) 1 11 Some(0.25)",
+        "a Some(900) 2 22 None",
+        "a Some(1800) 1 11 None",
+        "b Some(1767600000) 1 11 None",
+    ];
+    let filter = UsageFilter::default;
+    assert_eq!(count(&filter()), all);
+    let since = Timestamp::from_second(1800).ok();
+    assert_eq!(count(&UsageFilter { since, ..filter() }), all[2..]);
+    let until = since;
+    assert_eq!(count(&UsageFilter { until, ..filter() }), all[..2]);
+    let session = Some(SessionId::of(Flavor::Claude, "b"));
+    assert_eq!(
+        count(&UsageFilter {
+            session,
+            ..filter()
+        }),
+        all[3..]
+    );
+    let workspace = Some("work/a".to_owned());
+    assert_eq!(
+        count(&UsageFilter {
+            workspace,
+            ..filter()
+        }),
+        all[..3]
+    );
+    let flavor = Some(Flavor::Grok);
+    assert!(count(&UsageFilter { flavor, ..filter() }).is_empty());
 }
 
 #[test]

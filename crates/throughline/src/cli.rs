@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, config, doctor, ingest, redact, search, sessions, show, watch};
+use crate::commands::{
+    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
+    watch,
+};
 
 /// Session memory for coding agents
 ///
@@ -42,7 +45,10 @@ pub enum Command {
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::Context;
 use capture::Scope;
-use memory::Flavor;
-use serde::{Deserialize, Serialize};
+use memory::{Flavor, Price};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The file with every setting at its default, as `throughline config --default` prints it.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -17,6 +18,7 @@ pub struct Config {
     pub capture: Capture,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
+    pub prices: Prices,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -51,6 +53,47 @@ impl Default for Capture {
     }
 }
 
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prices {
+    pub as_of: String,
+    /// A file adds to the list that is shipped, or changes it.
+    #[serde(deserialize_with = "over_the_shipped")]
+    pub models: BTreeMap<String, Price>,
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self {
+            as_of: SHIPPED.as_of.clone(),
+            models: SHIPPED.models.clone(),
+        }
+    }
+}
+
+/// The list in the printed defaults, which is nowhere else.
+static SHIPPED: LazyLock<memory::Prices> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Defaults {
+        prices: memory::Prices,
+    }
+    toml::from_str(DEFAULT).map_or_else(
+        |error| {
+            tracing::error!(%error, "the shipped prices cannot be read");
+            memory::Prices::default()
+        },
+        |defaults: Defaults| defaults.prices,
+    )
+});
+
+fn over_the_shipped<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Price>, D::Error> {
+    let mut models = SHIPPED.models.clone();
+    models.extend(BTreeMap::<String, Price>::deserialize(deserializer)?);
+    Ok(models)
+}
+
 impl Config {
     /// Reads a file. One that was asked for must be there; the usual one need not.
     pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
@@ -82,7 +125,18 @@ impl Config {
                 );
             }
         }
+        let unsound = self.prices.models.iter().find(|(_, p)| !p.is_sound());
+        if let Some((model, _)) = unsound {
+            anyhow::bail!("the price of {model:?} is not a number of dollars");
+        }
         Ok(())
+    }
+
+    pub fn prices(&self) -> memory::Prices {
+        memory::Prices {
+            as_of: self.prices.as_of.clone(),
+            models: self.prices.models.clone(),
+        }
     }
 
     pub fn scope(&self) -> Scope {
@@ -106,6 +160,20 @@ mod tests {
         let printed: Config = toml::from_str(DEFAULT).unwrap();
         let json = |config: &Config| serde_json::to_string_pretty(config).unwrap();
         assert_eq!(json(&printed), json(&Config::default()));
+    }
+
+    #[test]
+    fn a_file_adds_to_the_shipped_prices() {
+        let shipped = Config::default().prices.models;
+        assert!(shipped.len() > 20 && shipped.contains_key("claude-sonnet-4-5"));
+        let text = "[prices.models.gpt-5]\ninput = 1\noutput = 2\n\
+                    [prices.models.mine]\ninput = 0.5\noutput = 1";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.prices.models.len(), shipped.len() + 1);
+        assert_eq!(config.prices.models["gpt-5"].cache_read, None);
+        assert_eq!(config.prices.as_of, Config::default().prices.as_of);
+        let config: Config = toml::from_str("[prices.models.m]\ninput = -1\noutput = 1").unwrap();
+        assert!(config.check().unwrap_err().to_string().contains("\"m\""));
     }
 
     #[test]

@@ -13,6 +13,30 @@ impl Redactor {
         CleanString { text, sensitive }
     }
 
+    /// Cleans a text line by line: most lines of a log hold no secret and are passed at a glance.
+    /// `others` are sessions whose secrets the text may hold too.
+    pub fn lines_in(&self, text: &str, seen: &mut Seen, others: &mut [&mut Seen]) -> CleanString {
+        let mut cleaned = String::with_capacity(text.len());
+        let mut sensitive = false;
+        for line in text.split_inclusive('\n') {
+            let clean = self.clean_in(line, seen);
+            sensitive |= clean.sensitive;
+            let mut clean = clean.into_cow();
+            for other in others.iter_mut() {
+                clean = self
+                    .clean_in(&clean, other)
+                    .into_owned()
+                    .into_string()
+                    .into();
+            }
+            cleaned.push_str(&clean);
+        }
+        CleanString {
+            text: cleaned,
+            sensitive,
+        }
+    }
+
     /// Returns the memory of a session that has shown these values.
     pub fn seen(&self, secrets: &[Secret]) -> Seen {
         let mut seen = Seen::default();

@@ -5,8 +5,9 @@ use std::io::{Write, stdout};
 use serde_json::json;
 
 use crate::commands::App;
-use crate::config::DEFAULT;
+use crate::config::{DEFAULT, Prices};
 use crate::environment::VARIABLES;
+use crate::output::table::count;
 use crate::output::{self, Outcome};
 
 /// Say where things are and which settings are in force
@@ -51,6 +52,17 @@ pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Returns the settings in force; of the prices only those that are not shipped, which are many.
 fn toml_text(app: &App<'_>) -> anyhow::Result<String> {
-    Ok(toml::to_string_pretty(&app.config)?)
+    let mut config = app.config.clone();
+    let shipped = Prices::default().models;
+    config
+        .prices
+        .models
+        .retain(|model, price| shipped.get(model) != Some(price));
+    let text = toml::to_string_pretty(&config)?;
+    let shipped = count(shipped.len(), "price");
+    Ok(format!(
+        "{text}# and {shipped} that `throughline config --default` lists"
+    ))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
-use memory::Flavor;
+use memory::{Evidence, Flavor};
 use serde::Serialize;
 use store::{Health, SourceReport};
 
@@ -42,6 +42,7 @@ struct Diagnosis {
 #[derive(Serialize)]
 struct Agent {
     agent: Flavor,
+    evidence: Evidence,
     looks_in: Vec<PathBuf>,
     logs: usize,
     size_bytes: u64,
@@ -114,6 +115,7 @@ fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
     let oldest = oldest.and_then(|time| Timestamp::try_from(time).ok());
     Agent {
         agent: flavor,
+        evidence: flavor.evidence(),
         looks_in: roots.into_iter().map(|root| root.path).collect(),
         logs: files.len(),
         size_bytes: files.iter().map(std::fs::Metadata::len).sum(),
@@ -175,21 +177,7 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     for problem in &diagnosis.permissions {
         writeln!(out, "  PROBLEM: {problem}; others can read it")?;
     }
-    writeln!(out, "\nAgents")?;
-    let mut rows = vec![];
-    for agent in &diagnosis.agents {
-        rows.push(vec![
-            format!("  {}", agent.agent.title()),
-            output::table::count(agent.logs, "log"),
-            bytes(agent.size_bytes),
-            if agent.logs == 0 {
-                looked_in(agent)
-            } else {
-                loss(app, agent)
-            },
-        ]);
-    }
-    write!(out, "{}", table(&rows))?;
+    print_agents(app, &mut out, &diagnosis.agents)?;
     for source in &diagnosis.troubled {
         let what = if source.gone {
             "is gone; its records are kept"
@@ -221,6 +209,33 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
         out,
         "\nNothing leaves this machine: no model and no hub is configured."
     )?;
+    Ok(())
+}
+
+fn print_agents(app: &App<'_>, out: &mut impl Write, agents: &[Agent]) -> anyhow::Result<()> {
+    let (here, absent): (Vec<_>, Vec<_>) = agents.iter().partition(|agent| agent.logs > 0);
+    if !here.is_empty() {
+        writeln!(out, "\nAgents")?;
+        let rows: Vec<_> = here
+            .iter()
+            .map(|agent| {
+                vec![
+                    format!("  {}", agent.agent.title()),
+                    output::table::count(agent.logs, "log"),
+                    bytes(agent.size_bytes),
+                    format!("format known from {}", agent.evidence.name()),
+                    loss(app, agent),
+                ]
+            })
+            .collect();
+        write!(out, "{}", table(&rows))?;
+    }
+    writeln!(out, "\nNo logs of")?;
+    let rows: Vec<_> = absent
+        .iter()
+        .map(|agent| vec![format!("  {}", agent.agent.title()), looked_in(agent)])
+        .collect();
+    write!(out, "{}", table(&rows))?;
     Ok(())
 }
 
@@ -261,12 +276,11 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
 }
 
 fn looked_in(agent: &Agent) -> String {
-    let folders: Vec<_> = agent
-        .looks_in
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    format!("looked in {}", folders.join(", "))
+    match agent.looks_in.as_slice() {
+        [] => "looked for by --root or configuration only".to_owned(),
+        [only] => format!("looked in {}", only.display()),
+        [first, rest @ ..] => format!("looked in {} and {} more", first.display(), rest.len()),
+    }
 }
 
 /// Says when the agent will delete the first of its logs.

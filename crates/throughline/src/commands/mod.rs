@@ -3,23 +3,27 @@
 pub mod completions;
 pub mod config;
 pub mod doctor;
+pub mod export;
 pub mod ingest;
 pub mod redact;
+pub mod resume;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod usage;
 pub mod watch;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
+use jiff::Timestamp;
 use memory::Flavor;
 use store::Store;
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::output::{Outcome, hinted};
+use crate::output::{Outcome, hinted, time};
 
 /// What every command works with.
 #[derive(Debug)]
@@ -56,7 +60,10 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Search(args) => search::run(&app, args),
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),
+        Command::Resume(args) => resume::run(&app, args),
+        Command::Usage(args) => usage::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
+        Command::Export(args) => export::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),
@@ -79,6 +86,18 @@ impl App<'_> {
             ));
         }
         self.open()
+    }
+
+    /// Reads a time on the command line.
+    pub fn moment(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
+        text.map(|text| time::parse(text, self.environment.now, &self.environment.zone))
+            .transpose()
+            .map_err(|error| {
+                hinted(
+                    error,
+                    "the time is read in your own zone unless it names one",
+                )
+            })
     }
 
     pub fn has_store(&self) -> bool {

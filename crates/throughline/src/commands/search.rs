@@ -2,13 +2,12 @@
 
 use std::io::{Write, stdout};
 
-use jiff::Timestamp;
 use memory::{Flavor, Kind};
 use store::{Found, Hit, Query, Rung};
 
 use crate::commands::{App, parse_flavor, show};
 use crate::output::text::Paint;
-use crate::output::{self, Outcome, hinted, say, time};
+use crate::output::{self, Outcome, say, time};
 
 /// Find something in what the agents and you did
 ///
@@ -95,8 +94,8 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         session,
         tool: filter.tool.clone(),
         path: filter.path.clone(),
-        since: moment(app, filter.since.as_deref())?,
-        until: moment(app, filter.until.as_deref())?,
+        since: app.moment(filter.since.as_deref())?,
+        until: app.moment(filter.until.as_deref())?,
         limit: args.limit,
     };
     let found = store.search(&query)?;
@@ -127,17 +126,6 @@ pub fn rewrite_unwanted(argument: String) -> String {
         Some(word) if is_word(word) => format!("--not={word}"),
         _ => argument,
     }
-}
-
-fn moment(app: &App<'_>, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
-    text.map(|text| time::parse(text, app.environment.now, &app.environment.zone))
-        .transpose()
-        .map_err(|error| {
-            hinted(
-                error,
-                "the time is read in your own zone unless it names one",
-            )
-        })
 }
 
 fn print(app: &App<'_>, found: &Found) -> anyhow::Result<()> {

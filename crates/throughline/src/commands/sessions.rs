@@ -7,7 +7,7 @@ use store::SessionFilter;
 
 use crate::commands::{App, parse_flavor};
 use crate::output::table::{cut, table};
-use crate::output::{self, Outcome, hinted, say, text, time};
+use crate::output::{self, Outcome, say, text, time};
 
 /// List the sessions, the latest first
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,10 @@ pub struct SessionsArgs {
     #[arg(long)]
     all: bool,
 
+    /// Only those whose logs their agents have deleted
+    #[arg(long)]
+    gone: bool,
+
     /// How many to show
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
     limit: usize,
@@ -43,23 +47,13 @@ pub struct SessionsArgs {
 
 pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Outcome> {
     let store = app.open_existing()?;
-    let moment = |text: &Option<String>| {
-        text.as_deref()
-            .map(|text| time::parse(text, app.environment.now, &app.environment.zone))
-            .transpose()
-            .map_err(|error| {
-                hinted(
-                    error,
-                    "the time is read in your own zone unless it names one",
-                )
-            })
-    };
     let sessions = store.sessions(&SessionFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
-        since: moment(&args.since)?,
-        until: moment(&args.until)?,
+        since: app.moment(args.since.as_deref())?,
+        until: app.moment(args.until.as_deref())?,
         all_kinds: args.all,
+        gone: args.gone,
         limit: args.limit,
     })?;
     if args.json {
@@ -115,8 +109,10 @@ fn row(app: &App<'_>, session: &Session) -> Vec<String> {
     ]
 }
 
-fn cut_id(native: &str) -> String {
-    let is_uuid = native.len() == 36 && native.bytes().filter(|byte| *byte == b'-').count() == 4;
+/// Returns as much of a session's own id as names it in a list.
+pub fn cut_id(native: &str) -> String {
+    let dashes = native.bytes().filter(|byte| *byte == b'-').count();
+    let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
     if is_uuid {
         native[..13].to_owned()
     } else {

@@ -2,11 +2,11 @@
 
 use std::io::{Write, stdout};
 
-use memory::{Kind, RecordId, Session};
+use memory::{Cost, Kind, RecordId, Session};
 use store::{Store, StoredRecord};
 
-use crate::commands::App;
 use crate::commands::sessions::tokens;
+use crate::commands::{App, usage};
 use crate::output::text::{Paint, indent, safe};
 use crate::output::{Outcome, hinted, time};
 
@@ -143,20 +143,24 @@ fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<St
         time::show(session.ended, zone)
     );
     line("time", Some(times));
-    let usage = session.usage;
+    let used = session.usage;
     line(
         "tokens",
-        (usage.total() > 0).then(|| {
+        (used.total() > 0).then(|| {
             format!(
                 "{} in, {} out, {} read from cache, {} written to it",
-                tokens(usage.input),
-                tokens(usage.output),
-                tokens(usage.cache_read),
-                tokens(usage.cache_write)
+                tokens(used.input),
+                tokens(used.output),
+                tokens(used.cache_read),
+                tokens(used.cache_write)
             )
         }),
     );
-    line("cost", session.cost_usd.map(|cost| format!("${cost:.2}")));
+    let cost = usage::cost_of(app, store, session)?;
+    line(
+        "cost",
+        (cost != Cost::default()).then(|| usage::dollars(&cost)),
+    );
     line(
         "log",
         session.source.as_ref().map(|source| {

@@ -1,5 +1,6 @@
 //! How things are said. Data goes to standard output, talk to standard error.
 
+pub mod shell;
 pub mod table;
 pub mod text;
 pub mod time;

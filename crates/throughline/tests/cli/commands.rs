@@ -192,6 +192,45 @@ fn redact_in_a_pipe() {
 }
 
 #[test]
+fn a_deleted_log_comes_back_without_its_secrets() {
+    let env = TestEnv::new();
+    let logs = env.home().join(".claude/projects/-home-dev-proj");
+    std::fs::create_dir_all(&logs).unwrap();
+    let sample =
+        samples().join("claude/projects/-home-dev-proj/7142b226-68fa-46a0-8fd9-46e66b66a646.jsonl");
+    let original = std::fs::read_to_string(&sample).unwrap();
+    let log = logs.join(sample.file_name().unwrap());
+    std::fs::write(&log, &original).unwrap();
+    env.run(&["ingest"]);
+    std::fs::remove_file(&log).unwrap();
+    env.run(&["ingest"]);
+    assert_snapshot!("sessions_gone", env.run(&["sessions", "--gone"]).shown());
+    let raw = env.run(&["export", "--raw", "7142b226"]).stdout;
+    assert!(
+        !raw.contains("hunter2") && raw.contains("[redacted:"),
+        "{raw}"
+    );
+    // But for the marks it is what it was, line by line.
+    let kinds = |text: &str| -> Vec<(String, String)> {
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines
+            .map(|entry| (entry["type"].to_string(), entry["uuid"].to_string()))
+            .collect()
+    };
+    assert_eq!(kinds(&raw), kinds(&original));
+    let folder = env.home().join("out").display().to_string();
+    let saved = env.run(&["export", "--raw", "7142b226", "--output", &folder]);
+    assert_eq!(saved.code, Some(0), "{}", saved.shown());
+    assert_eq!(
+        env.run(&["export", "--raw", "7142b226", "--output", &folder])
+            .code,
+        Some(2)
+    );
+}
+
+#[test]
 fn nothing_yet() {
     let env = TestEnv::new();
     assert_snapshot!("search_no_store", env.run(&["search", "x"]).shown());
@@ -202,7 +241,8 @@ fn every_command_explains_itself() {
     let env = TestEnv::new();
     assert_snapshot!("help", env.run(&["--help"]).shown());
     for command in [
-        "ingest", "search", "sessions", "show", "doctor", "config", "redact",
+        "ingest", "watch", "search", "sessions", "show", "resume", "usage", "doctor", "config",
+        "redact",
     ] {
         let help = env.run(&[command, "--help"]);
         assert!(

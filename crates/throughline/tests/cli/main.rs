@@ -10,5 +10,7 @@ mod commands;
 mod crash;
 mod env;
 mod readme;
+mod resume;
 mod tidy;
+mod usage;
 mod watch;

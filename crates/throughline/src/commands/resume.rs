@@ -1,0 +1,244 @@
+//! `throughline resume`
+
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use memory::{Session, SessionId, SessionKind};
+use serde::Serialize;
+use store::Store;
+
+use crate::commands::App;
+use crate::commands::show::the_session;
+use crate::output::shell::quote;
+use crate::output::{self, Outcome, hinted, say};
+
+/// Say how to go on with a session in the agent it came from
+///
+/// Prints the agent's own command, with the folder it must be run in. A subagent's session is
+/// resumed through the session that started it.
+#[derive(Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// A session's id or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// Run the command instead of printing it
+    #[arg(long, conflicts_with = "json")]
+    exec: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How to go on with a session.
+#[derive(Debug, Serialize)]
+struct Plan {
+    session: SessionId,
+    agent: &'static str,
+    folder: Option<String>,
+    command: Vec<String>,
+    /// Both as one line for a shell.
+    shell: String,
+}
+
+/// How far the way from a subagent to the session of a person may be.
+const PARENTS_MAX: usize = 16;
+
+pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Outcome> {
+    let plan = {
+        let store = app.open_existing()?;
+        let asked = the_session(&store, &args.id)?;
+        let session = started_by(&store, asked.clone())?;
+        if session.id != asked.id {
+            say(&format!(
+                "{} is a subagent's session; this resumes the one that started it.",
+                asked.id
+            ));
+        }
+        plan(&session)?
+    };
+    if args.exec {
+        return exec(&plan);
+    }
+    if args.json {
+        output::json(&plan)?;
+    } else {
+        writeln!(stdout().lock(), "{}", plan.shell)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Returns the session itself, or for a subagent's the one at the beginning.
+fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
+    for _ in 0..PARENTS_MAX {
+        if session.kind != SessionKind::Subagent {
+            return Ok(session);
+        }
+        let Some(parent) = session.parent.clone() else {
+            break;
+        };
+        let named = store.sessions_named(parent.as_str(), 1)?;
+        session = match named.into_iter().find(|found| found.id == parent) {
+            Some(found) => found,
+            // Its log was never seen, but its name is known, and subagents work in its folder.
+            None => Session {
+                id: parent,
+                kind: SessionKind::Main,
+                parent: None,
+                ..session
+            },
+        };
+    }
+    Err(hinted(
+        format!(
+            "{} is a subagent's session without a known parent",
+            session.id
+        ),
+        "`throughline show` shows what is known of it",
+    ))
+}
+
+fn plan(session: &Session) -> anyhow::Result<Plan> {
+    let native = session.id.native();
+    if session.id != SessionId::of(session.flavor, native) {
+        return Err(hinted(
+            format!(
+                "{} is of an agent that this version does not know",
+                session.id
+            ),
+            "update throughline",
+        ));
+    }
+    // What stands in a log must not become an option of the agent.
+    let sound = !native.is_empty() && !native.starts_with('-');
+    let command = session.flavor.resume_command(native).filter(|_| sound);
+    let Some(command) = command else {
+        return Err(hinted(
+            format!("{} cannot resume {}", session.flavor.title(), session.id),
+            "`throughline show` shows the session",
+        ));
+    };
+    let words: Vec<_> = command.iter().map(|word| quote(word)).collect();
+    let shell = match &session.cwd {
+        Some(folder) => {
+            let options_end = if folder.starts_with('-') { "-- " } else { "" };
+            let folder = quote(folder);
+            format!("cd {options_end}{folder} && {}", words.join(" "))
+        }
+        None => words.join(" "),
+    };
+    Ok(Plan {
+        session: session.id.clone(),
+        agent: session.flavor.name(),
+        folder: session.cwd.clone(),
+        command,
+        shell,
+    })
+}
+
+/// Hands over to the agent.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command is there to start the agent"
+)]
+fn exec(plan: &Plan) -> anyhow::Result<Outcome> {
+    let Some((program, arguments)) = plan.command.split_first() else {
+        anyhow::bail!("there is no command to run");
+    };
+    let mut command = std::process::Command::new(program);
+    command.args(arguments);
+    if let Some(folder) = &plan.folder {
+        if !Path::new(folder).is_dir() {
+            return Err(hinted(
+                format!("the session's folder {folder:?} is not there"),
+                "without --exec the command is printed, to be run elsewhere",
+            ));
+        }
+        command.current_dir(folder);
+    }
+    hand_over(&mut command).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => hinted(
+            format!("{program} is not installed, or not in $PATH"),
+            format!("the command is: {}", plan.shell),
+        ),
+        _ => anyhow::Error::new(error).context(format!("cannot start {program}")),
+    })
+}
+
+/// Becomes the command, so that the agent has the terminal and its signals for itself.
+#[cfg(unix)]
+fn hand_over(command: &mut std::process::Command) -> std::io::Result<Outcome> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+#[cfg(not(unix))]
+fn hand_over(command: &mut std::process::Command) -> std::io::Result<Outcome> {
+    Ok(if command.status()?.success() {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::{Flavor, Usage};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(id: &str, cwd: Option<&str>, expected: Result<&str, &str>) {
+        let session = Session {
+            id: SessionId::new(id),
+            flavor: Flavor::Claude,
+            kind: SessionKind::Main,
+            title: None,
+            workspace: None,
+            cwd: cwd.map(str::to_owned),
+            branch: None,
+            model: None,
+            version: None,
+            parent: None,
+            started: None,
+            ended: None,
+            records: 1,
+            prompts: 1,
+            tool_calls: 0,
+            errors: 0,
+            usage: Usage::default(),
+            cost_usd: None,
+            source: None,
+            source_gone: false,
+        };
+        let planned = plan(&session).map(|plan| plan.shell);
+        let planned = planned.map_err(|error| error.to_string());
+        assert_eq!(planned.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn what_a_log_says_is_never_more_than_a_word() {
+        check("claude:s", None, Ok("claude --resume s"));
+        check(
+            "claude:s",
+            Some("/a b"),
+            Ok("cd '/a b' && claude --resume s"),
+        );
+        check(
+            "claude:s;id",
+            Some("-P"),
+            Ok("cd -- -P && claude --resume 's;id'"),
+        );
+        check(
+            "claude:--continue",
+            None,
+            Err("Claude Code cannot resume claude:--continue"),
+        );
+        check(
+            "later:s",
+            None,
+            Err("later:s is of an agent that this version does not know"),
+        );
+    }
+}
