@@ -26,6 +26,8 @@ use crate::{Adapter, Format, Source};
 const AHEAD_MAX: usize = 3;
 /// Up to here cursors are asked for one by one.
 const FEW_SOURCES: usize = 64;
+/// How often a sweep looks again at what another process was faster with.
+const OVERTAKEN_MAX: usize = 8;
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -50,6 +52,9 @@ pub struct Sweep {
     /// again, though nothing happens to it.
     #[serde(skip)]
     pub settles_at: Option<Timestamp>,
+    /// Batches that came to nothing because another process read the same source meanwhile.
+    #[serde(skip)]
+    pub overtaken: usize,
 }
 
 /// What a sweep needs besides the store.
@@ -86,8 +91,20 @@ pub struct Progress {
     pub records: usize,
 }
 
-/// Reads what is new and stores it.
+/// Reads what is new and stores it. Sources that another process reads at the same time are looked
+/// at again.
 pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
+    let mut sweep = sweep_once(store, plan, now)?;
+    for _ in 0..OVERTAKEN_MAX {
+        if sweep.overtaken == 0 || sweep.interrupted {
+            break;
+        }
+        sweep.go_on(sweep_once(store, plan, now)?);
+    }
+    Ok(sweep)
+}
+
+fn sweep_once(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
     let cursors = cursors(store, plan)?;
     let todo = Todo::new(plan, &cursors, now);
     let mut sweep = todo.report();
@@ -320,6 +337,7 @@ fn read_sources(
             roots: HashMap::new(),
             kept: HashSet::new(),
             batches: 0,
+            after: cursor.cloned(),
             archive: plan.archive,
         };
         let read = tail::read(adapter, source, cursor, now, &mut |chunk| {
@@ -375,6 +393,8 @@ struct Intake<'a> {
     roots: HashMap<SessionId, Workspace>,
     kept: HashSet<memory::RecordId>,
     batches: usize,
+    /// Where the source's cursor stands when the next batch is written.
+    after: Option<Cursor>,
     archive: bool,
 }
 
@@ -419,6 +439,7 @@ impl Intake<'_> {
             (true, _) if first => Reading::Restarted,
             (true, _) => Reading::Rereading,
         };
+        let after = self.after.replace(chunk.cursor.clone());
         let from = From {
             flavor: self.source.flavor,
             path: &self.source.path,
@@ -427,7 +448,7 @@ impl Intake<'_> {
             odd,
             log: chunk.log.filter(|_| self.archive),
         };
-        let batch = Batch::new(&mut self.door, cleaned, from);
+        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
         Report::Batch {
             source,
             batch: Box::new(batch),
@@ -567,7 +588,21 @@ impl Writing<'_> {
 }
 
 impl Sweep {
+    /// Adds what a second look at the same sources did.
+    fn go_on(&mut self, again: Self) {
+        self.ingested += again.ingested;
+        self.gone += again.gone;
+        self.records += again.records;
+        self.removed += again.removed;
+        self.read_bytes += again.read_bytes;
+        self.trouble = again.trouble;
+        self.interrupted = again.interrupted;
+        self.settles_at = again.settles_at;
+        self.overtaken = again.overtaken;
+    }
+
     fn add(&mut self, written: Written) {
+        self.overtaken += usize::from(written.overtaken);
         self.records += written.records;
         self.removed += written.removed;
     }

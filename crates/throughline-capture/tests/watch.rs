@@ -338,6 +338,7 @@ fn watchers_do_not_disturb_each_other() {
         rescan(store, &watch_of(&roots), &never, machine.now()).unwrap();
     }
     assert_eq!(texts(&crowd), texts(&alone));
+    assert_eq!(crowd.dump().unwrap(), alone.dump().unwrap());
 }
 
 #[test]

@@ -185,6 +185,23 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
         )?)
 }
 
+/// Says whether a source's cursor is this one; `None` for a source that was never read.
+pub(crate) fn stands_at(
+    tx: &Transaction<'_>,
+    key: &[u8; 16],
+    expected: Option<&Cursor>,
+) -> Result<bool> {
+    let mut statement = tx.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+    let found = statement.query_row([key], cursor).optional()?;
+    // What the door or a look for vanished files changes says nothing of who read it.
+    let place = |cursor: &Cursor| Cursor {
+        state: None,
+        gone: false,
+        ..cursor.clone()
+    };
+    Ok(found.as_ref().map(place) == expected.map(place))
+}
+
 /// Moves the cursor of a source.
 pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Result<()> {
     let cursor = &clean.cursor;

@@ -101,6 +101,9 @@ pub fn watch(
         match swept {
             Ok(swept) => {
                 pace.went_well(&look, &swept, started.elapsed());
+                if swept.overtaken > 0 {
+                    mailbox.anything_changed();
+                }
                 if told.is_news(&look, &swept) {
                     on_sweep(&swept);
                 }
