@@ -50,6 +50,12 @@ impl Machine {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("logs/claude/-work-proj")).unwrap();
+        for home in ["home", "alone", "watched", "swept", "fresh"] {
+            let home = dir.path().join(home);
+            fs::create_dir(&home).unwrap();
+            // Marks are made with the installation's key; with the same key they compare.
+            fs::write(home.join("redaction.key"), [7; 32]).unwrap();
+        }
         let clock = AtomicI64::new(WHILE_WRITING);
         Self { dir, clock }
     }
@@ -70,11 +76,7 @@ impl Machine {
     }
 
     fn store(&self, name: &str) -> Store {
-        let home = self.dir.path().join(name);
-        fs::create_dir_all(&home).unwrap();
-        // Marks are made with the installation's key; with the same key they compare.
-        fs::write(home.join("redaction.key"), [7; 32]).unwrap();
-        Store::open(&home).unwrap()
+        Store::open(&self.dir.path().join(name)).unwrap()
     }
 
     fn now(&self) -> Timestamp {
