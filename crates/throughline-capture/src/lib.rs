@@ -20,8 +20,10 @@ pub mod sweep;
 pub mod tail;
 pub mod time;
 pub mod tools;
+pub mod watch;
 
 pub use adapter::{Adapter, Format, Line, Parsed, Places, Reader, Resume, Skipped, Source, Why};
 pub use scope::Scope;
-pub use source::{Discovered, Root, Trouble, discover};
+pub use source::{Discovered, Root, Trouble, discover, discover_at};
 pub use sweep::{Plan, Progress, Sweep, survey, sweep};
+pub use watch::{Watch, watch};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, FileType};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,67 @@ impl Trouble {
 /// and devices opened. A root that does not exist is an agent that is not installed.
 pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovered {
     let mut found = Discovered::default();
+    for start in all_starts(adapters, roots) {
+        start.walk(&mut found).path(&start.path, 0);
+    }
+    found
+}
+
+/// Lists those logs that [`discover`] would find at these paths: files, or folders with all that
+/// lies in them. What is beside a database (its log) stands for the database.
+pub fn discover_at(
+    adapters: &[&dyn Adapter],
+    roots: &[Root],
+    paths: &BTreeSet<PathBuf>,
+) -> Discovered {
+    let mut found = Discovered::default();
+    for start in all_starts(adapters, roots) {
+        for path in paths {
+            let database = store::foreign::database_of(path);
+            for path in database.iter().chain([path]) {
+                if start.path.starts_with(path) {
+                    start.walk(&mut found).path(&start.path, 0);
+                } else if let Some(depth) = start.depth_of(path) {
+                    start.walk(&mut found).path(path, depth);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A folder or file to look at, and whom to ask about what is found there.
+struct Start<'a> {
+    path: PathBuf,
+    /// The folder that links must not lead out of.
+    root: PathBuf,
+    adapters: Vec<&'a dyn Adapter>,
+    sniff: bool,
+}
+
+impl<'a> Start<'a> {
+    fn walk<'s>(&'s self, found: &'s mut Discovered) -> Walk<'s, 'a> {
+        Walk {
+            adapters: &self.adapters,
+            root: &self.root,
+            sniff: self.sniff,
+            found,
+        }
+    }
+
+    /// Returns how many folders deep a path lies, or `None` when a walk from here would not come
+    /// to it.
+    fn depth_of(&self, path: &Path) -> Option<usize> {
+        let depth = path.strip_prefix(&self.path).ok()?.components().count();
+        let is_plain =
+            |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
+        let mut between = path.ancestors().skip(1).take(depth.saturating_sub(1));
+        (depth <= DEPTH_MAX + 1 && between.all(is_plain)).then_some(depth)
+    }
+}
+
+fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>> {
+    let mut all = Vec::new();
     for root in roots {
         let asked: Vec<_> = adapters
             .iter()
@@ -62,27 +123,26 @@ pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovered {
             continue;
         };
         if real.is_file() {
-            let folder = real.parent().unwrap_or(&real).to_owned();
-            Walk {
-                adapters: &asked,
-                root: &folder,
+            all.push(Start {
+                root: real.parent().unwrap_or(&real).to_owned(),
+                path: real,
+                adapters: asked,
                 sniff: true,
-                found: &mut found,
-            }
-            .file(&real);
+            });
             continue;
         }
-        for (start, adapters) in starts(&asked, &real) {
-            Walk {
-                adapters: &adapters,
-                root: &start,
-                sniff: root.flavor.is_none(),
-                found: &mut found,
-            }
-            .folder(&start, 0);
-        }
+        all.extend(
+            starts(&asked, &real)
+                .into_iter()
+                .map(|(path, adapters)| Start {
+                    root: path.clone(),
+                    path,
+                    adapters,
+                    sniff: root.flavor.is_none(),
+                }),
+        );
     }
-    found
+    all
 }
 
 /// Agents whose names are no folder of anything else. One of them, or a name with a dot, shows that
@@ -153,15 +213,25 @@ impl Walk<'_, '_> {
                     continue;
                 }
             };
-            let path = entry.path();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => self.folder(&path, depth + 1),
-                Ok(kind) if kind.is_file() => self.file(&path),
-                Ok(kind) if kind.is_symlink() => self.link(&path),
-                // Pipes, sockets and devices: opening one could wait for ever.
-                Ok(_) => {}
-                Err(error) => self.complain(&path, &error),
-            }
+            self.meet(&entry.path(), entry.file_type(), depth + 1);
+        }
+    }
+
+    /// Looks at a path that lies `depth` folders deep.
+    fn path(&mut self, path: &Path, depth: usize) {
+        let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
+        self.meet(path, kind, depth);
+    }
+
+    fn meet(&mut self, path: &Path, kind: std::io::Result<FileType>, depth: usize) {
+        match kind {
+            Ok(kind) if kind.is_dir() => self.folder(path, depth),
+            Ok(kind) if kind.is_file() => self.file(path),
+            Ok(kind) if kind.is_symlink() => self.link(path),
+            // Pipes, sockets and devices: opening one could wait for ever.
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => self.complain(path, &error),
         }
     }
 

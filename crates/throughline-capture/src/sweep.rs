@@ -24,6 +24,10 @@ use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 3;
+/// Up to here cursors are asked for one by one.
+const FEW_SOURCES: usize = 64;
+/// How often a sweep looks again at what another process was faster with.
+const OVERTAKEN_MAX: usize = 8;
 
 /// What a sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +48,13 @@ pub struct Sweep {
     pub trouble: Vec<Trouble>,
     /// It was asked to stop before it was done.
     pub interrupted: bool,
+    /// When the first of the sources that were left open counts as finished and must be looked at
+    /// again, though nothing happens to it.
+    #[serde(skip)]
+    pub settles_at: Option<Timestamp>,
+    /// Batches that came to nothing because another process read the same source meanwhile.
+    #[serde(skip)]
+    pub overtaken: usize,
 }
 
 /// What a sweep needs besides the store.
@@ -80,9 +91,21 @@ pub struct Progress {
     pub records: usize,
 }
 
-/// Reads what is new and stores it.
+/// Reads what is new and stores it. Sources that another process reads at the same time are looked
+/// at again.
 pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
-    let cursors = store.cursors()?;
+    let mut sweep = sweep_once(store, plan, now)?;
+    for _ in 0..OVERTAKEN_MAX {
+        if sweep.overtaken == 0 || sweep.interrupted {
+            break;
+        }
+        sweep.go_on(sweep_once(store, plan, now)?);
+    }
+    Ok(sweep)
+}
+
+fn sweep_once(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
+    let cursors = cursors(store, plan)?;
     let todo = Todo::new(plan, &cursors, now);
     let mut sweep = todo.report();
     let mut written = Writing {
@@ -108,6 +131,16 @@ pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sw
     mark_gone(store, plan, todo, &mut sweep)?;
     sweep.interrupted = plan.stop.load(Ordering::Relaxed);
     Ok(sweep)
+}
+
+/// Returns the cursors that a plan needs: all, or those of a few sources.
+fn cursors(store: &Store, plan: &Plan<'_>) -> store::Result<HashMap<[u8; 16], Cursor>> {
+    if plan.complete || plan.found.sources.len() > FEW_SOURCES {
+        return store.cursors();
+    }
+    let sources = plan.found.sources.iter();
+    let keys: Vec<_> = sources.map(|source| tail::key(&source.path)).collect();
+    store.cursors_of(&keys)
 }
 
 /// Reads what is new and only counts it: nothing is written.
@@ -146,8 +179,15 @@ pub fn survey(cursors: &HashMap<[u8; 16], Cursor>, plan: &Plan<'_>, now: Timesta
 }
 
 impl Sweep {
+    fn is_open_until(&mut self, at: Option<Timestamp>) {
+        self.settles_at = [self.settles_at, at].into_iter().flatten().min();
+    }
+
     fn count(&mut self, source: &Source, chunk: &Chunk) {
         self.read_bytes += chunk.read_bytes;
+        if chunk.last && !chunk.cursor.settled {
+            self.is_open_until(tail::settles_at(&chunk.cursor.stamp));
+        }
         for skipped in &chunk.parsed.skipped {
             *self
                 .skipped_lines
@@ -173,6 +213,7 @@ struct Todo<'a> {
     unchanged: usize,
     total_bytes: u64,
     trouble: Vec<Trouble>,
+    settles_at: Option<Timestamp>,
 }
 
 impl<'a> Todo<'a> {
@@ -186,6 +227,7 @@ impl<'a> Todo<'a> {
             unchanged: 0,
             total_bytes: 0,
             trouble: plan.found.trouble.clone(),
+            settles_at: None,
         };
         for source in &plan.found.sources {
             let key = tail::key(&source.path);
@@ -201,8 +243,14 @@ impl<'a> Todo<'a> {
             };
             todo.seen.insert(key);
             let cursor = cursors.get(&key);
-            if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &stamp, now)) {
+            if let Some(cursor) = cursor
+                && tail::is_unchanged(cursor, &stamp, now)
+            {
                 todo.unchanged += 1;
+                if !cursor.settled {
+                    let at = tail::settles_at(&stamp);
+                    todo.settles_at = [todo.settles_at, at].into_iter().flatten().min();
+                }
                 continue;
             }
             let read_before = cursor.map_or(0, |cursor| cursor.offset.min(stamp.size));
@@ -225,6 +273,7 @@ impl<'a> Todo<'a> {
             discovered: self.discovered,
             skipped_unchanged: self.unchanged,
             trouble: self.trouble.clone(),
+            settles_at: self.settles_at,
             ..Sweep::default()
         }
     }
@@ -288,6 +337,7 @@ fn read_sources(
             roots: HashMap::new(),
             kept: HashSet::new(),
             batches: 0,
+            after: cursor.cloned(),
             archive: plan.archive,
         };
         let read = tail::read(adapter, source, cursor, now, &mut |chunk| {
@@ -343,6 +393,8 @@ struct Intake<'a> {
     roots: HashMap<SessionId, Workspace>,
     kept: HashSet<memory::RecordId>,
     batches: usize,
+    /// Where the source's cursor stands when the next batch is written.
+    after: Option<Cursor>,
     archive: bool,
 }
 
@@ -387,6 +439,7 @@ impl Intake<'_> {
             (true, _) if first => Reading::Restarted,
             (true, _) => Reading::Rereading,
         };
+        let after = self.after.replace(chunk.cursor.clone());
         let from = From {
             flavor: self.source.flavor,
             path: &self.source.path,
@@ -395,7 +448,7 @@ impl Intake<'_> {
             odd,
             log: chunk.log.filter(|_| self.archive),
         };
-        let batch = Batch::new(&mut self.door, cleaned, from);
+        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
         Report::Batch {
             source,
             batch: Box::new(batch),
@@ -503,6 +556,7 @@ impl Writing<'_> {
             Report::Batch { batch, counted, .. } => {
                 self.tickets.push_back(self.store.append(*batch));
                 sweep.read_bytes += counted.read_bytes;
+                sweep.is_open_until(counted.settles_at);
                 for (why, count) in counted.skipped_lines {
                     *sweep.skipped_lines.entry(why).or_default() += count;
                 }
@@ -536,7 +590,21 @@ impl Writing<'_> {
 }
 
 impl Sweep {
+    /// Adds what a second look at the same sources did.
+    fn go_on(&mut self, again: Self) {
+        self.ingested += again.ingested;
+        self.gone += again.gone;
+        self.records += again.records;
+        self.removed += again.removed;
+        self.read_bytes += again.read_bytes;
+        self.trouble = again.trouble;
+        self.interrupted = again.interrupted;
+        self.settles_at = again.settles_at;
+        self.overtaken = again.overtaken;
+    }
+
     fn add(&mut self, written: Written) {
+        self.overtaken += usize::from(written.overtaken);
         self.records += written.records;
         self.removed += written.removed;
     }

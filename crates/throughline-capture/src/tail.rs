@@ -50,6 +50,12 @@ pub fn is_unchanged(cursor: &Cursor, stamp: &Stamp, now: Timestamp) -> bool {
     !cursor.gone && cursor.stamp == *stamp && (cursor.settled || !is_settled(stamp, now))
 }
 
+/// Returns when a source that does not change any more counts as finished.
+pub fn settles_at(stamp: &Stamp) -> Option<Timestamp> {
+    let changed = Timestamp::from_nanosecond(i128::from(stamp.mtime_ns)).ok()?;
+    changed.checked_add(SETTLED_AFTER).ok()
+}
+
 /// Returns what the file system says of a source. A database changes in the log beside it first.
 pub fn stamp_of(source: &Source) -> io::Result<Stamp> {
     let mut all = stamp(&std::fs::symlink_metadata(&source.path)?);
@@ -408,8 +414,7 @@ fn block_hash(bytes: &[u8]) -> [u8; 16] {
 }
 
 fn is_settled(stamp: &Stamp, now: Timestamp) -> bool {
-    let changed = Timestamp::from_nanosecond(i128::from(stamp.mtime_ns)).unwrap_or(now);
-    now.duration_since(changed) > SETTLED_AFTER
+    settles_at(stamp).is_some_and(|at| now > at)
 }
 
 #[cfg(unix)]

@@ -22,6 +22,14 @@ pub struct Batch {
     cursor: CleanCursor,
     reading: Reading,
     piece: Option<Piece>,
+    after: After,
+}
+
+/// Where the source's cursor must stand for a batch to be written.
+#[derive(Debug)]
+enum After {
+    Anything,
+    Cursor(Option<Box<Cursor>>),
 }
 
 /// How a batch follows what was read of its source before.
@@ -55,6 +63,8 @@ pub struct Log {
 pub struct Written {
     pub records: usize,
     pub removed: usize,
+    /// Nothing was written: another process has read the source meanwhile.
+    pub overtaken: bool,
 }
 
 /// What was met besides entries.
@@ -111,7 +121,14 @@ impl Batch {
             cursor,
             reading,
             piece,
+            after: After::Anything,
         }
+    }
+
+    /// Lets the batch be written only if the source's cursor is still the one it was read from.
+    pub fn after(mut self, cursor: Option<Cursor>) -> Self {
+        self.after = After::Cursor(cursor.map(Box::new));
+        self
     }
 
     /// Returns how much text it holds.
@@ -147,6 +164,14 @@ fn apply(
     redactor: &Redactor,
     batch: &Batch,
 ) -> Result<Written> {
+    if let After::Cursor(cursor) = &batch.after
+        && !sources::stands_at(tx, &batch.cursor.cursor.key, cursor.as_deref())?
+    {
+        return Ok(Written {
+            overtaken: true,
+            ..Written::default()
+        });
+    }
     let source = sources::known(tx, &batch.cursor)?;
     if matches!(
         batch.reading,

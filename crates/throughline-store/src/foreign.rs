@@ -124,6 +124,15 @@ pub fn log_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Returns the file that a file beside it, by its name, is the write-ahead log or index of.
+pub fn database_of(beside: &Path) -> Option<PathBuf> {
+    let name = beside.file_name()?.to_str()?;
+    let database = ["-wal", "-shm", "-journal"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))?;
+    Some(beside.with_file_name(database))
+}
+
 type FileStamp = Option<(u64, Option<std::time::SystemTime>)>;
 
 fn stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {

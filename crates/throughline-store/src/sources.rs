@@ -77,6 +77,20 @@ impl Store {
         })
     }
 
+    /// Returns the cursors of these sources by key.
+    pub fn cursors_of(&self, keys: &[[u8; 16]]) -> Result<HashMap<[u8; 16], Cursor>> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+            let mut cursors = HashMap::new();
+            for key in keys {
+                let found = statement.query_row([key], cursor).optional()?;
+                cursors.extend(found.map(|cursor| (*key, cursor)));
+            }
+            Ok(cursors)
+        })
+    }
+
     /// Returns where a source lies.
     pub fn source_path(&self, key: [u8; 16]) -> Result<Option<String>> {
         self.read(|connection| {
@@ -169,6 +183,23 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
             params![clean.cursor.key, clean.flavor.name(), clean.path.as_str()],
             |row| row.get(0),
         )?)
+}
+
+/// Says whether a source's cursor is this one; `None` for a source that was never read.
+pub(crate) fn stands_at(
+    tx: &Transaction<'_>,
+    key: &[u8; 16],
+    expected: Option<&Cursor>,
+) -> Result<bool> {
+    let mut statement = tx.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+    let found = statement.query_row([key], cursor).optional()?;
+    // What the door or a look for vanished files changes says nothing of who read it.
+    let place = |cursor: &Cursor| Cursor {
+        state: None,
+        gone: false,
+        ..cursor.clone()
+    };
+    Ok(found.as_ref().map(place) == expected.map(place))
 }
 
 /// Moves the cursor of a source.

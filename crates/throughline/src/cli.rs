@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
+    watch,
 };
 
 /// Session memory for coding agents
@@ -40,6 +41,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Ingest(ingest::IngestArgs),
+    Watch(watch::WatchArgs),
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),

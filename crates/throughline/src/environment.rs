@@ -47,6 +47,8 @@ pub struct Environment {
     /// Somebody watches standard error.
     pub watched: bool,
     log: Option<String>,
+    /// The clock stands still.
+    is_fixed: bool,
 }
 
 /// Returns what the program was called with.
@@ -80,17 +82,26 @@ impl Environment {
                 under("XDG_CONFIG_HOME", ".config"),
             )
         };
+        let fixed = variable("THROUGHLINE_NOW").and_then(|text| text.parse().ok());
         Self {
             places: Places { home, variables },
             data_dir,
             config_dir,
-            now: variable("THROUGHLINE_NOW")
-                .and_then(|text| text.parse().ok())
-                .unwrap_or_else(Timestamp::now),
+            now: fixed.unwrap_or_else(Timestamp::now),
+            is_fixed: fixed.is_some(),
             zone: TimeZone::system(),
             color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
             watched: std::io::stderr().is_terminal(),
             log: variable("THROUGHLINE_LOG"),
+        }
+    }
+
+    /// Returns the time, for commands that outlast the moment they were started in.
+    pub fn clock(&self) -> Timestamp {
+        if self.is_fixed {
+            self.now
+        } else {
+            Timestamp::now()
         }
     }
 

@@ -26,6 +26,17 @@ pub struct IngestArgs {
     #[arg(long)]
     dry_run: bool,
 
+    #[command(flatten)]
+    logs: LogArgs,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which logs are read.
+#[derive(Debug, clap::Args)]
+pub struct LogArgs {
     /// Only this agent's logs; may be given several times
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Vec<Flavor>,
@@ -35,20 +46,28 @@ pub struct IngestArgs {
     /// A folder of logs, an agent's home such as ~/.claude, or a folder that holds such homes.
     #[arg(long, value_name = "DIR")]
     root: Vec<PathBuf>,
+}
 
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
+impl LogArgs {
+    pub fn check(&self) -> anyhow::Result<()> {
+        for root in &self.root {
+            root.metadata()
+                .with_context(|| format!("cannot look in {}", root.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Says whether all of the agents' folders are meant.
+    pub fn is_complete(&self) -> bool {
+        self.root.is_empty() && self.agent.is_empty()
+    }
 }
 
 pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
-    for root in &args.root {
-        root.metadata()
-            .with_context(|| format!("cannot look in {}", root.display()))?;
-    }
+    args.logs.check()?;
     let stop = stop_on_interrupt()?;
-    let adapters = adapters(app, args)?;
-    let found = capture::discover(&adapters, &roots(app, args, &adapters));
+    let adapters = adapters(app, &args.logs)?;
+    let found = capture::discover(&adapters, &roots(app, &args.logs, &adapters));
     let bar = progress_bar(app, &found);
     let show = |progress: Progress| {
         bar.set_length(progress.total_bytes);
@@ -67,7 +86,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         stop: &stop,
         progress: &show,
         archive: app.config.capture.archive,
-        complete: args.root.is_empty() && args.agent.is_empty(),
+        complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
     let sweep = if args.dry_run {
@@ -101,14 +120,15 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next
 /// time.
-fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
-fn adapters(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
+/// Returns the adapters of the agents that are captured.
+pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
     let wanted = |flavor: Flavor| {
         if args.agent.is_empty() {
             app.config
@@ -134,7 +154,8 @@ fn adapters(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Vec<&'static dyn
     Ok(adapters)
 }
 
-fn roots(app: &App<'_>, args: &IngestArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
+/// Returns the folders that were asked for, or the usual ones.
+pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
         let flavor = if let [only] = args.agent.as_slice() {
             Some(*only)
@@ -170,7 +191,7 @@ pub fn usual_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
     roots
 }
 
-fn threads(app: &App<'_>) -> usize {
+pub fn threads(app: &App<'_>) -> usize {
     match app.config.capture.threads {
         0 => std::thread::available_parallelism().map_or(1, NonZero::get),
         threads => threads,
@@ -226,6 +247,14 @@ fn report(sweep: &Sweep, dry_run: bool) {
             kinds.join(", ")
         ));
     }
+    warn(sweep);
+    if sweep.interrupted {
+        say("Interrupted; run it again to go on.");
+    }
+}
+
+/// Says what could not be read.
+pub fn warn(sweep: &Sweep) {
     for trouble in sweep.trouble.iter().take(20) {
         say(&format!(
             "warning: {}: {}",
@@ -238,8 +267,5 @@ fn report(sweep: &Sweep, dry_run: bool) {
             "warning: and {} more; --json lists them all",
             sweep.trouble.len() - 20
         ));
-    }
-    if sweep.interrupted {
-        say("Interrupted; run it again to go on.");
     }
 }

@@ -11,6 +11,7 @@ pub mod search;
 pub mod sessions;
 pub mod show;
 pub mod usage;
+pub mod watch;
 
 use std::path::PathBuf;
 
@@ -55,6 +56,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
     };
     match &cli.command {
         Command::Ingest(args) => ingest::run(&app, args),
+        Command::Watch(args) => watch::run(&app, args),
         Command::Search(args) => search::run(&app, args),
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),

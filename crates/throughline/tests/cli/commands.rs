@@ -241,7 +241,8 @@ fn every_command_explains_itself() {
     let env = TestEnv::new();
     assert_snapshot!("help", env.run(&["--help"]).shown());
     for command in [
-        "ingest", "search", "sessions", "show", "resume", "usage", "doctor", "config", "redact",
+        "ingest", "watch", "search", "sessions", "show", "resume", "usage", "doctor", "config",
+        "redact",
     ] {
         let help = env.run(&[command, "--help"]);
         assert!(

@@ -13,3 +13,4 @@ mod readme;
 mod resume;
 mod tidy;
 mod usage;
+mod watch;

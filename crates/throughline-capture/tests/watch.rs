@@ -1,0 +1,658 @@
+//! Watching real folders. Nothing here is timed: a test waits until what must come has come.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use throughline_capture as capture;
+
+use capture::flavor::ADAPTERS;
+use capture::watch::{rescan, sweep_changed};
+use capture::{Root, Scope, Sweep, Watch, discover, discover_at};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use store::{Query, SessionFilter, Store};
+use testkit::corpus::{self, Options};
+
+/// Long before the files were written: nothing is settled yet.
+const WHILE_WRITING: i64 = 1_000_000_000;
+/// Long after: what is still open stays open.
+const LONG_AFTER: i64 = 4_000_000_000;
+/// Longer than any test: what is found is found without it.
+const NEVER: Duration = Duration::from_secs(100_000);
+/// A machine may be slow, but not this slow.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A machine with agents' logs, and a clock that stands until it is set.
+struct Machine {
+    dir: tempfile::TempDir,
+    clock: AtomicI64,
+}
+
+/// A watcher at work.
+struct Live<'a> {
+    machine: &'a Machine,
+    sweeps: &'a Mutex<Vec<Sweep>>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("logs/claude/-work-proj")).unwrap();
+        for home in ["home", "alone", "watched", "swept", "fresh"] {
+            let home = dir.path().join(home);
+            fs::create_dir(&home).unwrap();
+            // Marks are made with the installation's key; with the same key they compare.
+            fs::write(home.join("redaction.key"), [7; 32]).unwrap();
+        }
+        let clock = AtomicI64::new(WHILE_WRITING);
+        Self { dir, clock }
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("logs")
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.logs().join("claude/-work-proj").join(name)
+    }
+
+    fn roots(&self) -> [Root; 1] {
+        [Root {
+            path: self.logs(),
+            flavor: None,
+        }]
+    }
+
+    fn store(&self, name: &str) -> Store {
+        Store::open(&self.dir.path().join(name)).unwrap()
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.clock.load(Ordering::Relaxed)).unwrap()
+    }
+
+    /// Watches while `story` happens, which begins when the first sweep is done.
+    fn watch(&self, rescan: Duration, poll: bool, story: impl FnOnce(&Live<'_>)) -> Vec<Sweep> {
+        let (stop, sweeps) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let roots = self.roots();
+        let watch = Watch {
+            rescan,
+            poll,
+            ..watch_of(&roots)
+        };
+        thread::scope(|scope| {
+            // Stops the watcher even when the story fails, so that the failure is seen.
+            let stopping = Stopping(&stop);
+            scope.spawn(|| {
+                let mut on_sweep = |sweep: &Sweep| sweeps.lock().unwrap().push(sweep.clone());
+                let store = self.store("home");
+                capture::watch(&store, &watch, &stop, &mut on_sweep, &|| self.now()).unwrap();
+            });
+            let live = Live {
+                machine: self,
+                sweeps: &sweeps,
+            };
+            live.until("the first sweep", || !sweeps.lock().unwrap().is_empty());
+            story(&live);
+            drop(stopping);
+        });
+        sweeps.into_inner().unwrap()
+    }
+}
+
+struct Stopping<'a>(&'a AtomicBool);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Live<'_> {
+    #[track_caller]
+    fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            let sweeps = self.sweeps.lock().unwrap();
+            assert!(start.elapsed() < DEADLINE, "{what}: {sweeps:#?}");
+            drop(sweeps);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[track_caller]
+    fn until_found(&self, word: &str) {
+        let store = self.machine.store("home");
+        self.until(word, || finds(&store, word) == 1);
+    }
+
+    #[track_caller]
+    fn until_lost(&self, word: &str) {
+        let store = self.machine.store("home");
+        self.until(word, || finds(&store, word) == 0);
+    }
+}
+
+fn watch_of(roots: &[Root]) -> Watch<'_> {
+    static SCOPE: std::sync::LazyLock<Scope> = std::sync::LazyLock::new(Scope::default);
+    Watch {
+        adapters: ADAPTERS,
+        roots,
+        scope: &SCOPE,
+        threads: 2,
+        archive: true,
+        complete: true,
+        rescan: NEVER,
+        poll: false,
+    }
+}
+
+fn finds(store: &Store, word: &str) -> usize {
+    let query = Query {
+        text: word.to_owned(),
+        limit: 1000,
+        ..Query::default()
+    };
+    store.search(&query).unwrap().hits.len()
+}
+
+fn prompt(session: &str, text: &str) -> String {
+    let entry = serde_json::json!({
+        "type": "user", "uuid": format!("u-{text}"), "parentUuid": null, "sessionId": session,
+        "timestamp": "2026-01-05T09:00:00.000Z", "cwd": "/work/proj", "version": "2.1.98",
+        "message": {"role": "user", "content": text},
+    });
+    format!("{entry}\n")
+}
+
+fn append(path: &Path, text: &str) {
+    let file = fs::OpenOptions::new().create(true).append(true).open(path);
+    file.unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_new_line_is_found() {
+    let machine = Machine::new();
+    append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
+    let sweeps = machine.watch(NEVER, false, |live| {
+        append(&machine.log("a.jsonl"), &prompt("s", "beta"));
+        live.until_found("beta");
+    });
+    assert_eq!(sweeps.iter().map(|sweep| sweep.records).sum::<usize>(), 2);
+    assert_eq!(sweeps[1].discovered, 1, "{:#?}", sweeps[1]);
+}
+
+#[test]
+fn new_files_and_folders_are_found() {
+    let machine = Machine::new();
+    machine.watch(NEVER, false, |live| {
+        append(&machine.log("new.jsonl"), &prompt("s", "alpha"));
+        live.until_found("alpha");
+        let folder = machine.logs().join("claude/-work-other");
+        fs::create_dir(&folder).unwrap();
+        append(&folder.join("b.jsonl"), &prompt("t", "beta"));
+        live.until_found("beta");
+        append(&folder.join("b.jsonl"), &prompt("t", "gamma"));
+        live.until_found("gamma");
+        let aside = machine.dir.path().join("aside");
+        fs::create_dir(&aside).unwrap();
+        append(&aside.join("c.jsonl"), &prompt("v", "delta"));
+        fs::rename(&aside, machine.logs().join("claude/-work-moved")).unwrap();
+        live.until_found("delta");
+    });
+}
+
+#[test]
+fn a_root_may_come_late_and_again() {
+    let machine = Machine::new();
+    fs::remove_dir_all(machine.logs()).unwrap();
+    machine.watch(NEVER, false, |live| {
+        let logs = machine.dir.path().canonicalize().unwrap().join("logs");
+        for word in ["alpha", "beta"] {
+            let folder = logs.join("claude/-work-proj");
+            fs::create_dir_all(&folder).unwrap();
+            append(&folder.join(format!("{word}.jsonl")), &prompt("s", word));
+            live.until_found(word);
+            let later = format!("{word}later");
+            append(&folder.join(format!("{word}.jsonl")), &prompt("s", &later));
+            live.until_found(&later);
+            fs::remove_dir_all(&logs).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_rewritten_log_replaces_what_it_said() {
+    let machine = Machine::new();
+    append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
+    machine.watch(NEVER, false, |live| {
+        let aside = machine.dir.path().join("aside");
+        append(&aside, &prompt("s", "beta"));
+        fs::rename(&aside, machine.log("a.jsonl")).unwrap();
+        live.until_found("beta");
+        live.until_lost("alpha");
+    });
+}
+
+#[test]
+fn a_deleted_log_is_noticed_and_remembered() {
+    let machine = Machine::new();
+    append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
+    let sweeps = machine.watch(Duration::from_millis(50), false, |live| {
+        fs::remove_file(machine.log("a.jsonl")).unwrap();
+        let is_noticed = || {
+            live.sweeps
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|sweep| sweep.gone == 1)
+        };
+        live.until("gone", is_noticed);
+        live.until_found("alpha");
+    });
+    assert_eq!(sweeps.len(), 2, "{sweeps:#?}");
+}
+
+#[test]
+fn a_burst_is_few_sweeps() {
+    let machine = Machine::new();
+    let sweeps = machine.watch(NEVER, false, |live| {
+        for line in 0..200 {
+            append(
+                &machine.log(&format!("{}.jsonl", line % 5)),
+                &prompt("s", &format!("burst number{line}")),
+            );
+        }
+        let store = machine.store("home");
+        live.until("all", || finds(&store, "burst") == 200);
+    });
+    // One for each line would be the fault; how few they are depends on the machine.
+    assert!(sweeps.len() < 100, "{}", sweeps.len());
+}
+
+#[test]
+fn without_events_it_looks_again() {
+    let machine = Machine::new();
+    machine.watch(NEVER, true, |live| {
+        append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
+        live.until_found("alpha");
+    });
+}
+
+#[test]
+fn what_was_left_open_is_read_when_it_has_settled() {
+    let machine = Machine::new();
+    let line = prompt("s", "alpha");
+    append(&machine.log("a.jsonl"), line.trim_end());
+    machine.watch(NEVER, false, |live| {
+        append(&machine.log("b.jsonl"), &prompt("t", "beta"));
+        live.until_found("beta");
+        live.until_lost("alpha");
+        machine.clock.store(LONG_AFTER, Ordering::Relaxed);
+        live.until_found("alpha");
+    });
+}
+
+#[test]
+fn watchers_do_not_disturb_each_other() {
+    let machine = Machine::new();
+    let stop = AtomicBool::new(false);
+    let roots = machine.roots();
+    thread::scope(|scope| {
+        let stopping = Stopping(&stop);
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let store = machine.store("home");
+                let now = || machine.now();
+                capture::watch(&store, &watch_of(&roots), &stop, &mut |_| {}, &now).unwrap();
+            });
+        }
+        let store = machine.store("home");
+        for line in 0..60 {
+            let text = prompt("s", &format!("crowd number{line}"));
+            append(&machine.log("a.jsonl"), &text);
+            if line % 10 == 9 {
+                rescan(&store, &watch_of(&roots), &stop, machine.now()).unwrap();
+            }
+        }
+        let start = Instant::now();
+        while finds(&store, "crowd") != 60 {
+            assert!(start.elapsed() < DEADLINE, "{}", finds(&store, "crowd"));
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(stopping);
+    });
+    let never = AtomicBool::new(false);
+    let (crowd, alone) = (machine.store("home"), machine.store("alone"));
+    for store in [&crowd, &alone] {
+        rescan(store, &watch_of(&roots), &never, machine.now()).unwrap();
+    }
+    assert_eq!(texts(&crowd), texts(&alone));
+    assert_eq!(crowd.dump().unwrap(), alone.dump().unwrap());
+}
+
+#[test]
+fn a_path_is_what_the_walk_takes_it_for() {
+    let machine = Machine::new();
+    corpus::write(
+        &Options {
+            sessions: 9,
+            ..Options::default()
+        },
+        &machine.logs(),
+    )
+    .unwrap();
+    append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
+    let deep: PathBuf = (0..14).map(|_| "deep").collect();
+    fs::create_dir_all(machine.log("").join(&deep)).unwrap();
+    append(
+        &machine.log("").join(deep).join("c.jsonl"),
+        &prompt("s", "x"),
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        let outside = machine.dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        append(&outside.join("b.jsonl"), &prompt("s", "outside"));
+        symlink(outside.join("b.jsonl"), machine.log("escape.jsonl")).unwrap();
+        symlink(&outside, machine.logs().join("claude/escape")).unwrap();
+        symlink("a.jsonl", machine.log("inside.jsonl")).unwrap();
+        symlink("loop.jsonl", machine.log("loop.jsonl")).unwrap();
+    }
+    let roots = machine.roots();
+    let all = discover(ADAPTERS, &roots).sources;
+    let at =
+        |path: &Path| discover_at(ADAPTERS, &roots, &BTreeSet::from([path.to_owned()])).sources;
+    let mut paths = vec![machine.logs()];
+    let mut singly = BTreeSet::new();
+    while let Some(path) = paths.pop() {
+        let found = at(&path);
+        assert!(found.is_subset(&all), "{}", path.display());
+        if path.is_dir() && path.components().count() < 40 {
+            let entries = fs::read_dir(&path).unwrap();
+            paths.extend(entries.map(|entry| entry.unwrap().path()));
+        } else {
+            singly.extend(found);
+        }
+    }
+    assert!(all.len() > 9);
+    assert_eq!(singly, all);
+    assert_eq!(at(&machine.logs()), all);
+    assert_eq!(at(machine.dir.path()), all);
+    assert_eq!(at(&machine.log("nothing.jsonl")), BTreeSet::new());
+}
+
+#[test]
+fn a_database_changes_in_the_file_beside_it() {
+    let machine = Machine::new();
+    let folder = machine.logs().join("opencode");
+    fs::create_dir_all(&folder).unwrap();
+    let database = folder.join("opencode.db");
+    fs::write(&database, "").unwrap();
+    let roots = machine.roots();
+    for beside in ["opencode.db", "opencode.db-wal", "opencode.db-shm"] {
+        let changed = BTreeSet::from([folder.join(beside)]);
+        let found = discover_at(ADAPTERS, &roots, &changed).sources;
+        let paths: Vec<_> = found.iter().map(|source| &source.path).collect();
+        assert_eq!(paths, [&database], "{beside}");
+    }
+}
+
+/// What may happen to a log between two looks.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Append,
+    /// Other text in the same file.
+    Rewrite,
+    /// Another file in its place.
+    Replace,
+    Empty,
+    Delete,
+    /// Renamed to a name that is a log's too; a new file takes its place.
+    Rotate,
+    /// Renamed out of the tree; a new file takes its place.
+    RotateAway,
+    /// The watcher's look at what has changed since its last one.
+    Look,
+    /// The watcher's look at everything.
+    Rescan,
+}
+
+/// What memory must hold, said in few words. A log is a list of texts, each text unique. At a look
+///
+/// - a log that is absent changes nothing: what was read of it stays;
+/// - a log that still begins with what was seen at the last look adds the rest;
+/// - any other log that holds something was rewritten: it adds what it holds, and what came from
+///   it and is no longer in it goes;
+/// - an emptied log changes nothing but what was seen of it, which is now nothing.
+///
+/// A text that is met in another log belongs to that one from then on: it goes when *that* is
+/// rewritten. So the end is not a function of the last tree alone, nor should it be: it is one of
+/// what was there at the looks. What never was there at a look was never heard of.
+#[derive(Default)]
+struct Model {
+    tree: BTreeMap<PathBuf, Vec<String>>,
+    seen: BTreeMap<PathBuf, Vec<String>>,
+    /// Where each text came from.
+    memory: BTreeMap<String, PathBuf>,
+}
+
+impl Model {
+    fn look(&mut self, path: &Path) {
+        let Some(holds) = self.tree.get(path) else {
+            return;
+        };
+        let seen = self.seen.insert(path.to_owned(), holds.clone());
+        let (new, is_rewritten) = match seen {
+            Some(seen) if holds.starts_with(&seen) => (&holds[seen.len()..], false),
+            Some(_) => (&holds[..], !holds.is_empty()),
+            None => (&holds[..], false),
+        };
+        for text in new {
+            self.memory.insert(text.clone(), path.to_owned());
+        }
+        if is_rewritten {
+            self.memory
+                .retain(|text, from| from != path || holds.contains(text));
+        }
+    }
+}
+
+/// Plays what happens on a tree of three logs, with one store that looks at what has changed and one
+/// that looks at everything at the same moments.
+struct Play {
+    machine: Machine,
+    watched: Store,
+    swept: Store,
+    model: Model,
+    changed: BTreeSet<PathBuf>,
+    count: usize,
+}
+
+impl Play {
+    fn new() -> Self {
+        let machine = Machine::new();
+        Self {
+            watched: machine.store("watched"),
+            swept: machine.store("swept"),
+            machine,
+            model: Model::default(),
+            changed: BTreeSet::new(),
+            count: 0,
+        }
+    }
+
+    fn happen(&mut self, happening: Happening, log: usize, lines: usize) {
+        let path = self.machine.log(["a.jsonl", "m.jsonl", "z.jsonl"][log]);
+        let exists = self.model.tree.contains_key(&path);
+        match happening {
+            Happening::Append => self.write(&path, lines),
+            Happening::Rewrite => {
+                if exists {
+                    self.empty(&path);
+                }
+                self.write(&path, lines);
+            }
+            Happening::Replace => {
+                self.delete(&path);
+                self.write(&path, lines);
+            }
+            Happening::Empty if exists => self.empty(&path),
+            Happening::Delete => self.delete(&path),
+            Happening::Rotate | Happening::RotateAway if exists => {
+                let name = format!("rotated-{}.jsonl", self.count);
+                let texts = self.model.tree.remove(&path).unwrap();
+                if matches!(happening, Happening::Rotate) {
+                    let to = self.machine.log(&name);
+                    fs::rename(&path, &to).unwrap();
+                    self.changed.insert(to.clone());
+                    self.model.tree.insert(to, texts);
+                } else {
+                    fs::rename(&path, self.machine.dir.path().join(name)).unwrap();
+                }
+                self.write(&path, lines);
+            }
+            Happening::Empty | Happening::Rotate | Happening::RotateAway => {}
+            Happening::Look => self.look(),
+            Happening::Rescan => {
+                self.look();
+                self.rescan_watched(WHILE_WRITING);
+            }
+        }
+    }
+
+    fn write(&mut self, path: &Path, lines: usize) {
+        for _ in 0..lines {
+            self.count += 1;
+            // No two are of one length: the clock of a file system may stand between two writes.
+            let text = format!("text{} {}", self.count, "x".repeat(self.count));
+            append(path, &prompt("s", &text));
+            let texts = self.model.tree.entry(path.to_owned()).or_default();
+            texts.push(text);
+        }
+        self.changed.insert(path.to_owned());
+    }
+
+    fn empty(&mut self, path: &Path) {
+        fs::write(path, "").unwrap();
+        self.model.tree.insert(path.to_owned(), Vec::new());
+        self.changed.insert(path.to_owned());
+    }
+
+    fn delete(&mut self, path: &Path) {
+        if self.model.tree.remove(path).is_some() {
+            fs::remove_file(path).unwrap();
+            self.changed.insert(path.to_owned());
+        }
+    }
+
+    fn look(&mut self) {
+        let changed = std::mem::take(&mut self.changed);
+        for path in &changed {
+            self.model.look(path);
+        }
+        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
+        let watch = watch_of(&roots);
+        let now = Timestamp::from_second(WHILE_WRITING).unwrap();
+        sweep_changed(&self.watched, &watch, &changed, &never, now).unwrap();
+        rescan(&self.swept, &watch, &never, now).unwrap();
+    }
+
+    fn rescan_watched(&self, at: i64) {
+        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
+        let now = Timestamp::from_second(at).unwrap();
+        rescan(&self.watched, &watch_of(&roots), &never, now).unwrap();
+    }
+}
+
+/// Returns the texts of all records, and checks that none is there twice.
+fn texts(store: &Store) -> BTreeSet<String> {
+    let filter = SessionFilter {
+        limit: 1000,
+        ..SessionFilter::default()
+    };
+    let mut texts = BTreeSet::new();
+    for session in store.sessions(&filter).unwrap() {
+        let each = |record: store::StoredRecord| {
+            assert!(texts.insert(record.content.clone()), "{}", record.content);
+        };
+        store.each_record(&session.id, each).unwrap();
+    }
+    texts
+}
+
+/// Each case sweeps several times, so there are few; `PROPTEST_CASES` asks for more.
+#[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
+fn config() -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let usual = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    if asked {
+        usual
+    } else {
+        ProptestConfig { cases: 32, ..usual }
+    }
+}
+
+fn happenings() -> impl Strategy<Value = Vec<(Happening, usize, usize)>> {
+    use Happening::{Append, Delete, Empty, Look, Replace, Rescan, Rewrite, Rotate, RotateAway};
+    let happening = prop_oneof![
+        4 => Just(Append),
+        2 => Just(Rewrite),
+        1 => Just(Replace),
+        1 => Just(Empty),
+        1 => Just(Delete),
+        1 => Just(Rotate),
+        1 => Just(RotateAway),
+        5 => Just(Look),
+        1 => Just(Rescan),
+    ];
+    prop::collection::vec((happening, 0_usize..3, 1_usize..4), 1..24)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Looking at what has changed ends in the same store as looking at everything at the same
+    /// moments, holds what [`Model`] says, and misses nothing of what one sweep of the last tree into
+    /// an empty store finds.
+    #[test]
+    fn looking_at_changes_is_looking_at_everything(happenings in happenings()) {
+        let mut play = Play::new();
+        for (happening, log, lines) in happenings {
+            play.happen(happening, log, lines);
+        }
+        play.look();
+        let remembered: BTreeSet<_> = play.model.memory.keys().cloned().collect();
+        prop_assert_eq!(texts(&play.watched), remembered.clone());
+
+        // That logs are gone is noticed now at the latest; nothing else is left to be noticed.
+        play.rescan_watched(WHILE_WRITING);
+        prop_assert_eq!(texts(&play.watched), remembered.clone());
+        let (watched, swept) = (play.watched.dump().unwrap(), play.swept.dump().unwrap());
+        let differing: Vec<_> = watched.lines().zip(swept.lines()).filter(|(a, b)| a != b).collect();
+        prop_assert!(watched == swept, "{differing:#?}");
+
+        let (fresh, roots) = (play.machine.store("fresh"), play.machine.roots());
+        let now = Timestamp::from_second(LONG_AFTER).unwrap();
+        rescan(&fresh, &watch_of(&roots), &AtomicBool::new(false), now).unwrap();
+        let present: BTreeSet<_> = play.model.tree.values().flatten().cloned().collect();
+        prop_assert_eq!(texts(&fresh), present.clone());
+        prop_assert!(present.is_subset(&remembered));
+    }
+}
