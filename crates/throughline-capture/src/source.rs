@@ -260,8 +260,7 @@ impl Walk<'_, '_> {
             .collect();
         let claim = match claims.as_slice() {
             [] => None,
-            [only] if !self.sniff || !self.is_anothers(path, *only) => Some(*only),
-            [_] => None,
+            [only] => Some(*only),
             [first, ..] if !self.sniff => Some(*first),
             several => self.ask(path, several),
         };
@@ -275,18 +274,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Says whether somebody else knows the first lines of a file that only one claims by its name.
-    fn is_anothers(&self, path: &Path, (claimer, format): (&dyn Adapter, Format)) -> bool {
-        let Ok(head) = head(path, format) else {
-            return false;
-        };
-        let mut others = self
-            .adapters
-            .iter()
-            .filter(|a| a.flavor() != claimer.flavor());
-        !claimer.recognises(&head) && others.any(|other| other.recognises(&head))
-    }
-
     /// Asks those who claim a file by its name which of them knows its first lines.
     fn ask<'d>(
         &mut self,
@@ -295,10 +282,11 @@ impl Walk<'_, '_> {
     ) -> Option<(&'d dyn Adapter, Format)> {
         let (_, format) = claims.first()?;
         match head(path, *format) {
-            Ok(head) => claims
-                .iter()
-                .copied()
-                .find(|(adapter, _)| adapter.recognises(&head)),
+            // What nobody knows is read by the first, who says what it could not read.
+            Ok(head) => {
+                let knows = |claim: &&(&'d dyn Adapter, Format)| claim.0.recognises(&head);
+                claims.iter().find(knows).or(claims.first()).copied()
+            }
             Err(error) => {
                 self.complain(path, &error);
                 None
