@@ -23,7 +23,7 @@ use crate::tail::{self, Chunk};
 use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
-const AHEAD_MAX: usize = 3;
+const AHEAD_MAX: usize = 8;
 /// Up to here cursors are asked for one by one.
 const FEW_SOURCES: usize = 64;
 /// How often a sweep looks again at what another process was faster with.

@@ -12,8 +12,8 @@ use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry,
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
 use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
 
-/// Longer texts are compressed and kept once, however often they occur.
-const INLINE_BYTES_MAX: usize = 1 << 10;
+/// Longer texts are compressed alone and kept once, however often they occur.
+const INLINE_BYTES_MAX: usize = 8 << 10;
 /// A batch with less short text than this keeps it in its rows: a block would not be worth it.
 const BLOCKED_BYTES_MIN: usize = 1 << 10;
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::open;
 
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
-const QUEUE_MAX: usize = 4;
+const QUEUE_MAX: usize = 8;
 /// How much work shares a commit, in records.
 const GROUP_WEIGHT_MAX: usize = 8_000;
 

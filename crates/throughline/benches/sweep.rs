@@ -167,24 +167,20 @@ fn searches(home: &Path) {
     }
 }
 
-/// Returns words that occur in many records, taken from the index itself.
+/// Returns words that occur in many records: found by search, not taken from compressed texts.
 fn frequent_words(home: &Path) -> Vec<String> {
-    let database = Database::open(&Store::path_in(home)).unwrap();
-    let mut words = Vec::new();
-    let sql = "SELECT content FROM records WHERE content IS NOT NULL AND kind = 1 LIMIT 200";
-    database
-        .each(sql, &[], |row| {
-            let text = row.text(0).unwrap_or_default();
-            let long = |word: &&str| word.len() > 4 && word.chars().all(char::is_alphabetic);
-            words.extend(
-                text.split_whitespace()
-                    .filter(long)
-                    .take(1)
-                    .map(str::to_owned),
-            );
-        })
-        .unwrap();
-    words
+    let store = Store::open(home).unwrap();
+    let query = Query {
+        text: "the*".to_owned(),
+        limit: 200,
+        ..Query::default()
+    };
+    let long = |word: &&str| word.len() > 4 && word.chars().all(char::is_alphabetic);
+    let hits = store.search(&query).unwrap().hits;
+    hits.iter()
+        .flat_map(|hit| hit.snippet.text.split_whitespace().filter(long).take(2))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
