@@ -5,7 +5,7 @@
 //! - [`view`] undoes escapes and colours, so that JSON in JSON reads like plain text;
 //! - [`scan`] runs one automaton over the literals of all rules and calls what a literal belongs to;
 //! - [`rules`] holds the formats that are secret by themselves (`ghp_…`), each with its own proof;
-//!   [`format`] applies them, over seams too ([`join`]);
+//!   [`mod@format`] applies them, over seams too ([`join`]);
 //! - [`pem`], [`url`] and [`header`] know key blocks, URLs, authorization headers and cookies;
 //! - [`context`] reads `name = value` in its many spellings ([`pair`]: in two fields), [`words`] judges
 //!   the name, [`extent`] finds the value's end, [`value`] judges it, [`glance`] turns down early; [`vendor`] knows services whose name alone announces a key;

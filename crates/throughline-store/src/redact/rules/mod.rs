@@ -1,7 +1,7 @@
 //! Formats that are secret by themselves: a vendor's prefix, a length, an alphabet.
 //!
 //! Each rule carries its proof. Examples are templates, so that no line of this repository looks like a
-//! live key: `{w36}` stands for 36 made-up letters and digits (see [`proof`] for the alphabets).
+//! live key: `{w36}` stands for 36 made-up letters and digits (see `proof` for the alphabets).
 
 mod ai;
 mod chat;
