@@ -403,9 +403,20 @@ fn the_archive_gives_logs_back_however_they_were_read() {
     fs::write(&path, &rewritten).unwrap();
     machine.sweep_at(LONG_AFTER);
     assert_eq!(raw(&machine), rewritten);
-    fs::remove_file(&path).unwrap();
+    // Moved, it is the same log, kept once.
+    let size = || {
+        fs::metadata(machine.home().join("throughline.db"))
+            .unwrap()
+            .len()
+    };
+    let before = size();
+    fs::rename(&path, machine.claude_log("moved.jsonl")).unwrap();
     machine.sweep_at(LONG_AFTER);
-    assert_eq!(raw(&machine), rewritten);
+    assert_eq!(raw(&machine), rewritten.repeat(2));
+    assert_eq!(size(), before);
+    fs::remove_file(machine.claude_log("moved.jsonl")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    assert_eq!(raw(&machine), rewritten.repeat(2));
 }
 
 /// Makes the same small corpus, cut where `cuts` say, and reads it after every cut.

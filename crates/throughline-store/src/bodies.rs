@@ -26,11 +26,12 @@ pub(crate) fn text(connection: &Connection, hash: &[u8]) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| lost())
 }
 
-/// Deletes a text that no record refers to any more.
+/// Deletes a text that nothing refers to any more.
 pub(crate) fn release(tx: &Transaction<'_>, hash: &[u8]) -> Result<()> {
     tx.prepare_cached(
         "DELETE FROM bodies WHERE hash = ?1
-         AND NOT EXISTS (SELECT 1 FROM records WHERE body = ?1)",
+         AND NOT EXISTS (SELECT 1 FROM records WHERE body = ?1)
+         AND NOT EXISTS (SELECT 1 FROM raw WHERE body = ?1)",
     )?
     .execute([hash])?;
     Ok(())

@@ -138,7 +138,7 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     }
     let orphans: i64 = connection.query_row(
         "SELECT count(*) FROM bodies WHERE hash NOT IN
-            (SELECT body FROM records WHERE body IS NOT NULL)",
+            (SELECT body FROM records WHERE body IS NOT NULL UNION SELECT body FROM raw)",
         [],
         |row| row.get(0),
     )?;
@@ -154,7 +154,7 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
         [],
         |row| row.get(0),
     )?;
-    *out += &format!("# bodies: {orphans} without a record\n");
+    *out += &format!("# bodies: {orphans} without an owner\n");
     *out += &format!("# search: {indexed} without a record, {missing} not indexed\n");
     Ok(())
 }

@@ -6,14 +6,12 @@
 use memory::SessionId;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::Store;
 use crate::blocks::ZSTD_LEVEL;
-use crate::error::{Error, Result};
+use crate::clean::Body;
+use crate::error::Result;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
-
-/// A piece is a little longer than what is read at once.
-const PIECE_BYTES_MAX: usize = 256 << 20;
+use crate::{Store, bodies};
 
 /// A piece of a log, clean and compressed.
 #[derive(Debug)]
@@ -21,14 +19,27 @@ pub(crate) struct Piece {
     pub offset: u64,
     /// How much of the log it covers; its own text differs where secrets were.
     pub size: u64,
-    pub data: Vec<u8>,
+    pub body: Body,
 }
 
 impl Piece {
     pub fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
-        let data = zstd::bulk::compress(text.as_str().as_bytes(), ZSTD_LEVEL).ok()?;
-        Some(Self { offset, size, data })
+        Some(Self {
+            offset,
+            size,
+            body: body(text)?,
+        })
     }
+}
+
+fn body(text: &CleanString) -> Option<Body> {
+    let bytes = text.as_str().as_bytes();
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+    Some(Body {
+        hash,
+        data: zstd::bulk::compress(bytes, ZSTD_LEVEL).ok()?,
+    })
 }
 
 impl Store {
@@ -37,26 +48,19 @@ impl Store {
     pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(&str, &str)) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.data FROM sessions s
+                "SELECT f.path, r.body FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
                  JOIN raw r ON r.source = f.id AND r.generation = f.generation
                  WHERE s.name = ?1 ORDER BY f.path, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
             while let Some(row) = rows.next()? {
-                let path: String = row.get(0)?;
-                each(&path, &decompress(&row.get::<_, Vec<u8>>(1)?, &path)?);
+                let text = bodies::text(connection, &row.get::<_, Vec<u8>>(1)?)?;
+                each(&row.get::<_, String>(0)?, &text);
             }
             Ok(())
         })
     }
-}
-
-fn decompress(data: &[u8], path: &str) -> Result<String> {
-    let lost = || Error::LostBody(format!("log {path}"));
-    let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(PIECE_BYTES_MAX);
-    let bytes = zstd::bulk::decompress(data, size.min(PIECE_BYTES_MAX)).map_err(|_| lost())?;
-    String::from_utf8(bytes).map_err(|_| lost())
 }
 
 /// Returns which generation of a source's pieces is whole.
@@ -72,8 +76,12 @@ pub(crate) fn insert(
     generation: i64,
     piece: &Piece,
 ) -> Result<()> {
+    bodies::insert(tx, &piece.body)?;
+    // A reading that was interrupted may have left a piece here.
+    let here = "source = ?1 AND generation = ?2 AND offset = ?3";
+    let left = bodies_of(tx, here, &[&source, &generation, &piece.offset])?;
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO raw (source, generation, offset, size, data)
+        "INSERT OR REPLACE INTO raw (source, generation, offset, size, body)
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute(params![
@@ -81,18 +89,34 @@ pub(crate) fn insert(
         generation,
         piece.offset,
         piece.size,
-        piece.data
+        piece.body.hash
     ])?;
-    Ok(())
+    left.iter().try_for_each(|body| bodies::release(tx, body))
 }
 
 /// Makes a generation the one that counts.
 pub(crate) fn replace(tx: &Transaction<'_>, source: i64, generation: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sources SET generation = ?2 WHERE id = ?1")?
         .execute([source, generation])?;
+    let old = bodies_of(
+        tx,
+        "source = ?1 AND generation <> ?2",
+        &[&source, &generation],
+    )?;
     tx.prepare_cached("DELETE FROM raw WHERE source = ?1 AND generation <> ?2")?
         .execute([source, generation])?;
-    Ok(())
+    old.iter().try_for_each(|body| bodies::release(tx, body))
+}
+
+fn bodies_of(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<Vec<u8>>> {
+    let sql = format!("SELECT body FROM raw WHERE {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(values, |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Takes secrets out of the pieces that were written before they were known for what they are.
@@ -102,26 +126,21 @@ pub(crate) fn scrub(
     session: Known,
     fresh: &[Secret],
 ) -> Result<()> {
-    let mut statement = tx.prepare_cached(
-        "SELECT r.rowid, r.data FROM raw r JOIN source_sessions x ON x.source = r.source
-         WHERE x.session = ?1",
-    )?;
-    let mut rows = statement.query([session.id])?;
-    let mut changed = Vec::new();
-    while let Some(row) = rows.next()? {
-        let text = decompress(&row.get::<_, Vec<u8>>(1)?, "being cleaned")?;
-        if fresh
+    let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
+    for old in bodies_of(tx, of_session, &[&session.id])? {
+        let text = bodies::text(tx, &old)?;
+        if !fresh
             .iter()
             .any(|secret| text.contains(secret.value.as_str()))
         {
-            let clean = redactor.take_in(text, &mut redactor.seen(fresh));
-            changed.extend(Piece::new(0, 0, &clean).map(|piece| (row.get(0), piece.data)));
+            continue;
         }
-    }
-    for (row, data) in changed {
-        let row: i64 = row?;
-        tx.prepare_cached("UPDATE raw SET data = ?2 WHERE rowid = ?1")?
-            .execute(params![row, data])?;
+        let clean = redactor.lines_in(&text, &mut redactor.seen(fresh), &mut []);
+        let Some(body) = body(&clean) else { continue };
+        bodies::insert(tx, &body)?;
+        tx.prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1")?
+            .execute(params![old, body.hash])?;
+        bodies::release(tx, &old)?;
     }
     Ok(())
 }

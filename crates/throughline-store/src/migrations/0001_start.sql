@@ -141,15 +141,17 @@ CREATE TABLE sources (
 );
 CREATE INDEX sources_by_inode ON sources (device, inode);
 
--- The agents' own logs, redacted and compressed, in pieces.
+-- The agents' own logs, redacted, in pieces whose texts lie in `bodies`: a log that was moved or
+-- copied is kept once.
 CREATE TABLE raw (
     source     INTEGER NOT NULL REFERENCES sources (id),
     generation INTEGER NOT NULL,
     offset     INTEGER NOT NULL,
     size       INTEGER NOT NULL,
-    data       BLOB NOT NULL,
-    UNIQUE (source, generation, offset)
-);
+    body       BLOB NOT NULL,
+    PRIMARY KEY (source, generation, offset)
+) WITHOUT ROWID;
+CREATE INDEX raw_by_body ON raw (body);
 
 CREATE TABLE source_sessions (
     source  INTEGER NOT NULL REFERENCES sources (id),

@@ -44,12 +44,26 @@ pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Returns the session's logs by path. A log that was moved is known at both places; the longer one
+/// has it all.
 fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut logs: BTreeMap<String, String> = BTreeMap::new();
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
     store.each_raw(&session.id, |path, text| {
-        logs.entry(path.to_owned()).or_default().push_str(text);
+        all.entry(path.to_owned()).or_default().push_str(text);
     })?;
-    Ok(logs)
+    let is_part = |path: &String, text: &String| {
+        all.iter().any(|(other, longer)| {
+            let later = longer.len() > text.len() || (longer.len() == text.len() && other > path);
+            later && longer.starts_with(text.as_str())
+        })
+    };
+    let parts: Vec<_> = all
+        .iter()
+        .filter(|(path, text)| is_part(path, text))
+        .map(|(path, _)| path.clone())
+        .collect();
+    all.retain(|path, _| !parts.contains(path));
+    Ok(all)
 }
 
 fn save(folder: &Path, path: &str, text: &str) -> anyhow::Result<()> {
