@@ -186,7 +186,7 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
         };
         let skipped = match source.skipped {
             0 => String::new(),
-            lines => format!("{lines} lines passed over"),
+            lines => format!("{} passed over", number(lines, "line")),
         };
         let what = [what, &skipped]
             .into_iter()
@@ -242,13 +242,10 @@ fn print_agents(app: &App<'_>, out: &mut impl Write, agents: &[Agent]) -> anyhow
 fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
     writeln!(
         out,
-        "  {} in {} sessions of {} workspaces, {} on disk (format {}, SQLite {})",
-        output::table::count(
-            usize::try_from(health.records).unwrap_or(usize::MAX),
-            "record"
-        ),
-        health.sessions,
-        health.workspaces,
+        "  {} in {} of {}, {} on disk (format {}, SQLite {})",
+        number(health.records, "record"),
+        number(health.sessions, "session"),
+        number(health.workspaces, "workspace"),
         bytes(health.size_bytes),
         health.format,
         health.sqlite,
@@ -281,6 +278,10 @@ fn looked_in(agent: &Agent) -> String {
         [only] => format!("looked in {}", only.display()),
         [first, rest @ ..] => format!("looked in {} and {} more", first.display(), rest.len()),
     }
+}
+
+fn number(number: u64, noun: &str) -> String {
+    output::table::count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
 /// Says when the agent will delete the first of its logs.
