@@ -4,6 +4,9 @@
 //! a sweep always ends in the same store. Each batch is written with its cursor or not at all:
 //! whatever interrupts a sweep, the next one goes on where it stopped.
 
+mod intake;
+mod todo;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,15 +15,17 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
-use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
+use memory::Entry;
 use serde::Serialize;
-use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading, Store, Ticket, Written};
+use store::{Batch, Cursor, Store, Ticket, Written};
 
+use self::intake::Intake;
+use self::todo::Todo;
 use crate::git::Workspaces;
 use crate::scope::Scope;
 use crate::source::{Discovered, Trouble};
 use crate::tail::{self, Chunk};
-use crate::{Adapter, Format, Source};
+use crate::{Adapter, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 8;
@@ -203,92 +208,6 @@ impl Sweep {
     }
 }
 
-/// The sources that must be read, and what became of the others.
-struct Todo<'a> {
-    sources: Vec<&'a Source>,
-    adapters: &'a [&'a dyn Adapter],
-    cursors: &'a HashMap<[u8; 16], Cursor>,
-    seen: HashSet<[u8; 16]>,
-    discovered: usize,
-    unchanged: usize,
-    total_bytes: u64,
-    trouble: Vec<Trouble>,
-    settles_at: Option<Timestamp>,
-}
-
-impl<'a> Todo<'a> {
-    fn new(plan: &'a Plan<'a>, cursors: &'a HashMap<[u8; 16], Cursor>, now: Timestamp) -> Self {
-        let mut todo = Self {
-            sources: Vec::new(),
-            adapters: plan.adapters,
-            cursors,
-            seen: HashSet::new(),
-            discovered: plan.found.sources.len(),
-            unchanged: 0,
-            total_bytes: 0,
-            trouble: plan.found.trouble.clone(),
-            settles_at: None,
-        };
-        for source in &plan.found.sources {
-            let key = tail::key(&source.path);
-            let stamp = match tail::stamp_of(source) {
-                Ok(stamp) => stamp,
-                // It vanished between the look and now: gone, like those of earlier sweeps.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    todo.seen.insert(key);
-                    todo.trouble.push(Trouble::new(&source.path, &error));
-                    continue;
-                }
-            };
-            todo.seen.insert(key);
-            let cursor = cursors.get(&key);
-            if let Some(cursor) = cursor
-                && tail::is_unchanged(cursor, &stamp, now)
-            {
-                todo.unchanged += 1;
-                if !cursor.settled {
-                    let at = tail::settles_at(&stamp);
-                    todo.settles_at = [todo.settles_at, at].into_iter().flatten().min();
-                }
-                continue;
-            }
-            let read_before = cursor.map_or(0, |cursor| cursor.offset.min(stamp.size));
-            todo.total_bytes += stamp.size - read_before;
-            todo.sources.push(source);
-        }
-        todo
-    }
-
-    fn adapter(&self, index: usize) -> Option<&'a dyn Adapter> {
-        let flavor = self.sources.get(index)?.flavor;
-        self.adapters
-            .iter()
-            .copied()
-            .find(|adapter| adapter.flavor() == flavor)
-    }
-
-    fn report(&self) -> Sweep {
-        Sweep {
-            discovered: self.discovered,
-            skipped_unchanged: self.unchanged,
-            trouble: self.trouble.clone(),
-            settles_at: self.settles_at,
-            ..Sweep::default()
-        }
-    }
-
-    fn progress(&self, sweep: &Sweep, sources: usize) -> Progress {
-        Progress {
-            read_bytes: sweep.read_bytes,
-            total_bytes: self.total_bytes,
-            sources,
-            sources_total: self.sources.len(),
-            records: sweep.records,
-        }
-    }
-}
-
 /// What a reading thread sends: the batches of a source, then its end.
 enum Report {
     Batch {
@@ -380,165 +299,6 @@ fn in_order<E>(
             take(report)?;
         }
         heads[i] = readers[i].recv().ok();
-    }
-}
-
-/// Turns the chunks of one source into batches.
-struct Intake<'a> {
-    source: &'a Source,
-    scope: &'a Scope,
-    workspaces: &'a mut Workspaces,
-    door: Door<'a>,
-    /// The workspace of each session met in this source.
-    roots: HashMap<SessionId, Workspace>,
-    kept: HashSet<memory::RecordId>,
-    batches: usize,
-    /// Where the source's cursor stands when the next batch is written.
-    after: Option<Cursor>,
-    archive: bool,
-}
-
-impl Intake<'_> {
-    fn batch(&mut self, chunk: Chunk, source: usize) -> Report {
-        let mut counted = Sweep::default();
-        counted.count(self.source, &chunk);
-        let (last, restarted) = (chunk.last, chunk.restarted);
-        let odd = Oddities {
-            skipped: chunk
-                .parsed
-                .skipped
-                .iter()
-                .map(|s| (s.line, s.why.to_string()))
-                .collect(),
-            unknown: chunk.parsed.unknown,
-        };
-        let understood = !chunk.parsed.entries.is_empty();
-        let incoming = self.incoming(chunk.parsed.entries);
-        let cleaned = self.door.clean(incoming);
-        if restarted {
-            self.kept.extend(cleaned.ids.iter().copied());
-        }
-        let first = self.batches == 0;
-        self.batches += 1;
-        let is_document = self.source.format == Format::Document;
-        let reading = match (restarted, last) {
-            (false, _) => Reading::Continued,
-            (true, true) if !self.kept.is_empty() => {
-                let kept = Some(std::mem::take(&mut self.kept));
-                Reading::Replaced {
-                    kept,
-                    restarted: first,
-                }
-            }
-            // It never held records, so what it says now is all there is to keep.
-            (true, true) if is_document && understood => Reading::Replaced {
-                kept: None,
-                restarted: first,
-            },
-            // A source that holds nothing any more was lost, not rewritten.
-            (true, _) if first => Reading::Restarted,
-            (true, _) => Reading::Rereading,
-        };
-        let after = self.after.replace(chunk.cursor.clone());
-        let from = From {
-            flavor: self.source.flavor,
-            path: &self.source.path,
-            cursor: chunk.cursor,
-            reading,
-            odd,
-            log: chunk.log.filter(|_| self.archive),
-        };
-        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
-        Report::Batch {
-            source,
-            batch: Box::new(batch),
-            counted,
-        }
-    }
-
-    fn incoming(&mut self, entries: Vec<Entry>) -> Incoming {
-        let mut patches: BTreeMap<SessionId, SessionPatch> = BTreeMap::new();
-        let mut messages = Vec::new();
-        let mut usage = Vec::new();
-        for entry in entries {
-            match entry {
-                Entry::Session(patch) => match patches.get_mut(&patch.id) {
-                    Some(known) => known.merge(patch),
-                    None => {
-                        patches.insert(patch.id.clone(), patch);
-                    }
-                },
-                Entry::Message(message) => {
-                    touch(&mut patches, &message, self.source);
-                    messages.push(message);
-                }
-                Entry::Usage(entry) => usage.push(entry),
-            }
-        }
-        let sessions: Vec<_> = patches
-            .into_values()
-            .map(|patch| self.with_workspace(patch))
-            .collect();
-        let records = messages
-            .into_iter()
-            .flat_map(|message| self.records(message))
-            .collect();
-        let is_allowed = |id: &SessionId| {
-            self.roots
-                .get(id)
-                .is_none_or(|workspace| self.scope.allows(workspace))
-        };
-        Incoming {
-            records,
-            sessions: sessions
-                .into_iter()
-                .filter(|(patch, _)| is_allowed(&patch.id))
-                .collect(),
-            usage: usage
-                .into_iter()
-                .filter(|entry| is_allowed(&entry.session))
-                .collect(),
-        }
-    }
-
-    fn with_workspace(&mut self, patch: SessionPatch) -> (SessionPatch, Option<Workspace>) {
-        let workspace = match (&patch.cwd, &patch.remote) {
-            (Some(cwd), remote) => {
-                Some(self.scope.alias(self.workspaces.of(cwd, remote.as_deref())))
-            }
-            (None, _) => None,
-        };
-        if let Some(workspace) = &workspace {
-            self.roots
-                .entry(patch.id.clone())
-                .or_insert_with(|| workspace.clone());
-        }
-        (patch, workspace)
-    }
-
-    fn records(&self, mut message: Message) -> Vec<Record> {
-        let workspace = self.roots.get(&message.session);
-        if workspace.is_some_and(|workspace| !self.scope.allows(workspace)) {
-            return Vec::new();
-        }
-        self.scope.apply(
-            &mut message,
-            workspace.map(|workspace| workspace.root.as_str()),
-        );
-        memory::record::records(message)
-    }
-}
-
-/// Notes when and where a message was, for its session.
-fn touch(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message, source: &Source) {
-    let patch = patches
-        .entry(message.session.clone())
-        .or_insert_with(|| SessionPatch::new(message.session.clone(), source.flavor));
-    if let Some(at) = message.at {
-        patch.touch(at);
-    }
-    if patch.cwd.is_none() {
-        patch.cwd.clone_from(&message.cwd);
     }
 }
 
