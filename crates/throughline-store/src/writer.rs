@@ -20,7 +20,7 @@ use crate::open;
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
 const QUEUE_MAX: usize = 8;
 /// How much work shares a commit, in records.
-const GROUP_WEIGHT_MAX: usize = 8_000;
+const GROUP_WEIGHT_MAX: usize = 3_000;
 
 /// What the writer keeps at hand: the numbers that names have in the tables, asked for once each,
 /// and the texts that wait for the index.

@@ -95,7 +95,7 @@ fn run_sweep(logs: &Path, home: &Path) -> Sweep {
             }],
         ),
         scope: &Scope::default(),
-        threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         stop: &AtomicBool::new(false),
         progress: &|_| {},
         archive: true,

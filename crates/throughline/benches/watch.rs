@@ -108,7 +108,7 @@ fn watch_of<'a>(roots: &'a [Root], scope: &'a Scope) -> Watch<'a> {
         adapters: ADAPTERS,
         roots,
         scope,
-        threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         archive: true,
         complete: true,
         rescan: RESCAN_EVERY,

@@ -28,7 +28,7 @@ use crate::tail::{self, Chunk};
 use crate::{Adapter, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
-const AHEAD_MAX: usize = 8;
+const AHEAD_MAX: usize = 12;
 /// Up to here cursors are asked for one by one.
 const FEW_SOURCES: usize = 64;
 /// How often a sweep looks again at what another process was faster with.

@@ -193,7 +193,8 @@ pub fn usual_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
 
 pub fn threads(app: &App<'_>) -> usize {
     match app.config.capture.threads {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        // One more than there are processors: a thread that is ahead of its turn waits.
+        0 => 1 + std::thread::available_parallelism().map_or(1, NonZero::get),
         threads => threads,
     }
 }
