@@ -130,15 +130,6 @@ impl Batch {
         self.after = After::Cursor(cursor.map(Box::new));
         self
     }
-
-    /// Returns how much text it holds.
-    pub fn size_bytes(&self) -> usize {
-        self.cleaned
-            .records
-            .iter()
-            .map(|record| record.content.as_str().len())
-            .sum()
-    }
 }
 
 impl Store {

@@ -22,9 +22,6 @@ fn main() -> ExitCode {
     environment.start_logging();
     match commands::run(&cli, &environment) {
         Ok(outcome) => outcome.into(),
-        Err(error) => {
-            output::complain(&error);
-            ExitCode::from(2)
-        }
+        Err(error) => output::complain(&error).into(),
     }
 }

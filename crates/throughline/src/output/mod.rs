@@ -52,11 +52,11 @@ pub fn hinted(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Erro
     .into()
 }
 
-/// Prints an error, its causes and the way out of it.
-pub fn complain(error: &anyhow::Error) {
+/// Prints an error, its causes and the way out of it, and returns the exit status.
+pub fn complain(error: &anyhow::Error) -> Outcome {
     // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
     if error.chain().any(is_broken_pipe) {
-        return;
+        return Outcome::Done;
     }
     say(&format!("error: {error:#}"));
     let known = error
@@ -68,6 +68,7 @@ pub fn complain(error: &anyhow::Error) {
     {
         say(&format!("hint: {hint}"));
     }
+    Outcome::Failed
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -277,14 +277,23 @@ fn every_command_explains_itself() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let env = TestEnv::with_samples();
-    let ran = env.run(&["show", "4c5420d7", "--full"]);
-    assert!(ran.stdout.len() > 1000);
-    let mut child = env
-        .command(&["show", "4c5420d7"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let status = child.wait().unwrap();
-    assert!(matches!(status.code(), Some(0 | 2)), "{status}");
+    for args in [
+        &["show", "4c5420d7", "--full"][..],
+        &["show", "4c5420d7", "--json"],
+    ] {
+        assert!(env.run(args).stdout.len() > 1000);
+        let mut command = env.command(args);
+        command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), said.as_ref()),
+            (Some(0), ""),
+            "{args:?}"
+        );
+    }
 }
