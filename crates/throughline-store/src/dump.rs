@@ -60,6 +60,16 @@ const TABLES: &[(&str, &str)] = &[
         "SELECT f.path, x.kind, x.count FROM drift x JOIN sources f ON f.id = x.source
          ORDER BY 1, 2",
     ),
+    (
+        "facts",
+        "SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
+            f.superseded FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
+    ),
+    (
+        "fact_sources",
+        "SELECT x.fact, x.record, s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
+         ORDER BY 1, 2",
+    ),
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.

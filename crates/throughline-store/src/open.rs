@@ -13,7 +13,10 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7468_726c;
 
 /// Only ever appended to. A store's `user_version` is the number of those that ran.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_start.sql"),
+    include_str!("migrations/0002_facts.sql"),
+];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -12,7 +12,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("memory", &[]),
     ("store", &["memory"]),
     ("capture", &["memory", "store"]),
-    ("throughline", &["capture", "memory", "store"]),
+    ("recall", &["memory", "store"]),
+    ("distill", &["memory", "store"]),
+    (
+        "throughline",
+        &["capture", "distill", "memory", "recall", "store"],
+    ),
     ("testkit", &["memory"]),
 ];
 
