@@ -394,7 +394,7 @@ fn the_archive_gives_logs_back_however_they_were_read() {
         let session = memory::SessionId::of(memory::Flavor::Claude, "s");
         let store = Store::open(&machine.home()).unwrap();
         store
-            .each_raw(&session, |_, piece| text.push_str(piece))
+            .each_raw(&session, |_, _, piece| text.push_str(piece))
             .unwrap();
         text
     };

@@ -17,6 +17,9 @@ const INLINE_BYTES_MAX: usize = 8 << 10;
 /// A batch with less short text than this keeps it in its rows: a block would not be worth it.
 const BLOCKED_BYTES_MIN: usize = 1 << 10;
 
+/// Marks what looks private without being a secret.
+const SENSITIVE: &str = "sensitive";
+
 /// Recurring names that are remembered; a log has a few dozen.
 const NAMES_MAX: usize = 1000;
 
@@ -129,6 +132,19 @@ impl std::fmt::Debug for Door<'_> {
     }
 }
 
+impl Cleaned {
+    /// Gives the records the names they had where they came from. A text may have been redacted
+    /// after it was named; by its old name it is still known for the same.
+    pub(crate) fn name_again(&mut self, ids: &[RecordId]) {
+        for (record, id) in self.records.iter_mut().zip(ids) {
+            let hash = blake3::hash(record.content.as_str().as_bytes());
+            record.id = *id;
+            record.checksum = checksum(*id, hash.as_bytes());
+        }
+        self.ids = ids.to_vec();
+    }
+}
+
 impl<'a> Door<'a> {
     pub(crate) fn new(
         redactor: &'a Redactor,
@@ -225,8 +241,8 @@ impl<'a> Door<'a> {
             &hash,
         );
         let mut tags = record.tags;
-        if content.sensitive() {
-            tags.push("sensitive".to_owned());
+        if content.sensitive() && !tags.iter().any(|tag| tag == SENSITIVE) {
+            tags.push(SENSITIVE.to_owned());
         }
         let tags = (!tags.is_empty())
             .then(|| self.name(&serde_json::to_string(&tags).unwrap_or_default()));

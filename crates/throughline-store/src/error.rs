@@ -25,6 +25,12 @@ pub enum Error {
     NotAStore { path: PathBuf },
     #[error("SQLite {0} has known faults with concurrent writers; 3.51.3 or later is needed")]
     OldSqlite(String),
+    #[error("cannot write the export: {0}")]
+    Export(#[source] Arc<std::io::Error>),
+    #[error("cannot read the import: {0}")]
+    Import(#[source] Arc<std::io::Error>),
+    #[error("this is no export of Throughline's: {0}")]
+    NotAnExport(String),
     #[error("the writer stopped")]
     WriterStopped,
     #[error("record {0} does not match its checksum")]
@@ -46,7 +52,9 @@ impl Error {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
-            Self::Io { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            Self::Io { error, .. } | Self::Export(error) => {
+                error.kind() == std::io::ErrorKind::StorageFull
+            }
             _ => false,
         }
     }

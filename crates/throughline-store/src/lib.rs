@@ -4,7 +4,7 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`].
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`]. [`portable`] is all of it as text.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -18,6 +18,7 @@ pub mod foreign;
 mod health;
 mod index;
 mod open;
+pub mod portable;
 mod raw;
 mod records;
 pub mod redact;
@@ -39,6 +40,7 @@ pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;
+pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;

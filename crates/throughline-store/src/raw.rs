@@ -43,20 +43,24 @@ fn body(text: &CleanString) -> Option<Body> {
 }
 
 impl Store {
-    /// Calls `each` with the path and the text of every piece of a session's logs, in their order.
-    /// A log that several sessions share is given whole.
-    pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(&str, &str)) -> Result<()> {
+    /// Calls `each` with every piece of a session's logs, in their order: the number of its log, the
+    /// log's path and the text. A log that several sessions share is given whole.
+    pub fn each_raw(
+        &self,
+        session: &SessionId,
+        mut each: impl FnMut(i64, &str, &str),
+    ) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.body FROM sessions s
+                "SELECT f.path, r.body, f.id FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
                  JOIN raw r ON r.source = f.id AND r.generation = f.generation
-                 WHERE s.name = ?1 ORDER BY f.path, r.offset",
+                 WHERE s.name = ?1 ORDER BY f.path, f.id, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
             while let Some(row) = rows.next()? {
                 let text = bodies::text(connection, &row.get::<_, Vec<u8>>(1)?)?;
-                each(&row.get::<_, String>(0)?, &text);
+                each(row.get(2)?, &row.get::<_, String>(0)?, &text);
             }
             Ok(())
         })
@@ -68,6 +72,13 @@ pub(crate) fn generation(connection: &Connection, source: i64) -> Result<i64> {
     Ok(connection
         .prepare_cached("SELECT generation FROM sources WHERE id = ?1")?
         .query_row([source], |row| row.get(0))?)
+}
+
+/// Says whether anything of a source's log is kept.
+pub(crate) fn is_held(connection: &Connection, source: i64) -> Result<bool> {
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM raw WHERE source = ?1")?
+        .exists([source])?)
 }
 
 pub(crate) fn insert(

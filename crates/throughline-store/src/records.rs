@@ -134,11 +134,17 @@ pub(crate) fn kind(number: i64) -> Kind {
     Kind::ALL.get(at).copied().unwrap_or(Kind::ToolResult)
 }
 
-fn trust(number: i64) -> Trust {
+pub(crate) fn trust(number: i64) -> Trust {
     [Trust::Tool, Trust::Model, Trust::User]
         .get(usize::try_from(number).unwrap_or_default())
         .copied()
         .unwrap_or(Trust::Tool)
+}
+
+pub(crate) fn is_stored(connection: &Connection, id: RecordId) -> Result<bool> {
+    Ok(connection
+        .prepare_cached("SELECT 1 FROM records WHERE id = ?1")?
+        .exists([id.as_bytes()])?)
 }
 
 /// Writes a record unless it is there already, and says whether it wrote.

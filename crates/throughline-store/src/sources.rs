@@ -185,6 +185,49 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
         )?)
 }
 
+/// Returns the number of a log that came with an import: a source of its own, so that the file
+/// that lies at its path on this machine is another one.
+pub(crate) fn imported(tx: &Transaction<'_>, flavor: Flavor, path: &CleanString) -> Result<i64> {
+    let name = format!("import\n{}\n{}", flavor.name(), path.as_str());
+    Ok(tx
+        .prepare_cached(
+            "INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset,
+                line, head, tail, settled, gone)
+             VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0, zeroblob(16), zeroblob(16), 1, 1)
+             ON CONFLICT (key) DO UPDATE SET path = excluded.path RETURNING id",
+        )?
+        .query_row(
+            params![
+                &blake3::hash(name.as_bytes()).as_bytes()[..16],
+                flavor.name(),
+                path.as_str()
+            ],
+            |row| row.get(0),
+        )?)
+}
+
+/// Returns the number of a log that was read on this machine.
+pub(crate) fn swept(
+    tx: &Transaction<'_>,
+    flavor: Flavor,
+    path: &CleanString,
+) -> Result<Option<i64>> {
+    let sql = "SELECT id FROM sources WHERE flavor = ?1 AND path = ?2 AND offset > 0 LIMIT 1";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([flavor.name(), path.as_str()], |row| row.get(0))
+        .optional()?)
+}
+
+/// Says whether a session is linked to any source.
+pub(crate) fn of_session(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
+    let sql = "SELECT source FROM source_sessions WHERE session = ?1 ORDER BY source LIMIT 1";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([session], |row| row.get(0))
+        .optional()?)
+}
+
 /// Says whether a source's cursor is this one; `None` for a source that was never read.
 pub(crate) fn stands_at(
     tx: &Transaction<'_>,

@@ -10,7 +10,7 @@ use crate::writer::Names;
 /// Returns the number of a workspace, making its row when there is none.
 ///
 /// A workspace that is known by its folder alone is the one whose remote another log named for
-/// that folder, whichever of the two logs was read first.
+/// that folder, whichever of the two logs was read first. An empty `root` names no folder.
 pub(crate) fn known(
     tx: &Transaction<'_>,
     names: &mut Names,
@@ -23,6 +23,7 @@ pub(crate) fn known(
         return Ok(*id);
     }
     let id = match at_root(tx, root)? {
+        _ if root.is_empty() => with_key(tx, key)?,
         None => seen_at(tx, root, with_key(tx, key)?)?,
         Some((id, _)) if key == root => id,
         Some((old, true)) => named(tx, names, old, key)?,

@@ -65,6 +65,16 @@ pub struct CleanString {
     sensitive: bool,
 }
 
+impl CleanString {
+    /// A word of this program's own.
+    pub(crate) fn ours(text: &'static str) -> Self {
+        Self {
+            text: text.to_owned(),
+            sensitive: false,
+        }
+    }
+}
+
 /// One place that would be replaced (or, for [`Tier::Possible`], only tagged).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

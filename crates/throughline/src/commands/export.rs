@@ -1,34 +1,141 @@
 //! `throughline export`
 
 use std::collections::BTreeMap;
-use std::io::{Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use indicatif::ProgressBar;
 use memory::Session;
-use store::Store;
+use store::{ExportFilter, Exported, Store};
 
 use crate::commands::{App, show};
+use crate::output::table::count;
 use crate::output::{Outcome, hinted, say};
 
-/// Give a session's own log back, as its agent wrote it but for the secrets
+/// Write everything as JSON Lines, or give a session's own log back
 ///
-/// It is there even when the agent has deleted it.
+/// One object a line: workspaces, sessions with their records and usage, the agents' logs, facts.
+/// `throughline import` reads it. Secrets were taken out before anything was stored, so there are
+/// none in it.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// The session's id or the beginning of it
-    #[arg(long, value_name = "ID")]
-    raw: String,
+    /// Write this session's log, as its agent wrote it but for the secrets: it is there even when
+    /// the agent has deleted it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["since", "workspace", "session", "without_logs"])]
+    raw: Option<String>,
 
-    /// Write the log into this folder instead of to standard output, under its own name
-    #[arg(long, value_name = "DIR")]
+    /// Only what happened from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Only workspaces with this in their address or folder
+    #[arg(long, value_name = "PART")]
+    workspace: Option<String>,
+
+    /// Only this session: its id or the beginning of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Leave the agents' own logs out; their records stay in
+    #[arg(long)]
+    without_logs: bool,
+
+    /// Write into this file instead of to standard output; with --raw, into this folder under the
+    /// log's own name
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
 
 pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
     let store = app.open_existing()?;
-    let session = show::the_session(&store, &args.raw)?;
-    let logs = logs(&store, &session)?;
+    match &args.raw {
+        Some(session) => raw(&store, session, args.output.as_deref()),
+        None => everything(app, &store, args),
+    }
+}
+
+fn everything(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result<Outcome> {
+    let session = match &args.session {
+        Some(prefix) => Some(show::the_session(store, prefix)?.id),
+        None => None,
+    };
+    let filter = ExportFilter {
+        since: app.moment(args.since.as_deref())?,
+        workspace: args.workspace.clone(),
+        session,
+        without_logs: args.without_logs,
+    };
+    // On a terminal the lines themselves are the progress.
+    let bar = match &args.output {
+        Some(_) if app.environment.watched => ProgressBar::new(0),
+        _ => ProgressBar::hidden(),
+    };
+    let show = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let exported = match &args.output {
+        Some(path) => into_file(path, |out| store.export(&filter, out, &show))?,
+        None => store.export(&filter, &mut BufWriter::new(stdout().lock()), &show)?,
+    };
+    bar.finish_and_clear();
+    report(&exported);
+    Ok(if exported.sessions == 0 {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn report(exported: &Exported) {
+    say(&format!(
+        "Exported {} of {} and {}.",
+        count(exported.records, "record"),
+        count(exported.sessions, "session"),
+        count(exported.facts, "fact"),
+    ));
+}
+
+/// Writes aside and renames, so that a file under this name is always a whole one. An old file is
+/// not overwritten.
+fn into_file<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> store::Result<T>,
+) -> anyhow::Result<T> {
+    if path.exists() {
+        return Err(hinted(
+            format!("{} exists", path.display()),
+            "name another file, or remove that one",
+        ));
+    }
+    let name = path.file_name().context("the file has no name")?;
+    let aside = path.with_file_name(format!("{}.part", name.to_string_lossy()));
+    let result = private(&aside).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        let value = write(&mut out)?;
+        out.into_inner()?.sync_all()?;
+        std::fs::rename(&aside, path)?;
+        Ok(value)
+    });
+    if result.is_err() {
+        // The error that counts is the one above.
+        let _gone = std::fs::remove_file(&aside);
+    }
+    result.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn private(path: &Path) -> anyhow::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    Ok(options.open(path)?)
+}
+
+fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Outcome> {
+    let session = show::the_session(store, session)?;
+    let logs = logs(store, &session)?;
     if logs.is_empty() {
         return Err(hinted(
             format!("the log of {} was not kept", session.id),
@@ -36,7 +143,7 @@ pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
         ));
     }
     for (path, text) in &logs {
-        match &args.output {
+        match output {
             Some(folder) => save(folder, path, text)?,
             None => stdout().lock().write_all(text.as_bytes())?,
         }
@@ -47,10 +154,21 @@ pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
 /// Returns the session's logs by path. A log that was moved is known at both places; the longer one
 /// has it all.
 fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    store.each_raw(&session.id, |path, text| {
-        all.entry(path.to_owned()).or_default().push_str(text);
+    let mut by_source: BTreeMap<i64, (String, String)> = BTreeMap::new();
+    store.each_raw(&session.id, |source, path, text| {
+        let (_, log) = by_source
+            .entry(source)
+            .or_insert_with(|| (path.to_owned(), String::new()));
+        log.push_str(text);
     })?;
+    // A sweep and an import may have brought one log; the longer one has it all.
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for (path, log) in by_source.into_values() {
+        let known = all.entry(path).or_default();
+        if log.len() > known.len() {
+            *known = log;
+        }
+    }
     let is_part = |path: &String, text: &String| {
         all.iter().any(|(other, longer)| {
             let later = longer.len() > text.len() || (longer.len() == text.len() && other > path);

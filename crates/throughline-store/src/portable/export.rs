@@ -1,0 +1,366 @@
+//! Out: sessions by name, each with what belongs to it, then logs and facts.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use memory::{SessionId, SessionKind, Usage};
+use rusqlite::{Connection, Row, params};
+
+use super::line::{
+    FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine, UsageLine, WorkspaceLine,
+    hex,
+};
+use crate::error::{Error, Result};
+use crate::sessions::timestamp;
+use crate::{Store, bodies, records};
+
+/// What to export. Everything, unless it says otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct ExportFilter {
+    /// Records from this time on, and the sessions that have some.
+    pub since: Option<Timestamp>,
+    /// A part of the workspace's key or root.
+    pub workspace: Option<String>,
+    pub session: Option<SessionId>,
+    /// Leaves the agents' own logs out.
+    pub without_logs: bool,
+}
+
+/// How much went out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Exported {
+    pub sessions: usize,
+    pub records: usize,
+    pub facts: usize,
+}
+
+impl Store {
+    /// Writes what the filter asks for as JSON Lines: one moment of the store, however long it
+    /// takes. `progress` hears how many sessions of how many are written.
+    pub fn export(
+        &self,
+        filter: &ExportFilter,
+        out: &mut dyn Write,
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<Exported> {
+        self.read(|connection| {
+            let moment = connection.unchecked_transaction()?;
+            let mut export = Export {
+                connection: &moment,
+                filter,
+                out,
+                exported: Exported::default(),
+            };
+            export.run(progress)?;
+            Ok(export.exported)
+        })
+    }
+}
+
+struct Export<'a> {
+    connection: &'a Connection,
+    filter: &'a ExportFilter,
+    out: &'a mut dyn Write,
+    exported: Exported,
+}
+
+impl Export<'_> {
+    fn run(&mut self, progress: &dyn Fn(usize, usize)) -> Result<()> {
+        self.write(&Line::Export { format: FORMAT })?;
+        let sessions = self.sessions()?;
+        self.workspaces(&sessions)?;
+        let total = sessions.len();
+        for (number, line) in &sessions {
+            self.write(&Line::Session(line.clone()))?;
+            self.sources(*number, line)?;
+            self.records(*number)?;
+            self.usage(*number)?;
+            self.exported.sessions += 1;
+            progress(self.exported.sessions, total);
+        }
+        if !self.filter.without_logs {
+            self.logs(&sessions)?;
+        }
+        self.facts(&sessions)?;
+        self.out.flush().map_err(written)
+    }
+
+    fn write(&mut self, line: &Line) -> Result<()> {
+        serde_json::to_writer(&mut *self.out, line).map_err(|error| written(error.into()))?;
+        self.out.write_all(b"\n").map_err(written)
+    }
+
+    /// Returns the sessions asked for by number. There are few enough to hold.
+    fn sessions(&self) -> Result<Vec<(i64, SessionLine)>> {
+        let sql = "SELECT s.id, s.name, s.flavor, s.kind, s.title, s.title_rank, w.key, s.cwd,
+                s.branch, s.model, s.version, s.parent, s.started, s.ended
+             FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
+             WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
+                (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1)))
+               AND (?2 IS NULL OR s.name = ?2)
+               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
+             ORDER BY s.name";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement.query_map(
+            params![
+                self.filter.workspace,
+                self.filter.session.as_ref().map(SessionId::as_str),
+                self.since(),
+            ],
+            session,
+        )?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn since(&self) -> Option<i64> {
+        self.filter.since.map(Timestamp::as_millisecond)
+    }
+
+    /// Says whether everything is asked for, and not only some sessions of it.
+    fn is_whole(&self) -> bool {
+        let filter = self.filter;
+        filter.workspace.is_none() && filter.session.is_none() && filter.since.is_none()
+    }
+
+    fn workspaces(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT id, key FROM workspaces ORDER BY key")?;
+        let mut roots = self
+            .connection
+            .prepare("SELECT path FROM roots WHERE workspace = ?1 ORDER BY path")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let key: String = row.get(1)?;
+            let used = |line: &SessionLine| line.workspace.as_deref() == Some(&key);
+            if !self.is_whole() && !sessions.iter().any(|(_, line)| used(line)) {
+                continue;
+            }
+            let paths = roots.query_map([row.get::<_, i64>(0)?], |row| row.get(0))?;
+            let roots = paths.collect::<Result<_, _>>()?;
+            self.write(&Line::Workspace(WorkspaceLine { key, roots }))?;
+        }
+        Ok(())
+    }
+
+    fn sources(&mut self, session: i64, line: &SessionLine) -> Result<()> {
+        let sql = "SELECT DISTINCT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
+             WHERE x.session = ?1 ORDER BY 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            let line = SourceLine {
+                session: line.id.clone(),
+                path: row.get(0)?,
+            };
+            self.write(&Line::Source(line))?;
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, session: i64) -> Result<()> {
+        let sql = format!(
+            "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
+                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, {}
+             FROM records r JOIN sessions s ON s.id = r.session
+             LEFT JOIN contexts c ON c.id = r.context
+             WHERE r.session = ?1
+               AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
+             ORDER BY r.line, r.ordinal, r.id",
+            records::TEXT
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params![session, self.since()])?;
+        while let Some(row) = rows.next()? {
+            let line = record(self.connection, row)?;
+            self.write(&Line::Record(line))?;
+            self.exported.records += 1;
+        }
+        Ok(())
+    }
+
+    fn usage(&mut self, session: i64) -> Result<()> {
+        let sql = "SELECT u.key, s.name, u.at, u.model, u.input, u.output, u.cache_read,
+                u.cache_write, u.reasoning, u.cost_usd
+             FROM usage u JOIN sessions s ON s.id = u.session
+             WHERE u.session = ?1 AND (?2 IS NULL OR coalesce(u.at, s.started) >= ?2)
+             ORDER BY u.at, u.key";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![session, self.since()])?;
+        while let Some(row) = rows.next()? {
+            self.write(&Line::Usage(usage(row)?))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the logs that the sessions were read from. A log that is known at one path from a
+    /// sweep and from an import is written once, the longer one.
+    fn logs(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
+        let sql = "SELECT f.id, f.generation, f.flavor, f.path, max(r.held) FROM sources f
+             JOIN (SELECT source, generation, sum(size) AS held FROM raw GROUP BY 1, 2) r
+               ON r.source = f.id AND r.generation = f.generation
+             GROUP BY f.flavor, f.path ORDER BY f.flavor, f.path";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (source, generation) = (row.get(0)?, row.get(1)?);
+            if self.is_whole() || self.is_of(source, sessions)? {
+                let (flavor, path): (String, String) = (row.get(2)?, row.get(3)?);
+                self.log(&flavor, &path, source, generation)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_of(&self, source: i64, sessions: &[(i64, SessionLine)]) -> Result<bool> {
+        let sql = "SELECT session FROM source_sessions WHERE source = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([source])?;
+        while let Some(row) = rows.next()? {
+            let session: i64 = row.get(0)?;
+            if sessions.iter().any(|(number, _)| *number == session) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn log(&mut self, flavor: &str, path: &str, source: i64, generation: i64) -> Result<()> {
+        let sql = "SELECT offset, size, body FROM raw WHERE source = ?1 AND generation = ?2
+             ORDER BY offset";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([source, generation])?;
+        while let Some(row) = rows.next()? {
+            let line = LogLine {
+                flavor: flavor.to_owned(),
+                path: path.to_owned(),
+                offset: row.get(0)?,
+                size: row.get(1)?,
+                text: bodies::text(self.connection, &row.get::<_, Vec<u8>>(2)?)?,
+            };
+            self.write(&Line::Log(line))?;
+        }
+        Ok(())
+    }
+
+    /// Writes facts: all of them, or those of the workspaces asked for.
+    fn facts(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
+        let sql = "SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen,
+                f.times, f.superseded
+             FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY f.id";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut sources = self.connection.prepare(
+            "SELECT x.record, s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
+             WHERE x.fact = ?1 ORDER BY x.record",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: Vec<u8> = row.get(0)?;
+            let mut line = fact(row)?;
+            let found = sources.query_map([&id], |row| {
+                Ok((hex(&row.get::<_, Vec<u8>>(0)?), row.get(1)?))
+            })?;
+            line.sources = found.collect::<Result<_, _>>()?;
+            if !self.is_whole() && !self.fact_wanted(&line, sessions) {
+                continue;
+            }
+            self.write(&Line::Fact(line))?;
+            self.exported.facts += 1;
+        }
+        Ok(())
+    }
+
+    fn fact_wanted(&self, fact: &FactLine, sessions: &[(i64, SessionLine)]) -> bool {
+        let of = |name: &String| sessions.iter().any(|(_, line)| line.id == *name);
+        let in_workspace = |key: &String| {
+            let here = |line: &SessionLine| line.workspace.as_ref() == Some(key);
+            sessions.iter().any(|(_, line)| here(line))
+        };
+        let recent = self.filter.since.is_none_or(|since| fact.seen >= since);
+        match &self.filter.session {
+            Some(_) => fact.sources.iter().any(|(_, session)| of(session)),
+            None => recent && fact.workspace.as_ref().is_none_or(in_workspace),
+        }
+    }
+}
+
+fn written(error: std::io::Error) -> Error {
+    Error::Export(std::sync::Arc::new(error))
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)> {
+    let kind: String = row.get(3)?;
+    let line = SessionLine {
+        id: row.get(1)?,
+        flavor: row.get(2)?,
+        kind: SessionKind::from_name(&kind),
+        title: row.get(4)?,
+        title_rank: row.get(5)?,
+        workspace: row.get(6)?,
+        cwd: row.get(7)?,
+        branch: row.get(8)?,
+        model: row.get(9)?,
+        version: row.get(10)?,
+        parent: row.get(11)?,
+        started: timestamp(row.get(12)?),
+        ended: timestamp(row.get(13)?),
+    };
+    Ok((row.get(0)?, line))
+}
+
+fn record(connection: &Connection, row: &Row<'_>) -> Result<RecordLine> {
+    let json = |text: Option<String>| text.unwrap_or_default();
+    Ok(RecordLine {
+        id: hex(&row.get::<_, Vec<u8>>(0)?),
+        session: row.get(1)?,
+        message: row.get(2)?,
+        line: row.get(3)?,
+        ordinal: row.get(4)?,
+        kind: records::kind(row.get(5)?),
+        trust: records::trust(row.get(6)?),
+        at: timestamp(row.get(7)?),
+        tool: row.get(8)?,
+        path: row.get(9)?,
+        call: row.get(10)?,
+        tags: serde_json::from_str(&json(row.get(11)?)).unwrap_or_default(),
+        metadata: serde_json::from_str(&json(row.get(12)?)).unwrap_or_default(),
+        cwd: json(row.get(13)?),
+        branch: json(row.get(14)?),
+        model: json(row.get(15)?),
+        content: records::text(connection, row, 16)?,
+    })
+}
+
+fn usage(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
+    Ok(UsageLine {
+        key: hex(&row.get::<_, Vec<u8>>(0)?),
+        session: row.get(1)?,
+        at: timestamp(row.get(2)?),
+        model: row.get(3)?,
+        usage: Usage {
+            input: row.get(4)?,
+            output: row.get(5)?,
+            cache_read: row.get(6)?,
+            cache_write: row.get(7)?,
+            reasoning: row.get(8)?,
+        },
+        cost_usd: row.get(9)?,
+    })
+}
+
+fn fact(row: &Row<'_>) -> rusqlite::Result<FactLine> {
+    Ok(FactLine {
+        id: hex(&row.get::<_, Vec<u8>>(0)?),
+        workspace: row.get(1)?,
+        kind: row.get(2)?,
+        text: row.get(3)?,
+        tags: row.get(4)?,
+        trust: records::trust(row.get(5)?),
+        pinned: row.get(6)?,
+        made: timestamp(row.get(7)?).unwrap_or_default(),
+        seen: timestamp(row.get(8)?).unwrap_or_default(),
+        times: row.get(9)?,
+        superseded: row.get::<_, Option<Vec<u8>>>(10)?.map(|id| hex(&id)),
+        sources: Vec::new(),
+    })
+}

@@ -1,0 +1,384 @@
+//! In: line by line through the door, in batches; what is there already stays as it is.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::line::{
+    FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine, UsageLine, WorkspaceLine,
+    bytes,
+};
+use super::write::{self, Batch, Counts};
+use crate::clean::{Door, Incoming};
+use crate::error::{Error, Result};
+use crate::writer::Hurry;
+use crate::{Store, Ticket};
+use memory::session::{Title, TitleRank};
+use memory::{
+    CallId, Context, Flavor, MessageId, Record, RecordId, SessionId, SessionPatch, UsageEntry,
+    Workspace,
+};
+
+/// A longer line is passed over.
+const LINE_BYTES_MAX: u64 = 256 << 20;
+/// How much is cleaned and written together.
+const BATCH_RECORDS_MAX: usize = 1_000;
+const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Lines passed over that are reported by number.
+const SKIPPED_KEPT_MAX: usize = 100;
+/// Batches on their way to the disk.
+const TICKETS_MAX: usize = 8;
+
+/// What became of an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Imported {
+    pub lines: usize,
+    pub sessions: usize,
+    /// Records that were new.
+    pub records: usize,
+    /// Records that were there already.
+    pub known_records: usize,
+    pub facts: usize,
+    pub log_pieces: usize,
+    /// Lines that could not be used.
+    pub skipped: usize,
+    /// The first of them: which line, and why.
+    pub skipped_lines: Vec<(usize, String)>,
+    pub interrupted: bool,
+}
+
+impl Store {
+    /// Takes an export in. Every text goes through the redactor; what is there already is left as it
+    /// is, so an import that was interrupted can be run again. `progress` hears how many bytes were
+    /// read.
+    pub fn import(
+        &self,
+        input: &mut dyn BufRead,
+        stop: &AtomicBool,
+        progress: &dyn Fn(u64),
+    ) -> Result<Imported> {
+        let mut import = Import {
+            store: self,
+            door: self.door(),
+            flavors: HashMap::new(),
+            roots: HashMap::new(),
+            pending: Pending::default(),
+            tickets: VecDeque::new(),
+            report: Imported::default(),
+        };
+        import.run(input, stop, progress)?;
+        Ok(import.report)
+    }
+}
+
+struct Import<'a> {
+    store: &'a Store,
+    door: Door<'a>,
+    /// The agents of the sessions met so far.
+    flavors: HashMap<String, Flavor>,
+    /// A folder of each workspace met so far.
+    roots: HashMap<String, String>,
+    pending: Pending,
+    tickets: VecDeque<Ticket<Counts>>,
+    report: Imported,
+}
+
+/// What waits to be written together.
+#[derive(Default)]
+struct Pending {
+    bytes: usize,
+    workspaces: Vec<WorkspaceLine>,
+    incoming: Incoming,
+    ids: Vec<RecordId>,
+    usage_keys: Vec<[u8; 16]>,
+    sources: Vec<SourceLine>,
+    logs: Vec<LogLine>,
+    facts: Vec<FactLine>,
+}
+
+impl Import<'_> {
+    fn run(
+        &mut self,
+        input: &mut dyn BufRead,
+        stop: &AtomicBool,
+        progress: &dyn Fn(u64),
+    ) -> Result<()> {
+        let mut read = 0;
+        let mut text = Vec::new();
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                self.report.interrupted = true;
+                break;
+            }
+            text.clear();
+            let size = next_line(input, &mut text)?;
+            if size == 0 {
+                break;
+            }
+            read += size;
+            self.report.lines += 1;
+            progress(read);
+            if let Err(why) = self.line(&text, size)? {
+                self.skip(why);
+            }
+            if self.pending.is_full() {
+                self.write()?;
+            }
+        }
+        self.write()?;
+        self.settle(0)
+    }
+
+    /// Takes a line in, or says why not. A file whose first line is none of ours is refused whole.
+    fn line(&mut self, text: &[u8], size: u64) -> Result<Result<(), String>> {
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Ok(()));
+        }
+        if size > LINE_BYTES_MAX {
+            return Ok(Err("longer than a line may be".to_owned()));
+        }
+        let parsed = serde_json::from_slice(text);
+        if self.report.lines == 1 {
+            check_format(&parsed)?;
+        }
+        match parsed {
+            Ok(line) => Ok(self.take(line, text.len())),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    fn take(&mut self, line: Line, size: usize) -> Result<(), String> {
+        match line {
+            Line::Export { .. } => {}
+            Line::Workspace(line) => {
+                let root = line.roots.first().cloned().unwrap_or_default();
+                self.roots.insert(line.key.clone(), root);
+                self.pending.workspaces.push(line);
+            }
+            Line::Session(line) => self.session(line)?,
+            Line::Source(line) => {
+                self.flavor(&line.session)?;
+                self.pending.sources.push(line);
+            }
+            Line::Record(line) => self.record(line)?,
+            Line::Usage(line) => self.usage(line)?,
+            Line::Log(line) => {
+                let known = Flavor::from_name(&line.flavor);
+                known.ok_or_else(|| format!("no agent is called {}", line.flavor))?;
+                self.pending.logs.push(line);
+            }
+            Line::Fact(line) => {
+                bytes(&line.id).ok_or("the id is not 32 hexadecimal digits")?;
+                self.pending.facts.push(line);
+            }
+        }
+        self.pending.bytes += size;
+        Ok(())
+    }
+
+    fn session(&mut self, line: SessionLine) -> Result<(), String> {
+        let flavor = Flavor::from_name(&line.flavor)
+            .ok_or_else(|| format!("no agent is called {}", line.flavor))?;
+        self.flavors.insert(line.id.clone(), flavor);
+        let workspace = line.workspace.map(|key| Workspace {
+            root: self.roots.get(&key).cloned().unwrap_or_default(),
+            key,
+        });
+        let rank = title_rank(line.title_rank);
+        let patch = SessionPatch {
+            kind: Some(line.kind),
+            title: line.title.map(|text| Title { text, rank }),
+            cwd: line.cwd,
+            branch: line.branch,
+            model: line.model,
+            version: line.version,
+            parent: line.parent.map(SessionId::new),
+            started: line.started,
+            ended: line.ended,
+            ..SessionPatch::new(SessionId::new(line.id), flavor)
+        };
+        self.pending.incoming.sessions.push((patch, workspace));
+        self.report.sessions += 1;
+        Ok(())
+    }
+
+    fn record(&mut self, line: RecordLine) -> Result<(), String> {
+        self.flavor(&line.session)?;
+        let id = line.id.parse();
+        let id = id.map_err(|_| "the id is not 32 hexadecimal digits")?;
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        self.pending.ids.push(id);
+        self.pending.incoming.records.push(Record {
+            message: MessageId::new(line.message),
+            ordinal: line.ordinal,
+            at: line.at,
+            line: line.line,
+            kind: line.kind,
+            session: SessionId::new(line.session),
+            tool: line.tool,
+            path: line.path,
+            call: line.call.map(CallId::new),
+            content: line.content,
+            tags: line.tags,
+            metadata: line.metadata,
+            trust: line.trust,
+            context: Context {
+                cwd: some(line.cwd),
+                branch: some(line.branch),
+                model: some(line.model),
+            },
+        });
+        Ok(())
+    }
+
+    fn usage(&mut self, line: UsageLine) -> Result<(), String> {
+        self.flavor(&line.session)?;
+        let key = bytes(&line.key).ok_or("the key is not 32 hexadecimal digits")?;
+        self.pending.usage_keys.push(key);
+        self.pending.incoming.usage.push(UsageEntry {
+            session: SessionId::new(line.session),
+            key: String::new(),
+            at: line.at,
+            model: line.model,
+            usage: line.usage,
+            cost_usd: line.cost_usd,
+        });
+        Ok(())
+    }
+
+    /// Returns the agent of a session that the file has told of.
+    fn flavor(&self, session: &str) -> Result<Flavor, String> {
+        self.flavors
+            .get(session)
+            .copied()
+            .ok_or_else(|| format!("its session {session} is not in the file"))
+    }
+
+    fn skip(&mut self, why: String) {
+        self.report.skipped += 1;
+        if self.report.skipped_lines.len() < SKIPPED_KEPT_MAX {
+            self.report.skipped_lines.push((self.report.lines, why));
+        }
+    }
+
+    /// Cleans what is pending and hands it to the writer.
+    fn write(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let batch = self.clean(pending);
+        let redactor = self.store.redactor_handle();
+        let weight = batch.cleaned.records.len();
+        let writer = self.store.writer();
+        let ticket = writer.submit(weight, Hurry::Bulk, move |tx, names| {
+            write::apply(tx, names, &redactor, &batch)
+        });
+        self.tickets.push_back(ticket);
+        self.settle(TICKETS_MAX)
+    }
+
+    fn clean(&mut self, pending: Pending) -> Batch {
+        let door = &mut self.door;
+        let mut cleaned = door.clean(pending.incoming);
+        cleaned.name_again(&pending.ids);
+        for (usage, key) in cleaned.usage.iter_mut().zip(pending.usage_keys) {
+            usage.key = key;
+        }
+        let clean = |text: &str| door.text(text);
+        let sources = pending.sources.iter();
+        let facts = pending.facts.into_iter();
+        Batch {
+            workspaces: pending
+                .workspaces
+                .iter()
+                .map(|line| {
+                    let roots = line.roots.iter().map(|root| clean(root)).collect();
+                    (clean(&line.key), roots)
+                })
+                .collect(),
+            sources: sources
+                .filter_map(|line| {
+                    let flavor = *self.flavors.get(&line.session)?;
+                    Some((flavor, clean(&line.session), clean(&line.path)))
+                })
+                .collect(),
+            facts: facts
+                .filter_map(|line| write::clean_fact(door, line))
+                .collect(),
+            logs: pending
+                .logs
+                .iter()
+                .filter_map(|line| write::clean_log(door, line))
+                .collect(),
+            flavors: cleaned
+                .records
+                .iter()
+                .map(|record| self.flavors.get(record.session.as_str()).copied())
+                .collect(),
+            cleaned,
+        }
+    }
+
+    /// Waits until no more than `left` batches are on their way.
+    fn settle(&mut self, left: usize) -> Result<()> {
+        while self.tickets.len() > left
+            && let Some(ticket) = self.tickets.pop_front()
+        {
+            let counts = ticket.wait()?;
+            self.report.records += counts.records;
+            self.report.known_records += counts.known_records;
+            self.report.facts += counts.facts;
+            self.report.log_pieces += counts.log_pieces;
+        }
+        Ok(())
+    }
+}
+
+impl Pending {
+    fn is_full(&self) -> bool {
+        self.ids.len() >= BATCH_RECORDS_MAX || self.bytes >= BATCH_BYTES_MAX
+    }
+}
+
+/// Reads a line into `text`, but no more of it than a line may have, and returns its size.
+fn next_line(input: &mut dyn BufRead, text: &mut Vec<u8>) -> Result<u64> {
+    let failed = |error| Error::Import(Arc::new(error));
+    let mut size = 0;
+    loop {
+        let here = input.fill_buf().map_err(failed)?;
+        if here.is_empty() {
+            return Ok(size);
+        }
+        let end = memchr::memchr(b'\n', here);
+        let part = end.map_or(here.len(), |end| end + 1);
+        size += part as u64;
+        if size <= LINE_BYTES_MAX {
+            text.extend_from_slice(&here[..part]);
+        }
+        input.consume(part);
+        if end.is_some() {
+            return Ok(size);
+        }
+    }
+}
+
+fn check_format(first: &serde_json::Result<Line>) -> Result<()> {
+    let why = match first {
+        Ok(Line::Export { format }) if *format <= FORMAT => return Ok(()),
+        Ok(Line::Export { format }) => {
+            format!("it has format {format}, and this program knows up to {FORMAT}")
+        }
+        Ok(_) => "its first line does not say what it is".to_owned(),
+        Err(error) => format!("its first line cannot be read: {error}"),
+    };
+    Err(Error::NotAnExport(why))
+}
+
+fn title_rank(number: i64) -> TitleRank {
+    match number {
+        ..=1 => TitleRank::FirstPrompt,
+        2 => TitleRank::LastPrompt,
+        3 => TitleRank::Summary,
+        4 => TitleRank::Generated,
+        5.. => TitleRank::Custom,
+    }
+}

@@ -1,0 +1,156 @@
+//! The format: one object a line, which says what it is under `memory`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use memory::{Kind, SessionKind, Trust};
+use serde::{Deserialize, Serialize};
+
+/// Counts up when a reader of an older format would misunderstand a newer file.
+pub const FORMAT: u32 = 1;
+
+/// A line. Workspaces and sessions come before what belongs to them.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "memory", rename_all = "snake_case")]
+pub(super) enum Line {
+    /// The first line.
+    Export {
+        format: u32,
+    },
+    Workspace(WorkspaceLine),
+    Session(SessionLine),
+    Source(SourceLine),
+    Record(RecordLine),
+    Usage(UsageLine),
+    Log(LogLine),
+    Fact(FactLine),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WorkspaceLine {
+    pub key: String,
+    pub roots: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SessionLine {
+    pub id: String,
+    pub flavor: String,
+    pub kind: SessionKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default)]
+    pub title_rank: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+}
+
+/// A log that a session was read from.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SourceLine {
+    pub session: String,
+    pub path: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RecordLine {
+    /// Of the record's text when it was first stored; a later look may have found a secret in it.
+    pub id: String,
+    pub session: String,
+    pub message: String,
+    pub line: u64,
+    pub ordinal: u32,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    pub trust: Trust,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub branch: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    pub content: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct UsageLine {
+    pub key: String,
+    pub session: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(flatten)]
+    pub usage: memory::Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+/// A piece of an agent's own log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LogLine {
+    pub flavor: String,
+    pub path: String,
+    pub offset: u64,
+    /// How much of the log it covers; its own text differs where secrets were.
+    pub size: u64,
+    pub text: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FactLine {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    pub kind: String,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<String>,
+    pub trust: Trust,
+    #[serde(default)]
+    pub pinned: bool,
+    pub made: Timestamp,
+    pub seen: Timestamp,
+    pub times: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<String>,
+    /// Records and the sessions they are of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<(String, String)>,
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn bytes(hex: &str) -> Option<[u8; 16]> {
+    hex.parse::<memory::RecordId>()
+        .ok()
+        .map(|id| *id.as_bytes())
+}

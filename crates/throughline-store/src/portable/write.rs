@@ -1,0 +1,211 @@
+//! A batch of an import, written through the nouns' own functions.
+
+use std::collections::BTreeSet;
+
+use memory::Flavor;
+use rusqlite::{Transaction, params};
+
+use super::line::{FactLine, LogLine, bytes};
+use crate::clean::{Cleaned, Door};
+use crate::error::Result;
+use crate::raw::{self, Piece};
+use crate::redact::{CleanString, Redactor};
+use crate::sessions::Known;
+use crate::writer::Names;
+use crate::{records, secrets, sessions, sources, usage, workspaces};
+
+/// The path of records whose log the file does not name.
+const NO_LOG: &str = "import";
+
+/// How much of a batch was new.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub records: usize,
+    pub known_records: usize,
+    pub facts: usize,
+    pub log_pieces: usize,
+}
+
+/// What is pending, fit to be written.
+pub(super) struct Batch {
+    pub workspaces: Vec<(CleanString, Vec<CleanString>)>,
+    pub cleaned: Cleaned,
+    /// The agents of the records' sessions.
+    pub flavors: Vec<Option<Flavor>>,
+    pub sources: Vec<(Flavor, CleanString, CleanString)>,
+    pub logs: Vec<(Flavor, CleanString, Piece)>,
+    pub facts: Vec<CleanFact>,
+}
+
+pub(super) struct CleanFact {
+    line: FactLine,
+    id: [u8; 16],
+    workspace: Option<CleanString>,
+    kind: CleanString,
+    text: CleanString,
+    tags: Option<CleanString>,
+}
+
+pub(super) fn clean_fact(door: &Door<'_>, line: FactLine) -> Option<CleanFact> {
+    let clean = |text: &String| door.text(text);
+    Some(CleanFact {
+        id: bytes(&line.id)?,
+        workspace: line.workspace.as_ref().map(clean),
+        kind: clean(&line.kind),
+        text: clean(&line.text),
+        tags: line.tags.as_ref().map(clean),
+        line,
+    })
+}
+
+pub(super) fn clean_log(
+    door: &mut Door<'_>,
+    line: &LogLine,
+) -> Option<(Flavor, CleanString, Piece)> {
+    let flavor = Flavor::from_name(&line.flavor)?;
+    let text = door.log(&line.text);
+    let piece = Piece::new(line.offset, line.size, &text)?;
+    Some((flavor, door.text(&line.path), piece))
+}
+
+pub(super) fn apply(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    batch: &Batch,
+) -> Result<Counts> {
+    for (key, roots) in &batch.workspaces {
+        for root in roots {
+            workspaces::known(tx, names, key, root)?;
+        }
+    }
+    for session in &batch.cleaned.sessions {
+        sessions::upsert(tx, names, session)?;
+    }
+    for (flavor, session, path) in &batch.sources {
+        let session = sessions::known(tx, names, session, *flavor)?;
+        let source = match sources::swept(tx, *flavor, path)? {
+            Some(source) => source,
+            None => sources::imported(tx, *flavor, path)?,
+        };
+        sources::link_session(tx, source, session.id)?;
+    }
+    let mut counts = Counts::default();
+    write_records(tx, names, redactor, batch, &mut counts)?;
+    for (flavor, path, piece) in &batch.logs {
+        counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
+    }
+    for fact in &batch.facts {
+        counts.facts += usize::from(write_fact(tx, names, fact)?);
+    }
+    Ok(counts)
+}
+
+fn write_records(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    batch: &Batch,
+    counts: &mut Counts,
+) -> Result<()> {
+    let cleaned = &batch.cleaned;
+    for found in &cleaned.secrets {
+        if let Some(session) = known(tx, names, &found.session)? {
+            secrets::write(tx, names, redactor, session, found)?;
+        }
+    }
+    let mut blocks = records::Blocks::new(&cleaned.blocks);
+    let mut changed = BTreeSet::new();
+    for (record, flavor) in cleaned.records.iter().zip(&batch.flavors) {
+        let Some(flavor) = *flavor else { continue };
+        if records::is_stored(tx, record.id)? {
+            counts.known_records += 1;
+            continue;
+        }
+        let session = sessions::known(tx, names, &record.session, flavor)?;
+        let source = source_of(tx, session, flavor)?;
+        records::insert(tx, names, session, source, record, &mut blocks)?;
+        changed.insert(session.id);
+        counts.records += 1;
+    }
+    for entry in &cleaned.usage {
+        if let Some(session) = known(tx, names, &entry.session)? {
+            usage::upsert(tx, session, entry)?;
+        }
+    }
+    changed
+        .into_iter()
+        .try_for_each(|session| records::recount(tx, session))
+}
+
+/// Returns a session that was written before.
+fn known(tx: &Transaction<'_>, names: &mut Names, name: &CleanString) -> Result<Option<Known>> {
+    let flavor = name.as_str().split(':').next().and_then(Flavor::from_name);
+    match flavor {
+        Some(flavor) => sessions::known(tx, names, name, flavor).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn source_of(tx: &Transaction<'_>, session: Known, flavor: Flavor) -> Result<i64> {
+    if let Some(source) = sources::of_session(tx, session.id)? {
+        return Ok(source);
+    }
+    // It is not linked: the next export would name a log that never was.
+    sources::imported(tx, flavor, &CleanString::ours(NO_LOG))
+}
+
+/// Writes a piece of a log unless this machine has read that log itself.
+fn write_log(
+    tx: &Transaction<'_>,
+    flavor: Flavor,
+    path: &CleanString,
+    piece: &Piece,
+) -> Result<bool> {
+    if let Some(source) = sources::swept(tx, flavor, path)?
+        && raw::is_held(tx, source)?
+    {
+        return Ok(false);
+    }
+    let source = sources::imported(tx, flavor, path)?;
+    raw::insert(tx, source, raw::generation(tx, source)?, piece)?;
+    Ok(true)
+}
+
+/// Writes a fact, or adds what it says to the one that is there.
+fn write_fact(tx: &Transaction<'_>, names: &mut Names, fact: &CleanFact) -> Result<bool> {
+    let line = &fact.line;
+    let workspace = match &fact.workspace {
+        Some(key) => Some(workspaces::known(tx, names, key, &CleanString::ours(""))?),
+        None => None,
+    };
+    let changed = tx
+        .prepare_cached(
+            "INSERT INTO facts (id, workspace, kind, text, tags, trust, pinned, made, seen, times,
+                superseded)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![
+            fact.id,
+            workspace,
+            fact.kind.as_str(),
+            fact.text.as_str(),
+            fact.tags.as_ref().map(CleanString::as_str),
+            line.trust as i64,
+            line.pinned,
+            line.made.as_millisecond(),
+            line.seen.as_millisecond(),
+            line.times,
+            line.superseded.as_deref().and_then(bytes),
+        ])?;
+    for (record, session) in &line.sources {
+        let sql = "INSERT OR IGNORE INTO fact_sources (fact, record, session)
+             SELECT ?1, ?2, id FROM sessions WHERE name = ?3";
+        if let Some(record) = bytes(record) {
+            tx.prepare_cached(sql)?
+                .execute(params![fact.id, record, session])?;
+        }
+    }
+    Ok(changed > 0)
+}

@@ -1,0 +1,303 @@
+//! What goes out comes in the same: export, import, export again.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use memory::session::{Title, TitleRank};
+use memory::{
+    CallId, Context, Flavor, Kind, MessageId, Record, SessionId, SessionKind, SessionPatch, Trust,
+    Usage, UsageEntry, Workspace,
+};
+use proptest::prelude::*;
+use throughline_store::{
+    Batch, Cursor, ExportFilter, From, Imported, Incoming, Log, Oddities, Reading, Store,
+};
+
+fn exported(store: &Store, filter: &ExportFilter) -> String {
+    let mut out = Vec::new();
+    store.export(filter, &mut out, &|_, _| {}).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn import(store: &Store, text: &str) -> Imported {
+    let running = AtomicBool::new(false);
+    store
+        .import(&mut text.as_bytes(), &running, &|_| {})
+        .unwrap()
+}
+
+/// An empty store that marks secrets like the first one.
+fn beside(dir: &tempfile::TempDir) -> (tempfile::TempDir, Store) {
+    let other = tempfile::tempdir().unwrap();
+    let key = "redaction.key";
+    std::fs::copy(dir.path().join(key), other.path().join(key)).unwrap();
+    let store = Store::open(other.path()).unwrap();
+    (other, store)
+}
+
+/// What one log brings.
+#[derive(Clone, Debug)]
+struct Reads {
+    path: String,
+    incoming: Vec<(Record, SessionPatch, Option<Workspace>, Option<UsageEntry>)>,
+    log: String,
+}
+
+fn store_of(reads: &[Reads]) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    for (number, read) in reads.iter().enumerate() {
+        let mut incoming = Incoming::default();
+        for (record, patch, workspace, usage) in read.incoming.clone() {
+            incoming.records.push(record);
+            incoming.sessions.push((patch, workspace));
+            incoming.usage.extend(usage);
+        }
+        let mut door = store.door();
+        let cleaned = door.clean(incoming);
+        let size = read.log.len() as u64;
+        let from = From {
+            flavor: Flavor::Codex,
+            path: Path::new(&read.path),
+            cursor: Cursor {
+                key: [u8::try_from(number).unwrap(); 16],
+                offset: size.max(1),
+                archived: size,
+                ..Cursor::default()
+            },
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: Some(Log {
+                offset: 0,
+                size,
+                text: read.log.clone(),
+            }),
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
+        store.append(batch);
+    }
+    store.flush().unwrap();
+    (dir, store)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z ]{0,40}",
+        "\\PC{0,60}",
+        Just("password = hunter2-and-more-9f8e7d".to_owned()),
+        Just("mail me at someone@example.com, \u{202e}odd\0 text \u{1f600}".to_owned()),
+        ("[a-f ]{1,9}", 900..4000_usize).prop_map(|(word, times)| word.repeat(times)),
+    ]
+}
+
+fn at() -> impl Strategy<Value = Option<Timestamp>> {
+    prop::option::of(
+        (0..2_000_000_000_000_i64).prop_map(|ms| Timestamp::from_millisecond(ms).unwrap()),
+    )
+}
+
+prop_compose! {
+    fn record(session: SessionId)(
+        message in "[a-z0-9]{1,6}", ordinal in 0..3_u32, line in 0..50_u64, at in at(),
+        kind in prop::sample::select(Kind::ALL), content in text(), path in prop::option::of("[a-z/]{1,9}"),
+        call in prop::option::of("[a-z]{1,4}"), tags in prop::collection::vec("[a-z]{1,5}", 0..3),
+        code in prop::option::of("[0-9]{1,3}"), branch in prop::option::of("[a-z]{1,5}"),
+    ) -> Record {
+        Record {
+            message: MessageId::new(message), ordinal, at, line, kind,
+            session: session.clone(),
+            tool: call.as_ref().map(|_| "Bash".to_owned()),
+            path, call: call.map(CallId::new), content, tags,
+            metadata: code.map(|code| ("exit_code".to_owned(), code)).into_iter().collect::<BTreeMap<_, _>>(),
+            trust: Trust::Model,
+            context: Context { cwd: None, branch, model: Some("m".to_owned()) },
+        }
+    }
+}
+
+prop_compose! {
+    fn entry()(session in 0..4_u8)(
+        record in record(SessionId::of(Flavor::Codex, &format!("s{session}"))),
+        title in text(), rank in 1..=5_u8, started in at(), parent in any::<bool>(),
+        place in prop::option::of(0..3_u8), usage in prop::option::of((any::<u32>(), at())),
+        session in Just(session),
+    ) -> (Record, SessionPatch, Option<Workspace>, Option<UsageEntry>) {
+        let rank = [TitleRank::FirstPrompt, TitleRank::LastPrompt, TitleRank::Summary,
+            TitleRank::Generated, TitleRank::Custom][usize::from(rank) - 1];
+        let patch = SessionPatch {
+            title: Some(Title { text: title, rank }),
+            kind: Some(if session == 3 { SessionKind::Subagent } else { SessionKind::Main }),
+            parent: (parent && session == 3).then(|| SessionId::of(Flavor::Codex, "s0")),
+            started, ended: started,
+            ..SessionPatch::new(record.session.clone(), Flavor::Codex)
+        };
+        let usage = usage.map(|(tokens, at)| UsageEntry {
+            session: record.session.clone(), key: format!("k{}", tokens % 7), at,
+            model: Some("m".to_owned()),
+            usage: Usage { input: tokens.into(), ..Usage::default() }, cost_usd: Some(0.25),
+        });
+        let workspace = place.map(|place| Workspace {
+            key: if place == 2 { "/code/2".to_owned() } else { format!("example.com/{place}") },
+            root: format!("/code/{place}"),
+        });
+        (record, patch, workspace, usage)
+    }
+}
+
+prop_compose! {
+    fn reads()(entries in prop::collection::vec(entry(), 1..12), name in 0..40_u8, log in text()) -> Reads {
+        Reads { path: format!("/logs/{name}.jsonl"), incoming: entries, log: log + "\n" }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn out_in_and_out_again_is_the_same(reads in prop::collection::vec(reads(), 1..4)) {
+        let (dir, store) = store_of(&reads);
+        let first = exported(&store, &ExportFilter::default());
+        let (_other, copy) = beside(&dir);
+        let report = import(&copy, &first);
+        prop_assert_eq!(report.skipped, 0, "{:?}", report.skipped_lines);
+        prop_assert_eq!(&exported(&copy, &ExportFilter::default()), &first);
+        // Again, into both: nothing new.
+        for store in [&store, &copy] {
+            let again = import(store, &first);
+            prop_assert_eq!((again.records, again.facts), (0, 0));
+            prop_assert_eq!(&exported(store, &ExportFilter::default()), &first);
+        }
+    }
+}
+
+/// A store with one session per workspace, a day apart.
+fn two_sessions() -> (tempfile::TempDir, Store) {
+    let entry = |name: &str, day: i64| {
+        let session = SessionId::of(Flavor::Codex, name);
+        let at = Timestamp::from_second(1_767_600_000 + day * 86_400).ok();
+        let record = Record {
+            message: MessageId::new(name),
+            ordinal: 0,
+            at,
+            line: 1,
+            kind: Kind::Prompt,
+            session: session.clone(),
+            tool: None,
+            path: None,
+            call: None,
+            content: format!("a prompt in {name}"),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+            trust: Trust::User,
+            context: Context::default(),
+        };
+        let patch = SessionPatch {
+            started: at,
+            ended: at,
+            ..SessionPatch::new(session, Flavor::Codex)
+        };
+        let workspace = Workspace {
+            key: format!("example.com/{name}"),
+            root: format!("/code/{name}"),
+        };
+        Reads {
+            path: format!("/logs/{name}.jsonl"),
+            incoming: vec![(record, patch, Some(workspace), None)],
+            log: format!("log of {name}\n"),
+        }
+    };
+    store_of(&[entry("red", 0), entry("blue", 1)])
+}
+
+#[track_caller]
+fn check_only_blue(filter: &ExportFilter) {
+    let (_dir, store) = two_sessions();
+    let text = exported(&store, filter);
+    assert!(text.contains("a prompt in blue"), "{text}");
+    assert!(!text.contains("red"), "{text}");
+}
+
+#[test]
+fn filters_choose() {
+    check_only_blue(&ExportFilter {
+        workspace: Some("/code/blue".into()),
+        ..ExportFilter::default()
+    });
+    check_only_blue(&ExportFilter {
+        session: Some(SessionId::of(Flavor::Codex, "blue")),
+        ..ExportFilter::default()
+    });
+    check_only_blue(&ExportFilter {
+        since: Timestamp::from_second(1_767_600_000 + 3_600).ok(),
+        ..ExportFilter::default()
+    });
+}
+
+#[test]
+fn logs_can_stay_behind() {
+    let (_dir, store) = two_sessions();
+    let without = ExportFilter {
+        without_logs: true,
+        ..ExportFilter::default()
+    };
+    assert!(exported(&store, &ExportFilter::default()).contains("log of red"));
+    assert!(!exported(&store, &without).contains("log of red"));
+}
+
+#[test]
+fn a_secret_in_a_file_does_not_get_in() {
+    let (dir, store) = two_sessions();
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let text = exported(&store, &ExportFilter::default()).replace("a prompt in red", secret);
+    let (_other, copy) = beside(&dir);
+    import(&copy, &text);
+    let out = exported(&copy, &ExportFilter::default());
+    assert!(
+        !out.contains(secret) && out.contains("[redacted:github"),
+        "{out}"
+    );
+}
+
+#[test]
+fn bad_lines_are_counted_and_the_rest_comes_in() {
+    let (dir, store) = two_sessions();
+    let text = exported(&store, &ExportFilter::default());
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines.insert(1, "{\"memory\":\"record\",".to_owned());
+    lines.insert(2, "{\"memory\":\"dream\"}".to_owned());
+    lines.insert(3, String::new());
+    let orphan = lines
+        .iter()
+        .find(|line| line.contains("\"record\"") && line.contains("red"));
+    let orphan = orphan.unwrap().replace("codex:red", "codex:nobody");
+    lines.push(orphan);
+    let (_other, copy) = beside(&dir);
+    let report = import(&copy, &lines.join("\n"));
+    let at: Vec<_> = report.skipped_lines.iter().map(|(line, _)| *line).collect();
+    assert_eq!(at, [2, 3, lines.len()], "{report:?}");
+    assert_eq!(exported(&copy, &ExportFilter::default()), text);
+}
+
+#[test]
+fn another_file_is_refused_whole() {
+    let (_dir, store) = two_sessions();
+    let before = store.dump().unwrap();
+    let running = AtomicBool::new(false);
+    for text in [
+        "just text\n",
+        "{}\n",
+        "{\"memory\":\"export\",\"format\":99}\n",
+    ] {
+        let result = store.import(&mut text.as_bytes(), &running, &|_| {});
+        assert!(result.is_err(), "{text}");
+    }
+    assert_eq!(store.dump().unwrap(), before);
+}

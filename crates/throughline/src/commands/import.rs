@@ -1,0 +1,94 @@
+//! `throughline import`
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, stdin};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use store::Imported;
+
+use crate::commands::{App, ingest};
+use crate::output::table::count;
+use crate::output::{self, Outcome, say};
+
+/// Lines passed over that are shown.
+const SHOWN_MAX: usize = 10;
+
+/// Take in what `throughline export` wrote
+///
+/// Every text goes through the redactor again. What is in memory already stays as it is, so an
+/// import can be repeated, and one that was interrupted can be run again.
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// The file to read; - for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Outcome> {
+    let (mut input, size): (Box<dyn BufRead>, u64) = if args.file.as_os_str() == "-" {
+        (Box::new(stdin().lock()), 0)
+    } else {
+        let file = File::open(&args.file)
+            .with_context(|| format!("cannot read {}", args.file.display()))?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        (Box::new(BufReader::new(file)), size)
+    };
+    let stop = ingest::stop_on_interrupt()?;
+    let store = app.open()?;
+    let bar = progress_bar(app, size);
+    let imported = store.import(&mut input, &stop, &|read| bar.set_position(read))?;
+    bar.finish_and_clear();
+    if args.json {
+        output::json(&imported)?;
+    } else {
+        report(&imported);
+    }
+    Ok(if imported.interrupted {
+        Outcome::Interrupted
+    } else {
+        Outcome::Done
+    })
+}
+
+fn progress_bar(app: &App<'_>, size: u64) -> ProgressBar {
+    if !app.environment.watched || size == 0 {
+        return ProgressBar::hidden();
+    }
+    let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left";
+    let bar = ProgressBar::with_draw_target(Some(size), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template(style) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn report(imported: &Imported) {
+    say(&format!(
+        "Imported {} of {} and {}; {} were there already.",
+        count(imported.records, "record"),
+        count(imported.sessions, "session"),
+        count(imported.facts, "fact"),
+        count(imported.known_records, "record"),
+    ));
+    if imported.skipped > 0 {
+        say(&format!(
+            "{} could not be used:",
+            count(imported.skipped, "line")
+        ));
+        for (line, why) in imported.skipped_lines.iter().take(SHOWN_MAX) {
+            say(&format!("  line {line}: {why}"));
+        }
+        if imported.skipped > SHOWN_MAX {
+            say("  and more; --json lists them");
+        }
+    }
+    if imported.interrupted {
+        say("Interrupted; run it again to go on.");
+    }
+}
