@@ -4,7 +4,10 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`].
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`].
+//!
+//! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
+//! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -12,15 +15,19 @@ mod batch;
 mod blocks;
 mod bodies;
 mod clean;
+mod archive;
+mod digests;
 mod dump;
 mod error;
 pub mod foreign;
 mod health;
+pub mod housekeeping;
 mod index;
 mod open;
 mod raw;
 mod records;
 pub mod redact;
+pub mod retention;
 pub mod search;
 mod secrets;
 mod sessions;
@@ -37,6 +44,8 @@ use rusqlite::Connection;
 
 pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
+pub use crate::archive::Packed;
+pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;
 pub use crate::records::StoredRecord;
