@@ -95,7 +95,10 @@ impl<T> List<T> {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -300,7 +303,11 @@ impl Digest {
         self.records += later.records;
         self.prompts += later.prompts;
         self.asked = first_and_last(
-            self.asked.items.into_iter().chain(later.asked.items).collect(),
+            self.asked
+                .items
+                .into_iter()
+                .chain(later.asked.items)
+                .collect(),
             self.asked.more + later.asked.more,
         );
         self.said = later.said.or(self.said);
@@ -323,14 +330,23 @@ impl Digest {
         self.reasons.iter_mut().for_each(&mut each);
         self.asked.items.iter_mut().for_each(&mut each);
         self.said.iter_mut().for_each(&mut each);
-        self.done.items.iter_mut().for_each(|step| each(&mut step.what));
+        self.done
+            .items
+            .iter_mut()
+            .for_each(|step| each(&mut step.what));
         for error in &mut self.errors.items {
             each(&mut error.text);
             error.tool.iter_mut().for_each(&mut each);
         }
-        self.retries.items.iter_mut().for_each(|retry| each(&mut retry.what));
+        self.retries
+            .items
+            .iter_mut()
+            .for_each(|retry| each(&mut retry.what));
         self.corrections.items.iter_mut().for_each(&mut each);
-        self.tools.items.iter_mut().for_each(|tool| each(&mut tool.tool));
+        self.tools
+            .items
+            .iter_mut()
+            .for_each(|tool| each(&mut tool.tool));
     }
 }
 
@@ -374,7 +390,11 @@ fn join_steps(steps: &mut List<Step>, later: List<Step>) {
 fn join_errors(errors: &mut List<ErrorSeen>, later: List<ErrorSeen>) {
     errors.more += later.more;
     for error in later.items {
-        if let Some(known) = errors.items.iter_mut().find(|known| known.name == error.name) {
+        if let Some(known) = errors
+            .items
+            .iter_mut()
+            .find(|known| known.name == error.name)
+        {
             known.times += error.times;
             known.overcome = error.overcome;
         } else if errors.items.len() < ERRORS_MAX {

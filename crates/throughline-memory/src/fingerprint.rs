@@ -93,8 +93,21 @@ fn has_words(line: &str) -> bool {
 
 /// Words by which tools announce that something went wrong.
 const MARKS: &[&str] = &[
-    "error", "exception", "panicked", "fatal", "cannot", "can't", "could not", "not found",
-    "no such", "denied", "refused", "failed", "does not exist", "unsupported", "timed out",
+    "error",
+    "exception",
+    "panicked",
+    "fatal",
+    "cannot",
+    "can't",
+    "could not",
+    "not found",
+    "no such",
+    "denied",
+    "refused",
+    "failed",
+    "does not exist",
+    "unsupported",
+    "timed out",
 ];
 
 fn is_marked(line: &str) -> bool {
@@ -176,8 +189,11 @@ fn is_id(token: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     let hex = is_hex(bare) && (bare.len() >= 7 || bare.len() < token.len());
     let letters = token.bytes().any(|b| b.is_ascii_alphabetic());
-    let plain = token.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    (hex && digits > 0 && (letters || bare.len() >= 12)) || (plain && letters && token.len() > 8 && digits >= 3)
+    let plain = token
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    (hex && digits > 0 && (letters || bare.len() >= 12))
+        || (plain && letters && token.len() > 8 && digits >= 3)
 }
 
 #[cfg(test)]

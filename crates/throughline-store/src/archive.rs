@@ -58,7 +58,11 @@ impl Store {
             };
             let (text_bytes, packed_bytes) = (pack.text_bytes, pack.size_bytes());
             let write = move |tx: &Transaction<'_>, _: &mut crate::writer::Names| write(tx, &pack);
-            if self.writer().submit(PACK_WEIGHT, Hurry::Now, write).wait()? {
+            if self
+                .writer()
+                .submit(PACK_WEIGHT, Hurry::Now, write)
+                .wait()?
+            {
                 packed.sessions += 1;
                 packed.text_bytes += text_bytes;
                 packed.packed_bytes += packed_bytes;
@@ -232,7 +236,10 @@ fn texts(connection: &Connection, session: i64) -> Result<Vec<Text<i64>>> {
     let mut all = Vec::new();
     let mut texts = Texts::default();
     while let Some(row) = rows.next()? {
-        let from = match (row.get::<_, Option<i64>>(2)?, row.get::<_, Option<Vec<u8>>>(5)?) {
+        let from = match (
+            row.get::<_, Option<i64>>(2)?,
+            row.get::<_, Option<Vec<u8>>>(5)?,
+        ) {
             (Some(block), _) => Some(Kept::Block(block, row.get(3)?, row.get(4)?)),
             (None, Some(hash)) => Some(Kept::Body(hash)),
             (None, None) => None,
@@ -281,7 +288,14 @@ fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
             "UPDATE raw SET body = x'', block = ?4, start = ?5, length = ?6
              WHERE source = ?1 AND generation = ?2 AND offset = ?3",
         )?
-        .execute(params![source, generation, offset, ids[moved.block], moved.start, moved.length])?;
+        .execute(params![
+            source,
+            generation,
+            offset,
+            ids[moved.block],
+            moved.start,
+            moved.length
+        ])?;
     }
     let left = pack.records.iter().map(|moved| &moved.from);
     release(tx, left.chain(pack.pieces.iter().map(|moved| &moved.from)))?;

@@ -193,7 +193,11 @@ pub(crate) fn scrub(
         let digest: Digest = serde_json::from_str(&json).unwrap_or_default();
         let mut seen: Seen = redactor.seen(fresh);
         CleanDigest::new(digest, |text| {
-            redactor.clean_in(text, &mut seen).into_owned().as_str().to_owned()
+            redactor
+                .clean_in(text, &mut seen)
+                .into_owned()
+                .as_str()
+                .to_owned()
         })
         .json
     };

@@ -10,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
+use crate::Store;
 use crate::archive::Packed;
 use crate::error::Result;
 use crate::writer::{Hurry, Names};
-use crate::Store;
 
 /// Sessions are packed when nothing has happened in them for this long.
 pub const PACKED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
@@ -76,7 +76,9 @@ impl Store {
         let mut house = House::default();
         for chore in self.chores_due(now)? {
             match chore {
-                Chore::Archive => house.packed = self.pack_old(now - PACKED_AFTER, stop, progress)?,
+                Chore::Archive => {
+                    house.packed = self.pack_old(now - PACKED_AFTER, stop, progress)?
+                }
                 Chore::Consolidate => house.merged_facts = self.consolidate_facts()?,
                 Chore::CleanUp => house.cleared = self.clear_out(now)?,
             }
@@ -106,13 +108,17 @@ impl Store {
     /// Merges facts of one workspace, kind and trust whose words are the same, and returns how many
     /// were merged. The older stays; the other is marked as replaced by it. Pins are left alone.
     pub fn consolidate_facts(&self) -> Result<usize> {
-        self.writer().submit(1, Hurry::Now, |tx, _| consolidate(tx)).wait()
+        self.writer()
+            .submit(1, Hurry::Now, |tx, _| consolidate(tx))
+            .wait()
     }
 
     /// Deletes what nothing refers to, and returns how many rows that were.
     pub fn clear_out(&self, now: Timestamp) -> Result<usize> {
         let before = (now - HISTORY).as_millisecond();
-        self.writer().submit(1, Hurry::Now, move |tx, names| clear(tx, names, before)).wait()
+        self.writer()
+            .submit(1, Hurry::Now, move |tx, names| clear(tx, names, before))
+            .wait()
     }
 }
 

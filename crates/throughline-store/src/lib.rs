@@ -11,11 +11,11 @@
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
+mod archive;
 mod batch;
 mod blocks;
 mod bodies;
 mod clean;
-mod archive;
 mod digests;
 mod dump;
 mod error;
@@ -42,9 +42,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
+pub use crate::archive::Packed;
 pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
-pub use crate::archive::Packed;
 pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;

@@ -9,8 +9,8 @@ use rusqlite::{Connection, Row, Transaction, params};
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
 use crate::error::Result;
-use crate::redact::{CleanString, Redactor, Secret};
 use crate::records::Texts;
+use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
 use crate::{Store, blocks, bodies};
 
@@ -152,9 +152,7 @@ impl Texts {
         first: usize,
     ) -> Result<String> {
         match row.get(first + 1)? {
-            Some(block) => {
-                self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?)
-            }
+            Some(block) => self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?),
             None => bodies::text(connection, &row.get::<_, Vec<u8>>(first)?),
         }
     }

@@ -137,12 +137,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    pub fn text(
-        &mut self,
-        connection: &Connection,
-        row: &Row<'_>,
-        first: usize,
-    ) -> Result<String> {
+    pub fn text(&mut self, connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
         if let Some(content) = row.get(first)? {
             return Ok(content);
         }
@@ -165,7 +160,12 @@ impl Texts {
     ) -> Result<String> {
         let bytes = match &self.block {
             Some((known, bytes)) if *known == block => bytes,
-            _ => &self.block.insert((block, blocks::read(connection, block)?)).1,
+            _ => {
+                &self
+                    .block
+                    .insert((block, blocks::read(connection, block)?))
+                    .1
+            }
         };
         blocks::part(bytes, block, start, size)
     }

@@ -7,8 +7,8 @@ use memory::{Kind, RecordId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
-use super::plan::{AgePass, Evict, Eviction, Pass, Policy, plan};
 use super::Usage;
+use super::plan::{AgePass, Evict, Eviction, Pass, Policy, plan};
 use crate::error::Result;
 use crate::housekeeping::{self, AGE_HELD_BACK};
 use crate::writer::{Hurry, Names};
@@ -66,7 +66,10 @@ impl Store {
     /// Says whether anything can have to go, so that a look at every record is spared.
     fn is_pressed(&self, usage: &Usage, policy: &Policy, now: Timestamp) -> Result<bool> {
         let cap = policy.raw_soft_cap_bytes.min(policy.raw_hard_cap_bytes);
-        let own_caps = policy.workspaces.iter().any(|own| own.raw_soft_cap_bytes.is_some());
+        let own_caps = policy
+            .workspaces
+            .iter()
+            .any(|own| own.raw_soft_cap_bytes.is_some());
         if usage.raw_bytes > cap || own_caps {
             return Ok(true);
         }
@@ -79,7 +82,12 @@ impl Store {
     }
 
     /// Lets go of what the policy does not keep.
-    pub fn evict(&self, policy: &Policy, quiet: SignedDuration, now: Timestamp) -> Result<Retained> {
+    pub fn evict(
+        &self,
+        policy: &Policy,
+        quiet: SignedDuration,
+        now: Timestamp,
+    ) -> Result<Retained> {
         let mut out = Retained::default();
         let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
         out.age = eviction.age;
@@ -123,9 +131,11 @@ impl Store {
         let mut gone = HashSet::new();
         for evict in &eviction.sessions {
             let (own, before) = (evict.clone(), now - quiet);
-            let ticket = self.writer().submit(SESSION_WEIGHT, Hurry::Now, move |tx, names| {
-                session(tx, names, &own, before, now)
-            });
+            let ticket = self
+                .writer()
+                .submit(SESSION_WEIGHT, Hurry::Now, move |tx, names| {
+                    session(tx, names, &own, before, now)
+                });
             if ticket.wait()? == Verdict::Gone {
                 gone.insert(evict.session.clone());
             }
@@ -134,7 +144,8 @@ impl Store {
     }
 
     fn note_held_back(&self, now: Timestamp) -> Result<()> {
-        let note = move |tx: &Transaction<'_>, _: &mut Names| housekeeping::done(tx, AGE_HELD_BACK, now);
+        let note =
+            move |tx: &Transaction<'_>, _: &mut Names| housekeeping::done(tx, AGE_HELD_BACK, now);
         self.writer().submit(1, Hurry::Now, note).wait()
     }
 
@@ -166,7 +177,10 @@ impl Store {
 
 impl Retained {
     fn count(&mut self, eviction: &Eviction, gone: &HashSet<SessionId>) {
-        let gone = eviction.sessions.iter().filter(|evict| gone.contains(&evict.session));
+        let gone = eviction
+            .sessions
+            .iter()
+            .filter(|evict| gone.contains(&evict.session));
         for evict in gone {
             *self.evicted.entry(evict.pass).or_default() += 1;
             if evict.data_loss {
@@ -302,7 +316,13 @@ fn rows(connection: &Connection, session: i64) -> Result<Vec<Going>> {
 }
 
 /// Writes down what goes, before it does.
-fn note(tx: &Transaction<'_>, state: &Now, rows: &[Going], pass: Pass, now: Timestamp) -> Result<()> {
+fn note(
+    tx: &Transaction<'_>,
+    state: &Now,
+    rows: &[Going],
+    pass: Pass,
+    now: Timestamp,
+) -> Result<()> {
     let count = |kind: Kind| rows.iter().filter(|row| row.kind == kind).count();
     let ids: Vec<u8> = rows
         .iter()

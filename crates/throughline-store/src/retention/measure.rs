@@ -42,7 +42,12 @@ impl Store {
     }
 
     /// Lists what is held, with each session's share of what is raw.
-    pub(super) fn held(&self, usage: &Usage, quiet_before: Timestamp, now: Timestamp) -> Result<Vec<Held>> {
+    pub(super) fn held(
+        &self,
+        usage: &Usage,
+        quiet_before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Held>> {
         self.read(|connection| held(connection, usage, quiet_before, now))
     }
 
@@ -117,7 +122,7 @@ fn held(
         let last: i64 = row.get(2)?;
         let is_live = last > quiet_before.as_millisecond() && last <= late;
         let state = match (is_live, row.get(4)?) {
-            (true, _) => State::Live,
+            (true, digested) => State::Live { digested },
             (false, true) => State::Digested,
             (false, false) => State::Undigested,
         };
@@ -133,7 +138,8 @@ fn held(
     let mut held: Vec<Held> = rows.collect::<Result<_, _>>()?;
     let weights: u64 = held.iter().map(|held| held.bytes).sum();
     for held in &mut held {
-        let share = u128::from(usage.raw_bytes) * u128::from(held.bytes) / u128::from(weights.max(1));
+        let share =
+            u128::from(usage.raw_bytes) * u128::from(held.bytes) / u128::from(weights.max(1));
         held.bytes = u64::try_from(share).unwrap_or(u64::MAX);
     }
     Ok(held)

@@ -9,7 +9,7 @@ mod apply;
 mod measure;
 mod plan;
 
-pub use self::apply::Retained;
 pub(crate) use self::apply::Evicted;
+pub use self::apply::Retained;
 pub use self::measure::Usage;
 pub use self::plan::{AgePass, Evict, Eviction, Held, Pass, Policy, State, WorkspacePolicy, plan};

@@ -76,7 +76,9 @@ pub struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Something happened in it a short while ago.
-    Live,
+    Live {
+        digested: bool,
+    },
     /// It has no digest of its records as they are now.
     Undigested,
     Digested,
@@ -185,13 +187,7 @@ struct Planning<'h> {
 }
 
 impl<'h> Planning<'h> {
-    fn age(
-        &mut self,
-        usage: &Usage,
-        held: &[Held],
-        policy: &Policy,
-        now: Timestamp,
-    ) -> AgePass {
+    fn age(&mut self, usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> AgePass {
         let is_old = |held: &Held| {
             let max = policy.max_age(held);
             held.state == State::Digested
@@ -260,7 +256,10 @@ impl<'h> Planning<'h> {
             bytes: held.bytes,
             last: held.last,
             pass,
-            data_loss: held.state != State::Digested,
+            data_loss: matches!(
+                held.state,
+                State::Undigested | State::Live { digested: false }
+            ),
         });
     }
 }

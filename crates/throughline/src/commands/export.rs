@@ -29,11 +29,20 @@ pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
     let store = app.open_existing()?;
     let session = show::the_session(&store, &args.raw)?;
     let logs = logs(&store, &session)?;
+    if logs.is_empty() && session.evicted > 0 {
+        return Err(hinted(
+            format!("the log of {} was evicted to save space", session.id),
+            format!("`throughline digest {}` tells what remains", session.id),
+        ));
+    }
     if logs.is_empty() {
         return Err(hinted(
             format!("the log of {} was not kept", session.id),
             "it lies in a database, or `archive` was off when it was read; `throughline show` has the rest",
         ));
+    }
+    if session.evicted > 0 {
+        say("warning: the earlier part of this log was evicted to save space");
     }
     for (path, text) in &logs {
         match &args.output {
