@@ -24,16 +24,18 @@ pub(crate) fn part(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<S
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
-/// Deletes a block that nothing refers to any more, and says whether it did.
+/// Deletes a block that nothing refers to any more, and says whether it is gone.
 pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
-    let deleted = tx
-        .prepare_cached(
-            "DELETE FROM blocks WHERE id = ?1
-             AND NOT EXISTS (SELECT 1 FROM records WHERE block = ?1)
-             AND NOT EXISTS (SELECT 1 FROM raw WHERE block = ?1)",
-        )?
-        .execute([id])?;
-    Ok(deleted > 0)
+    tx.prepare_cached(
+        "DELETE FROM blocks WHERE id = ?1
+         AND NOT EXISTS (SELECT 1 FROM records WHERE block = ?1)
+         AND NOT EXISTS (SELECT 1 FROM raw WHERE block = ?1)",
+    )?
+    .execute([id])?;
+    let is_there: bool = tx
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM blocks WHERE id = ?1)")?
+        .query_row([id], |row| row.get(0))?;
+    Ok(!is_there)
 }
 
 /// Takes a text out of its block; the others stay where they are.

@@ -21,6 +21,7 @@ use super::verdict::{Evidence, Last, verdict};
 const PROMPT_CHARS: usize = 240;
 const SAID_CHARS: usize = 240;
 const COMMAND_CHARS: usize = 100;
+const PATH_CHARS: usize = 90;
 const ERROR_CHARS: usize = 160;
 const CORRECTION_CHARS: usize = 120;
 /// Pauses are counted up to this long; in longer ones nobody was there.
@@ -299,7 +300,9 @@ impl Account {
         let exit = exit(record);
         let failed = has_failed(record, &open, exit);
         if let Some(step) = open.step.and_then(|at| self.steps.get_mut(at)) {
-            step.exit = exit.or(step.exit);
+            if step.kind != StepKind::Changed {
+                step.exit = exit.or(step.exit);
+            }
             step.failed += u64::from(failed);
         }
         if failed {
@@ -352,9 +355,15 @@ impl Account {
             known.seen.overcome = false;
             known.subject = subject;
         } else if self.errors.len() < TOLD_APART_MAX {
+            let line = telling_line(&record.content);
+            let silent = || exit(record).map_or_else(String::new, |code| format!("exit {code}"));
             let seen = ErrorSeen {
                 name,
-                text: short(&telling_line(&record.content), ERROR_CHARS),
+                text: if line.is_empty() {
+                    silent()
+                } else {
+                    short(&line, ERROR_CHARS)
+                },
                 tool: record.tool.clone(),
                 times: 1,
                 overcome: false,
@@ -417,7 +426,15 @@ impl Account {
             .as_deref()
             .and_then(|cwd| path.strip_prefix(cwd))
             .and_then(|rest| rest.strip_prefix('/'));
-        inside.unwrap_or(path).to_owned()
+        let path = inside.unwrap_or(path);
+        let over = path.chars().count().saturating_sub(PATH_CHARS);
+        if over == 0 {
+            return path.to_owned();
+        }
+        // The end names the file.
+        std::iter::once('…')
+            .chain(path.chars().skip(over + 1))
+            .collect()
     }
 
     /// Returns the digest of what was taken in.

@@ -99,8 +99,20 @@ const LOOKING_TOOLS: &[&str] = &[
 ];
 
 fn command_does(command: &str) -> Does {
-    let parts = command.split(['&', ';', '|']).map(str::trim);
-    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
+    let mut quote = None;
+    let ends = |c: char| {
+        match (quote, c) {
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+        quote.is_none() && matches!(c, '&' | ';' | '|')
+    };
+    let parts = command.split(ends).map(str::trim);
+    // `2>&1` is parted too, and its end is no command.
+    let is_command =
+        |part: &&str| !part.is_empty() && !part.starts_with(|c: char| c.is_ascii_digit());
+    let mut parts = parts.filter(is_command).peekable();
     let first = parts.peek().copied().unwrap_or_default();
     let all: Vec<Does> = parts.map(part_does).collect();
     let has = |does: Does| all.contains(&does);
@@ -363,6 +375,12 @@ mod tests {
             "Bash",
             "command: git status && git log | head",
             Some("git status && git log | head"),
+            Does::Look,
+        );
+        check(
+            "Bash",
+            "command: rg 'a|b' . && echo \"x;y\"",
+            Some("rg 'a|b' . && echo \"x;y\""),
             Does::Look,
         );
         check("Read", "file_path: /x", None, Does::Look);

@@ -74,6 +74,12 @@ const COMPLAINTS: &[&str] = &[
     "undo that",
     "roll that back",
     "instead of what you",
+    "undid your",
+    "undid that",
+    "reverted your",
+    "try again",
+    "broke it",
+    "broke the",
 ];
 
 const THANKS: &[&str] = &[

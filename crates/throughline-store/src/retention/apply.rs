@@ -245,12 +245,12 @@ fn session(
             records::promote(tx, names, row.id)?;
         }
     }
+    logs(tx, state.id)?;
     let mut in_blocks: Vec<_> = in_blocks.into_iter().collect();
     in_blocks.sort_unstable_by_key(|(block, _)| *block);
     for (block, parts) in in_blocks {
         blocks::blank_all(tx, block, &parts)?;
     }
-    logs(tx, state.id)?;
     names.evicted.forget(state.id);
     Ok(Verdict::Gone)
 }

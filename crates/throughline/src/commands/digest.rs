@@ -2,10 +2,11 @@
 
 use std::io::{Write, stdout};
 
-use memory::digest::{Digest, ErrorSeen, List, Overhead, Step, StepKind};
+use memory::digest::{ASKED_FIRST, Digest, ErrorSeen, List, Overhead, Step, StepKind};
 use store::StoredDigest;
 
 use crate::commands::{App, show};
+use crate::output::table::count;
 use crate::output::text::{Paint, safe};
 use crate::output::{self, Outcome, say};
 
@@ -77,7 +78,7 @@ pub fn page(app: &App<'_>, digest: &Digest) -> String {
         }
     };
     part("How it ended", ending(digest));
-    part("Asked", listed(&digest.asked, Clone::clone, "more prompt"));
+    part("Asked", asked(&digest.asked));
     part(
         "Corrected",
         listed(&digest.corrections, Clone::clone, "more correction"),
@@ -98,6 +99,19 @@ fn ending(digest: &Digest) -> Vec<String> {
             .as_ref()
             .map(|said| format!("last words: {said}")),
     );
+    lines
+}
+
+/// The first prompts, the last ones, and between them how many were left out.
+fn asked(list: &List<String>) -> Vec<String> {
+    let mut lines = list.items.clone();
+    if list.more > 0 {
+        let more = usize::try_from(list.more).unwrap_or(usize::MAX);
+        lines.insert(
+            ASKED_FIRST.min(lines.len()),
+            format!("… {}", count(more, "more prompt")),
+        );
+    }
     lines
 }
 
@@ -181,11 +195,11 @@ fn figures(digest: &Digest) -> Vec<String> {
         format!("{} {}{failed}", tool.tool, tool.calls)
     };
     let mut lines = vec![format!(
-        "{} of work in {}, {} prompts, {} records",
+        "{} of work in {}, {}, {}",
         span(digest.active_ms),
         span(digest.wall_ms),
-        digest.prompts,
-        digest.records
+        counted(digest.prompts, "prompt"),
+        counted(digest.records, "record"),
     )];
     if !digest.tools.items.is_empty() {
         lines.push(format!(
@@ -221,6 +235,10 @@ fn overhead(overhead: &Overhead) -> Option<String> {
             said.join(", ")
         )
     })
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
 /// Returns a span of time as people say it.

@@ -181,7 +181,7 @@ fn age_note(age: AgePass) -> Option<String> {
     match age {
         AgePass::Done => None,
         AgePass::HeldBack(more) => Some(format!(
-            "{} more are old enough to go; no more than a tenth goes by age in a day",
+            "{} old enough to go wait; no more than a tenth goes by age in a day",
             count(more, "session")
         )),
         AgePass::Paused => Some("what is old enough to go waits until tomorrow".to_owned()),
