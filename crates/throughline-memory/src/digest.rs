@@ -57,7 +57,7 @@ pub struct Digest {
     pub tools: List<ToolCount>,
     pub overhead: Overhead,
     pub usage: Usage,
-    /// In US dollars where the log says it; unknown is not zero.
+    /// In US dollars, by the log or by the prices of the day; unknown is not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     pub trust: PartTrust,

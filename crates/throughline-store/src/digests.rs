@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Stores the digest of a session. If the session has changed since it was found pending, it
-    /// stays so.
+    /// stays so; a digest that another process has made of more stays too.
     pub fn put_digest(&self, pending: &Pending, digest: Digest, now: Timestamp) -> Ticket<()> {
         let redactor = self.redactor();
         let clean = CleanDigest::new(digest, |text| {
@@ -164,7 +164,8 @@ fn put(
          SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
          ON CONFLICT (session) DO UPDATE SET version = excluded.version,
             revision = excluded.revision, made = excluded.made, outcome = excluded.outcome,
-            trust = excluded.trust, data = excluded.data",
+            trust = excluded.trust, data = excluded.data
+         WHERE excluded.revision >= digests.revision",
     )?
     .execute(params![
         name.as_str(),

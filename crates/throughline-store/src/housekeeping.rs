@@ -146,6 +146,24 @@ pub(crate) fn done(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<(
     Ok(())
 }
 
+/// Notes that something is done now, unless it was done less than `every` ago, and says which.
+pub(crate) fn claim(
+    tx: &Transaction<'_>,
+    name: &str,
+    every: SignedDuration,
+    now: Timestamp,
+) -> Result<bool> {
+    let last = tx
+        .prepare_cached("SELECT at FROM chores WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
+    let is_due = is_due(last, every, now);
+    if is_due {
+        done(tx, name, now)?;
+    }
+    Ok(is_due)
+}
+
 fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
     let mut statement = tx.prepare_cached(
         "SELECT id, coalesce(workspace, 0), kind, trust, text FROM facts

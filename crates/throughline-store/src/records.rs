@@ -331,6 +331,12 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
 fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
+    // What turns out to be another session's word is no longer part of this one's digest.
+    tx.prepare_cached(
+        "UPDATE sessions SET revision = revision + 1
+         WHERE id = (SELECT session FROM records WHERE row = ?1)",
+    )?
+    .execute([row])?;
     names.index.remove(tx, row)
 }
 

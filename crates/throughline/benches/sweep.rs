@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
 use capture::{Plan, Root, Scope, Sweep};
-use distill::digest::digest_pending;
+use distill::digest::{Terms, digest_pending};
 use jiff::{SignedDuration, Timestamp};
+use memory::Prices;
 use store::foreign::Database;
 use store::retention::Policy;
 use store::{Query, Store};
@@ -96,8 +97,13 @@ fn main() {
 fn digests(home: &Path, logs_bytes: u64, swept: Duration) {
     let store = Store::open(home).unwrap();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let stop = AtomicBool::new(false);
-    let (made, took) = timed(|| digest_pending(&store, QUIET, threads, &stop, now()).unwrap());
+    let terms = Terms {
+        quiet: QUIET,
+        prices: &Prices::default(),
+        threads,
+        stop: &AtomicBool::new(false),
+    };
+    let (made, took) = timed(|| digest_pending(&store, &terms, now()).unwrap());
     assert!(made.failed.is_empty());
     let usage = store.usage_on_disk(now()).unwrap();
     let each = usage.distilled_bytes as f64 / made.analyzed.max(1) as f64;
@@ -153,7 +159,7 @@ fn evicts(home: &Path) {
     drop(store);
     println!(
         "evicted to half   {} sessions, {:.1} MB freed, {:.1} MB in use (cap {:.1}), file {:.1} to {:.1} MB, {:.2} s",
-        retained.evicted.values().sum::<usize>(),
+        retained.sessions(),
         retained.freed as f64 / 1e6,
         retained.final_usage as f64 / 1e6,
         before.0 as f64 / 2e6,

@@ -17,7 +17,7 @@ use memory::{Digest, Session};
 use store::StoredRecord;
 
 pub use self::account::Account;
-pub use self::stage::{Digested, digest_pending};
+pub use self::stage::{Digested, Terms, digest_pending};
 
 /// Returns the digest of a session.
 pub fn digest<'r>(

@@ -88,15 +88,17 @@ impl Store {
         quiet: SignedDuration,
         now: Timestamp,
     ) -> Result<Retained> {
-        let mut out = Retained::default();
         let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
+        let mut out = Retained::nothing(&before);
+        // Of several processes, one lets a day's share go.
+        if matches!(eviction.age, AgePass::HeldBack(_)) && !self.claim_age_pass(now)? {
+            eviction.sessions.retain(|evict| evict.pass != Pass::Age);
+            eviction.age = AgePass::Paused;
+        }
         out.age = eviction.age;
         let mut usage = before;
         for round in 0..ROUNDS_MAX {
             let gone = self.apply(&eviction, quiet, now)?;
-            if let AgePass::HeldBack(_) = eviction.age {
-                self.note_held_back(now)?;
-            }
             out.count(&eviction, &gone);
             if gone.is_empty() {
                 break;
@@ -114,7 +116,7 @@ impl Store {
         out.freed = before.raw_bytes.saturating_sub(usage.raw_bytes);
         out.final_usage = usage.raw_bytes;
         out.distilled = usage.distilled_bytes;
-        if !out.evicted.is_empty() {
+        if out.sessions() > 0 {
             out.given_back = self.give_back(now)?;
         }
         Ok(out)
@@ -143,10 +145,11 @@ impl Store {
         Ok(gone)
     }
 
-    fn note_held_back(&self, now: Timestamp) -> Result<()> {
-        let note =
-            move |tx: &Transaction<'_>, _: &mut Names| housekeeping::done(tx, AGE_HELD_BACK, now);
-        self.writer().submit(1, Hurry::Now, note).wait()
+    fn claim_age_pass(&self, now: Timestamp) -> Result<bool> {
+        let claim = move |tx: &Transaction<'_>, _: &mut Names| {
+            housekeeping::claim(tx, AGE_HELD_BACK, super::plan::AGE_PAUSE, now)
+        };
+        self.writer().submit(1, Hurry::Now, claim).wait()
     }
 
     /// Takes deleted texts out of the index, which else does it little by little.
@@ -176,6 +179,21 @@ impl Store {
 }
 
 impl Retained {
+    /// The report of a run that let nothing go.
+    pub fn nothing(usage: &Usage) -> Self {
+        Self {
+            final_usage: usage.raw_bytes,
+            distilled: usage.distilled_bytes,
+            evicted: Pass::ALL.iter().map(|pass| (*pass, 0)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns how many sessions went.
+    pub fn sessions(&self) -> usize {
+        self.evicted.values().sum()
+    }
+
     fn count(&mut self, eviction: &Eviction, gone: &HashSet<SessionId>) {
         let gone = eviction
             .sessions

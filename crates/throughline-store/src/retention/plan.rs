@@ -14,7 +14,7 @@ const AGE_SHARE_MAX: usize = 10;
 /// So many may go by age in one run however few are held.
 const AGE_COUNT_MIN: usize = 10;
 /// After a run that this held back, age counts again a day later.
-const AGE_PAUSE: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const AGE_PAUSE: SignedDuration = SignedDuration::from_hours(24);
 /// A clock this far ahead of the newest session is wrong, or nobody has worked for so long that
 /// nothing needs to go.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);

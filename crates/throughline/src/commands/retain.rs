@@ -1,9 +1,9 @@
 //! `throughline retain`
 
 use std::io::{Write, stdout};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use distill::digest::{Digested, digest_pending};
+use distill::digest::{Digested, Terms, digest_pending};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Outcome> {
         kept.say();
         say_house(&house, given_back);
     }
-    let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
+    let interrupted = stop.load(Ordering::Relaxed);
     Ok(if interrupted {
         Outcome::Interrupted
     } else {
@@ -85,16 +85,31 @@ pub struct Kept {
 /// Makes the digests that are due, then lets go of what is not kept.
 pub fn distill_and_evict(app: &App<'_>, store: &Store, stop: &AtomicBool) -> anyhow::Result<Kept> {
     let (policy, quiet) = (app.config.retention.policy(), app.config.retention.quiet());
-    let (now, threads) = (app.environment.now, ingest::threads(app));
-    let mut digested = digest_pending(store, quiet, threads, stop, now)?;
+    let now = app.environment.now;
+    let terms = Terms {
+        quiet,
+        prices: &app.config.prices(),
+        threads: ingest::threads(app),
+        stop,
+    };
+    let mut digested = digest_pending(store, &terms, now)?;
     // Before a session goes that has no digest, it gets one, however lately something happened in it.
     let (_, planned) = store.plan_eviction(&policy, quiet, now)?;
     if planned.sessions.iter().any(|evict| evict.data_loss) {
-        let more = digest_pending(store, SignedDuration::ZERO, threads, stop, now)?;
+        let terms = Terms {
+            quiet: SignedDuration::ZERO,
+            ..terms
+        };
+        let more = digest_pending(store, &terms, now)?;
         digested.analyzed += more.analyzed;
         digested.failed = more.failed;
     }
-    let retained = store.evict(&policy, quiet, now)?;
+    // Interrupted, not everything has the digest it should have, so nothing goes.
+    let retained = if stop.load(Ordering::Relaxed) {
+        Retained::nothing(&store.usage_on_disk(now)?)
+    } else {
+        store.evict(&policy, quiet, now)?
+    };
     Ok(Kept { digested, retained })
 }
 
@@ -126,6 +141,7 @@ fn line(retained: &Retained) -> String {
     let passes: Vec<_> = retained
         .evicted
         .iter()
+        .filter(|(_, sessions)| **sessions > 0)
         .map(|(pass, sessions)| format!("{sessions} by {}", said(*pass)))
         .collect();
     format!(

@@ -60,10 +60,7 @@ fn what_went_leaves_its_digest() {
     let planned = json(&env.run(&["retain", "--dry-run", "--json"]).stdout);
     let sessions = planned["eviction"]["sessions"].as_array().unwrap();
     assert!(sessions.len() == 8 && sessions.iter().all(|one| one["pass"] == "soft_cap"));
-    assert_eq!(
-        env.run(&["show", CLAUDE]).stdout.matches("agent").count() > 2,
-        true
-    );
+    assert!(env.run(&["show", CLAUDE]).stdout.contains("Edit changed"));
     let report = json(&env.run(&["retain", "--json"]).stdout);
     assert_eq!(report["retention"]["evicted"]["soft_cap"], 8);
     assert_eq!(report["retention"]["data_loss"], Value::Array(Vec::new()));
@@ -88,10 +85,8 @@ fn what_went_does_not_come_back() {
         (&again["ingested"], &again["records"]),
         (&0.into(), &0.into())
     );
-    assert_eq!(
-        again["retention"]["evicted"],
-        Value::Object(serde_json::Map::new())
-    );
+    let evicted = again["retention"]["evicted"].as_object().unwrap();
+    assert!(evicted.values().all(|sessions| *sessions == 0));
     assert_eq!(env.run(&["search", "threshold"]).code, Some(1));
 }
 
