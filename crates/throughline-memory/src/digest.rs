@@ -252,7 +252,10 @@ impl Overhead {
 }
 
 const fn share(part: u64, whole: u64) -> u64 {
-    if whole == 0 { 0 } else { 100 * part / whole }
+    match (100 * part).checked_div(whole) {
+        Some(percent) => percent,
+        None => 0,
+    }
 }
 
 /// Whose word each part of a digest is: the lowest trust of the records it was made of. Parts that

@@ -53,7 +53,7 @@ pub fn telling_line(text: &str) -> String {
         name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Exit")
     };
     let found = if python {
-        lines().filter(is_raised).last()
+        lines().rfind(is_raised)
     } else {
         None
     };

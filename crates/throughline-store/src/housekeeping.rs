@@ -77,7 +77,7 @@ impl Store {
         for chore in self.chores_due(now)? {
             match chore {
                 Chore::Archive => {
-                    house.packed = self.pack_old(now - PACKED_AFTER, stop, progress)?
+                    house.packed = self.pack_old(now - PACKED_AFTER, stop, progress)?;
                 }
                 Chore::Consolidate => house.merged_facts = self.consolidate_facts()?,
                 Chore::CleanUp => house.cleared = self.clear_out(now)?,

@@ -300,6 +300,83 @@ fn a_session_that_grew_is_not_digested() {
 }
 
 #[test]
+fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
+    let mut world = World::new();
+    world.ingest(1, 2, false);
+    world.now += DAY;
+    let pending = world
+        .store
+        .pending_digests(VERSION, world.now - QUIET, world.now)
+        .unwrap();
+    let value = "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
+    let digest = Digest {
+        version: VERSION,
+        said: Some(format!("the value is {value}")),
+        ..Digest::default()
+    };
+    let ticket = world.store.put_digest(&pending[0], digest, world.now);
+    world.store.flush().unwrap();
+    ticket.wait().unwrap();
+    world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert!(world.store.dump().unwrap().contains(value));
+    let id = name(1);
+    let mut message = Message::new(MessageId::new("late"), id, Role::User, Origin::Human);
+    message.blocks = vec![Block::Text(format!("export DB_PASSWORD={value}"))];
+    let mut door = world.store.door();
+    let cleaned = door.clean(Incoming {
+        records: memory::record::records(message),
+        ..Incoming::default()
+    });
+    let path = World::log(1);
+    let from = From {
+        flavor: Flavor::Claude,
+        path: &path,
+        cursor: Cursor::default(),
+        reading: Reading::Continued,
+        odd: Oddities::default(),
+        log: None,
+    };
+    let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
+    world.store.flush().unwrap();
+    ticket.wait().unwrap();
+    let dump = world.store.dump().unwrap();
+    assert!(
+        !dump.contains(value) && dump.contains("the value is [redacted:"),
+        "{dump}"
+    );
+}
+
+#[test]
+fn near_identical_facts_become_one() {
+    let world = World::new();
+    let sql = rusqlite::Connection::open(Store::path_in(world.dir.path())).unwrap();
+    let fact = |id: &str, text: &str, trust: i64, pinned: bool| {
+        sql.execute(
+            "INSERT INTO facts (id, kind, text, trust, pinned, made, seen, times)
+             VALUES (CAST(?1 AS BLOB), 'decision', ?2, ?3, ?4, 1, 1, 2)",
+            rusqlite::params![id, text, trust, pinned],
+        )
+        .unwrap();
+    };
+    fact("a", "Use tabs in the parser.", 2, false);
+    fact("b", "use tabs in parser", 2, false);
+    fact("c", "do not use tabs in the parser", 2, false);
+    fact("d", "use tabs in parser", 1, false);
+    fact("e", "use tabs in parser!", 2, true);
+    assert_eq!(world.store.consolidate_facts().unwrap(), 1);
+    assert_eq!(world.store.consolidate_facts().unwrap(), 0);
+    let merged: (i64, String) = sql
+        .query_row("SELECT times, (SELECT CAST(superseded AS TEXT) FROM facts WHERE id = CAST('b' AS BLOB))
+             FROM facts WHERE id = CAST('a' AS BLOB)", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    assert_eq!(merged, (4, "a".to_owned()));
+    // A year on, what was replaced is history no longer.
+    let later = start() + DAY * 400;
+    assert_eq!(world.store.clear_out(later).unwrap(), 1);
+    assert_eq!(world.store.clear_out(later).unwrap(), 0);
+}
+
+#[test]
 fn overflow_says_what_was_lost_and_pins_stay() {
     let mut world = World::new();
     world.ingest(1, 3, false);

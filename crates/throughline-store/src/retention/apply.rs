@@ -1,26 +1,28 @@
 //! Letting go: session by session, each in a transaction of its own.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{Kind, RecordId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use memory::SessionId;
+use rusqlite::Transaction;
 use serde::Serialize;
 
 use super::Usage;
-use super::plan::{AgePass, Evict, Eviction, Pass, Policy, plan};
+use super::plan::{AgePass, Eviction, Pass, Policy, plan};
+use super::session::{self, Verdict};
+use crate::Store;
 use crate::error::Result;
 use crate::housekeeping::{self, AGE_HELD_BACK};
 use crate::writer::{Hurry, Names};
-use crate::{Store, blocks, bodies, raw, records};
 
 /// A plan goes by shares; where they were too small, the rest is planned again.
 const ROUNDS_MAX: usize = 4;
 /// Free pages are given back to the file system when they are this much, and this part of the file.
 const GIVEN_BACK_BYTES_MIN: u64 = 16 << 20;
 const GIVEN_BACK_PART: u64 = 5;
-/// What is kept of a record's id to know it again.
-const ID_BYTES: usize = 8;
+
+/// An eviction is a transaction of its own.
+const SESSION_WEIGHT: usize = 1_000_000;
 
 /// What retention did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -136,7 +138,7 @@ impl Store {
             let ticket = self
                 .writer()
                 .submit(SESSION_WEIGHT, Hurry::Now, move |tx, names| {
-                    session(tx, names, &own, before, now)
+                    session::evict(tx, names, &own, before, now)
                 });
             if ticket.wait()? == Verdict::Gone {
                 gone.insert(evict.session.clone());
@@ -205,227 +207,5 @@ impl Retained {
                 self.data_loss.push(evict.session.clone());
             }
         }
-    }
-}
-
-/// An eviction is a transaction of its own.
-const SESSION_WEIGHT: usize = 1_000_000;
-
-/// What became of a planned eviction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Gone,
-    /// It is not what it was when it was planned.
-    Changed,
-}
-
-/// What an eviction looks at again before it acts.
-struct Now {
-    id: i64,
-    digested: bool,
-    pinned: bool,
-    live: bool,
-}
-
-fn session(
-    tx: &Transaction<'_>,
-    names: &mut Names,
-    evict: &Evict,
-    quiet_before: Timestamp,
-    now: Timestamp,
-) -> Result<Verdict> {
-    let Some(state) = state(tx, &evict.session, quiet_before, now)? else {
-        return Ok(Verdict::Changed);
-    };
-    let is_last_resort = evict.pass == Pass::Overflow;
-    if state.pinned || !is_last_resort && (state.live || !state.digested) {
-        return Ok(Verdict::Changed);
-    }
-    let rows = rows(tx, state.id)?;
-    if rows.is_empty() {
-        return Ok(Verdict::Changed);
-    }
-    note(tx, &state, &rows, evict.pass, now)?;
-    let mut in_blocks: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
-    for row in &rows {
-        tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
-            .execute([row.row])?;
-        if let Some((block, start, size)) = row.block {
-            in_blocks.entry(block).or_default().push((start, size));
-        }
-    }
-    for row in &rows {
-        if let Some(body) = &row.body {
-            bodies::release(tx, body)?;
-        }
-        if !row.copy {
-            names.index.remove(tx, row.row)?;
-            records::promote(tx, names, row.id)?;
-        }
-    }
-    logs(tx, state.id)?;
-    let mut in_blocks: Vec<_> = in_blocks.into_iter().collect();
-    in_blocks.sort_unstable_by_key(|(block, _)| *block);
-    for (block, parts) in in_blocks {
-        blocks::blank_all(tx, block, &parts)?;
-    }
-    names.evicted.forget(state.id);
-    Ok(Verdict::Gone)
-}
-
-fn state(
-    tx: &Transaction<'_>,
-    session: &SessionId,
-    quiet_before: Timestamp,
-    now: Timestamp,
-) -> Result<Option<Now>> {
-    const SQL: &str = "
-        SELECT s.id, d.revision IS s.revision, EXISTS (
-                SELECT 1 FROM fact_sources x JOIN facts f ON f.id = x.fact
-                WHERE x.session = s.id AND f.pinned),
-            coalesce(s.ended, s.started, 0) > ?2 AND coalesce(s.ended, s.started, 0) <= ?3
-        FROM sessions s LEFT JOIN digests d ON d.session = s.id WHERE s.name = ?1";
-    let late = now.as_millisecond() + crate::digests::CLOCK_SLACK_MS;
-    Ok(tx
-        .prepare_cached(SQL)?
-        .query_row(
-            params![session.as_str(), quiet_before.as_millisecond(), late],
-            |row| {
-                Ok(Now {
-                    id: row.get(0)?,
-                    digested: row.get(1)?,
-                    pinned: row.get(2)?,
-                    live: row.get(3)?,
-                })
-            },
-        )
-        .optional()?)
-}
-
-/// A record that goes.
-struct Going {
-    row: i64,
-    id: RecordId,
-    kind: Kind,
-    copy: bool,
-    block: Option<(i64, usize, usize)>,
-    body: Option<Vec<u8>>,
-}
-
-fn rows(connection: &Connection, session: i64) -> Result<Vec<Going>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT row, id, kind, copy, block, start, size, body FROM records WHERE session = ?1
-         ORDER BY row",
-    )?;
-    let rows = statement.query_map([session], |row| {
-        let block: Option<i64> = row.get(4)?;
-        let start: Option<usize> = row.get(5)?;
-        let size: usize = row.get(6)?;
-        Ok(Going {
-            row: row.get(0)?,
-            id: RecordId::from_bytes(row.get(1)?),
-            kind: records::kind(row.get(2)?),
-            copy: row.get(3)?,
-            block: block.zip(start).map(|(block, start)| (block, start, size)),
-            body: row.get(7)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Writes down what goes, before it does.
-fn note(
-    tx: &Transaction<'_>,
-    state: &Now,
-    rows: &[Going],
-    pass: Pass,
-    now: Timestamp,
-) -> Result<()> {
-    let count = |kind: Kind| rows.iter().filter(|row| row.kind == kind).count();
-    let ids: Vec<u8> = rows
-        .iter()
-        .flat_map(|row| row.id.as_bytes()[..ID_BYTES].to_vec())
-        .collect();
-    let lost = if state.digested { 0 } else { rows.len() };
-    // The concatenation of blobs is text to SQLite.
-    tx.prepare_cached(
-        "INSERT INTO evictions (session, at, pass, records, prompts, tool_calls, errors, lost, ids)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-         ON CONFLICT (session) DO UPDATE SET at = excluded.at, pass = excluded.pass,
-            records = records + excluded.records, prompts = prompts + excluded.prompts,
-            tool_calls = tool_calls + excluded.tool_calls, errors = errors + excluded.errors,
-            lost = lost + excluded.lost, ids = CAST(ids || excluded.ids AS BLOB)",
-    )?
-    .execute(params![
-        state.id,
-        now.as_millisecond(),
-        pass.name(),
-        rows.len(),
-        count(Kind::Prompt),
-        count(Kind::ToolUse),
-        count(Kind::Error),
-        lost,
-        ids,
-    ])?;
-    // An older digest, too, tells more than none.
-    tx.prepare_cached("UPDATE digests SET base = data WHERE session = ?1")?
-        .execute([state.id])?;
-    Ok(())
-}
-
-/// Deletes the logs of a session, but for those in which another session's records still are.
-fn logs(tx: &Transaction<'_>, session: i64) -> Result<()> {
-    let mut statement = tx.prepare_cached(
-        "SELECT x.source FROM source_sessions x WHERE x.session = ?1 AND NOT EXISTS (
-            SELECT 1 FROM source_sessions y WHERE y.source = x.source AND EXISTS (
-                SELECT 1 FROM records r WHERE r.session = y.session))",
-    )?;
-    let sources: Vec<i64> = statement
-        .query_map([session], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    for source in sources {
-        let kept = raw::kept_of(tx, "source = ?1", &[&source])?;
-        tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
-            .execute([source])?;
-        kept.iter().try_for_each(|kept| raw::release(tx, kept))?;
-    }
-    Ok(())
-}
-
-/// The records that were evicted, asked for once per session.
-#[derive(Debug, Default)]
-pub(crate) struct Evicted {
-    sessions: HashMap<i64, HashSet<[u8; ID_BYTES]>>,
-}
-
-impl Evicted {
-    /// Says whether a record of a session was evicted.
-    pub fn holds(&mut self, connection: &Connection, session: i64, id: RecordId) -> Result<bool> {
-        let ids = self.of(connection, session)?;
-        let mut first = [0; ID_BYTES];
-        first.copy_from_slice(&id.as_bytes()[..ID_BYTES]);
-        Ok(ids.contains(&first))
-    }
-
-    /// Says whether any record of a session was evicted.
-    pub fn any(&mut self, connection: &Connection, session: i64) -> Result<bool> {
-        Ok(!self.of(connection, session)?.is_empty())
-    }
-
-    fn forget(&mut self, session: i64) {
-        self.sessions.remove(&session);
-    }
-
-    fn of(&mut self, connection: &Connection, session: i64) -> Result<&HashSet<[u8; ID_BYTES]>> {
-        if !self.sessions.contains_key(&session) {
-            let ids: Option<Vec<u8>> = connection
-                .prepare_cached("SELECT ids FROM evictions WHERE session = ?1")?
-                .query_row([session], |row| row.get(0))
-                .optional()?;
-            let (ids, _) = ids.as_deref().unwrap_or_default().as_chunks::<ID_BYTES>();
-            let ids = ids.iter().copied().collect();
-            self.sessions.insert(session, ids);
-        }
-        Ok(self.sessions.entry(session).or_default())
     }
 }
