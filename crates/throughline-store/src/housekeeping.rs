@@ -169,13 +169,15 @@ fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
         "SELECT id, coalesce(workspace, 0), kind, trust, text FROM facts
          WHERE superseded IS NULL AND NOT pinned ORDER BY made, id",
     )?;
-    let mut rows = statement.query([])?;
-    let mut first: HashMap<(i64, String, i64, String), Vec<u8>> = HashMap::new();
-    let mut merged = 0;
-    while let Some(row) = rows.next()? {
-        let id: Vec<u8> = row.get(0)?;
+    let rows = statement.query_map([], |row| {
         let said = said(&row.get::<_, String>(4)?);
         let key = (row.get(1)?, row.get(2)?, row.get(3)?, said);
+        Ok((row.get(0)?, key))
+    })?;
+    let facts: Vec<(Vec<u8>, Said)> = rows.collect::<Result<_, _>>()?;
+    let mut first: HashMap<Said, Vec<u8>> = HashMap::new();
+    let mut merged = 0;
+    for (id, key) in facts {
         if let Some(kept) = first.get(&key) {
             merge(tx, kept, &id)?;
             merged += 1;
@@ -185,6 +187,9 @@ fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
     }
     Ok(merged)
 }
+
+/// Where, of which kind, on whose word, and what.
+type Said = (i64, String, i64, String);
 
 /// Returns what a fact says, whatever its capitals, articles and punctuation. The order stays: it
 /// carries meaning, and so does every other word.
@@ -200,7 +205,7 @@ fn said(text: &str) -> String {
 
 fn merge(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()> {
     tx.prepare_cached(
-        "UPDATE facts SET times = times + o.times, seen = max(facts.seen, o.seen)
+        "UPDATE facts SET times = facts.times + o.times, seen = max(facts.seen, o.seen)
          FROM (SELECT times, seen FROM facts WHERE id = ?2) o WHERE facts.id = ?1",
     )?
     .execute([kept, other])?;
