@@ -1,4 +1,5 @@
-//! One session made shorter: its digest, its summary, its compaction.
+//! One session made shorter.
 //!
-//! Every stage is a function of the store and `now` that pulls its pending work and writes its
-//! result back; what is decided is decided by pure functions first.
+//! [`digest`] is the permanent account of a session, made of its records without a model.
+
+pub mod digest;

@@ -3,11 +3,14 @@
 //! [`message`] is what a model API sees, verbatim. [`record`] is what is stored and searched;
 //! [`record::records`] is the one way from the first to the second, and there is none back.
 //! [`session`] and [`workspace`] say whose they are, [`flavor`] which agent wrote them,
-//! [`tokens`] how large they are for a model, [`price`] what they cost.
+//! [`tokens`] how large they are for a model, [`price`] what they cost. [`digest`] is what remains
+//! of a session when its records are gone; errors in it have a [`fingerprint`].
 //!
 //! This crate performs no I/O, reads no clock and knows no agent's own format.
 
+pub mod digest;
 pub mod fence;
+pub mod fingerprint;
 pub mod flatten;
 pub mod flavor;
 pub mod id;
@@ -18,6 +21,8 @@ pub mod session;
 pub mod tokens;
 pub mod workspace;
 
+pub use digest::{Digest, Outcome};
+pub use fingerprint::ErrorName;
 pub use flavor::{Evidence, Flavor};
 pub use id::{ApiId, CallId, Chain, MessageId, RecordId, SessionId};
 pub use message::{Block, Boundary, Change, Entry, Message, Origin, Role, ToolResult, ToolUse};

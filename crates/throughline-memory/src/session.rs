@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Flavor, SessionId};
+use crate::{Flavor, Outcome, SessionId};
 
 /// A session as the store knows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +32,10 @@ pub struct Session {
     /// Where its log was read from, and whether that is still there.
     pub source: Option<String>,
     pub source_gone: bool,
+    /// How it ended, once it has a digest.
+    pub outcome: Option<Outcome>,
+    /// How many of its records were evicted; the digest tells of them.
+    pub evicted: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]

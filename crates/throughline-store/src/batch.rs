@@ -185,17 +185,20 @@ fn apply(
     }
     let mut blocks = records::Blocks::new(&batch.cleaned.blocks);
     let mut written = Written::default();
-    let mut changed = HashSet::new();
+    let mut grown = HashSet::new();
     for record in &batch.cleaned.records {
         let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
         if records::insert(tx, names, session, source, record, &mut blocks)? {
             written.records += 1;
-            changed.insert(session.id);
+            grown.insert(session.id);
         }
     }
+    let mut changed = grown.clone();
     for usage in &batch.cleaned.usage {
         let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
-        usage::upsert(tx, session, usage)?;
+        if usage::upsert(tx, session, usage)? && changed.insert(session.id) {
+            sessions::touch(tx, session.id)?;
+        }
     }
     let whole = raw::generation(tx, source)?;
     let generation = if matches!(batch.reading, Reading::Continued) {
@@ -203,7 +206,9 @@ fn apply(
     } else {
         whole + 1
     };
-    if let Some(piece) = &batch.piece {
+    // What is read again of a log whose records were evicted must not come back.
+    let is_gone = generation != whole && any_evicted(tx, names, sessions.values())?;
+    if let Some(piece) = batch.piece.as_ref().filter(|_| !is_gone) {
         raw::insert(tx, source, generation, piece)?;
     }
     if let Reading::Replaced { kept, .. } = &batch.reading {
@@ -214,12 +219,25 @@ fn apply(
     }
     for session in sessions
         .values()
-        .filter(|session| changed.contains(&session.id))
+        .filter(|session| grown.contains(&session.id))
     {
         records::recount(tx, session.id)?;
     }
     sources::advance(tx, source, &batch.cursor)?;
     Ok(written)
+}
+
+fn any_evicted<'s>(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    sessions: impl Iterator<Item = &'s Known>,
+) -> Result<bool> {
+    for session in sessions {
+        if names.evicted.any(tx, session.id)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns a session of the batch, linked to its source on first sight.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Larger blocks compress better, smaller ones are read faster.
 pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 /// A block's texts, even the last and longest, stay below this.
-const BLOCK_BYTES_MAX: usize = 1 << 20;
+const BLOCK_BYTES_MAX: usize = 64 << 20;
 /// zstd 3 compresses these texts as well as much slower levels do.
 pub(crate) const ZSTD_LEVEL: i32 = 3;
 
@@ -17,19 +17,42 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
     Ok(tx.last_insert_rowid())
 }
 
-/// Returns a text by its place in a block.
-pub(crate) fn text(connection: &Connection, id: i64, start: usize, size: usize) -> Result<String> {
+/// Returns a text by its place in an uncompressed block.
+pub(crate) fn part(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
     let lost = || Error::LostBody(format!("block {id}"));
-    let bytes = read(connection, id)?;
     let text = bytes.get(start..start + size).ok_or_else(lost)?;
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
+/// Deletes a block that nothing refers to any more, and says whether it is gone.
+pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+    tx.prepare_cached(
+        "DELETE FROM blocks WHERE id = ?1
+         AND NOT EXISTS (SELECT 1 FROM records WHERE block = ?1)
+         AND NOT EXISTS (SELECT 1 FROM raw WHERE block = ?1)",
+    )?
+    .execute([id])?;
+    let is_there: bool = tx
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM blocks WHERE id = ?1)")?
+        .query_row([id], |row| row.get(0))?;
+    Ok(!is_there)
+}
+
 /// Takes a text out of its block; the others stay where they are.
 pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
+    blank_all(tx, id, &[(start, size)])
+}
+
+/// Takes several texts out of their block.
+pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
+    if release(tx, id)? {
+        return Ok(());
+    }
     let mut bytes = read(tx, id)?;
-    if let Some(text) = bytes.get_mut(start..start + size) {
-        text.fill(b' ');
+    for (start, size) in parts {
+        if let Some(text) = bytes.get_mut(*start..start + size) {
+            text.fill(b' ');
+        }
     }
     let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)
         .map_err(|_| Error::LostBody(format!("block {id}")))?;
@@ -38,11 +61,14 @@ pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) ->
     Ok(())
 }
 
-fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
+/// Returns the texts of a block, uncompressed.
+pub(crate) fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
     let lost = || Error::LostBody(format!("block {id}"));
     let data: Option<Vec<u8>> = connection
         .prepare_cached("SELECT data FROM blocks WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()?;
-    zstd::bulk::decompress(&data.ok_or_else(lost)?, BLOCK_BYTES_MAX).map_err(|_| lost())
+    let data = data.ok_or_else(lost)?;
+    let size = zstd::bulk::Decompressor::upper_bound(&data).unwrap_or(BLOCK_BYTES_MAX);
+    zstd::bulk::decompress(&data, size.min(BLOCK_BYTES_MAX)).map_err(|_| lost())
 }

@@ -66,6 +66,17 @@ const TABLES: &[(&str, &str)] = &[
             f.superseded FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
     ),
     (
+        "digests",
+        "SELECT s.name, d.version, d.revision = s.revision, d.made, d.outcome, d.trust, d.data,
+            d.base FROM digests d JOIN sessions s ON s.id = d.session ORDER BY 1",
+    ),
+    (
+        "evictions",
+        "SELECT s.name, e.at, e.pass, e.records, e.prompts, e.tool_calls, e.errors, e.lost,
+            length(e.ids) FROM evictions e JOIN sessions s ON s.id = e.session ORDER BY 1",
+    ),
+    ("chores", "SELECT name, at FROM chores ORDER BY 1"),
+    (
         "fact_sources",
         "SELECT x.fact, x.record, s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
          ORDER BY 1, 2",
@@ -140,8 +151,9 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     );
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
+    let mut texts = records::Texts::default();
     while let Some(row) = rows.next()? {
-        let record = records::record(connection, row)?;
+        let record = records::record_of(connection, row, &mut texts)?;
         let json = serde_json::to_string(&record).unwrap_or_default();
         *out += &json;
         out.push('\n');
@@ -152,6 +164,16 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
         [],
         |row| row.get(0),
     )?;
+    let empty: i64 = connection.query_row(
+        "SELECT count(*) FROM blocks WHERE id NOT IN
+            (SELECT block FROM records WHERE block IS NOT NULL
+             UNION SELECT block FROM raw WHERE block IS NOT NULL)",
+        [],
+        |row| row.get(0),
+    )?;
+    if empty > 0 {
+        *out += &format!("# blocks: {empty} without an owner\n");
+    }
     let indexed: i64 = connection.query_row(
         "SELECT count(*) FROM search_docsize d LEFT JOIN records r ON r.row = d.id AND r.copy = 0
          WHERE r.row IS NULL",

@@ -70,8 +70,9 @@ fn damaged(connection: &Connection) -> Result<u64> {
     let mut statement = connection.prepare(records::SELECT)?;
     let mut rows = statement.query([])?;
     let mut damaged = 0;
+    let mut texts = records::Texts::default();
     while let Some(row) = rows.next()? {
-        match records::record(connection, row) {
+        match records::record_of(connection, row, &mut texts) {
             Ok(_) => {}
             Err(Error::Damaged(_) | Error::LostBody(_)) => damaged += 1,
             Err(error) => return Err(error),

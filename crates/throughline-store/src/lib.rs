@@ -4,24 +4,31 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`]. [`portable`] is all of it as text.
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`]. [`portable`] is all of it as text.
+//!
+//! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
+//! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
+mod archive;
 mod batch;
 mod blocks;
 mod bodies;
 mod clean;
+mod digests;
 mod dump;
 mod error;
 pub mod foreign;
 mod health;
+pub mod housekeeping;
 mod index;
 mod open;
 pub mod portable;
 mod raw;
 mod records;
 pub mod redact;
+pub mod retention;
 pub mod search;
 mod secrets;
 mod sessions;
@@ -36,8 +43,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
+pub use crate::archive::Packed;
 pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
+pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;
 pub use crate::portable::{ExportFilter, Exported, Imported};

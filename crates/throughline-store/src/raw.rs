@@ -4,14 +4,15 @@
 //! gets a new generation of pieces; the old one goes when the new one is whole.
 
 use memory::SessionId;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
 use crate::error::Result;
+use crate::records::Texts;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
-use crate::{Store, bodies};
+use crate::{Store, blocks, bodies};
 
 /// A piece of a log, clean and compressed.
 #[derive(Debug)]
@@ -52,15 +53,16 @@ impl Store {
     ) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.body, f.id FROM sessions s
+                "SELECT f.path, r.body, r.block, r.start, r.length, f.id FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
                  JOIN raw r ON r.source = f.id AND r.generation = f.generation
                  WHERE s.name = ?1 ORDER BY f.path, f.id, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
+            let mut texts = Texts::default();
             while let Some(row) = rows.next()? {
-                let text = bodies::text(connection, &row.get::<_, Vec<u8>>(1)?)?;
-                each(row.get(2)?, &row.get::<_, String>(0)?, &text);
+                let text = texts.piece(connection, row, 1)?;
+                each(row.get(5)?, &row.get::<_, String>(0)?, &text);
             }
             Ok(())
         })
@@ -90,7 +92,7 @@ pub(crate) fn insert(
     bodies::insert(tx, &piece.body)?;
     // A reading that was interrupted may have left a piece here.
     let here = "source = ?1 AND generation = ?2 AND offset = ?3";
-    let left = bodies_of(tx, here, &[&source, &generation, &piece.offset])?;
+    let left = kept_of(tx, here, &[&source, &generation, &piece.offset])?;
     tx.prepare_cached(
         "INSERT OR REPLACE INTO raw (source, generation, offset, size, body)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -102,32 +104,69 @@ pub(crate) fn insert(
         piece.size,
         piece.body.hash
     ])?;
-    left.iter().try_for_each(|body| bodies::release(tx, body))
+    left.iter().try_for_each(|kept| release(tx, kept))
 }
 
 /// Makes a generation the one that counts.
 pub(crate) fn replace(tx: &Transaction<'_>, source: i64, generation: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sources SET generation = ?2 WHERE id = ?1")?
         .execute([source, generation])?;
-    let old = bodies_of(
+    let old = kept_of(
         tx,
         "source = ?1 AND generation <> ?2",
         &[&source, &generation],
     )?;
     tx.prepare_cached("DELETE FROM raw WHERE source = ?1 AND generation <> ?2")?
         .execute([source, generation])?;
-    old.iter().try_for_each(|body| bodies::release(tx, body))
+    old.iter().try_for_each(|kept| release(tx, kept))
 }
 
-fn bodies_of(
+/// Where the text of a piece is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kept {
+    Body(Vec<u8>),
+    /// Packed: block, start and length.
+    Block(i64, usize, usize),
+}
+
+/// Returns where the texts of pieces are kept.
+pub(crate) fn kept_of(
     connection: &Connection,
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Vec<u8>>> {
-    let sql = format!("SELECT body FROM raw WHERE {condition}");
+) -> Result<Vec<Kept>> {
+    let sql = format!("SELECT body, block, start, length FROM raw WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(values, |row| row.get(0))?;
+    let rows = statement.query_map(values, |row| {
+        Ok(match row.get::<_, Option<i64>>(1)? {
+            Some(block) => Kept::Block(block, row.get(2)?, row.get(3)?),
+            None => Kept::Body(row.get(0)?),
+        })
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Lets go of a text that its piece no longer refers to.
+pub(crate) fn release(tx: &Transaction<'_>, kept: &Kept) -> Result<()> {
+    match kept {
+        Kept::Body(hash) => bodies::release(tx, hash),
+        Kept::Block(block, start, length) => blocks::blank(tx, *block, *start, *length),
+    }
+}
+
+impl Texts {
+    /// Returns the text of a piece. Its columns `body, block, start, length` begin at `first`.
+    pub fn piece(
+        &mut self,
+        connection: &Connection,
+        row: &Row<'_>,
+        first: usize,
+    ) -> Result<String> {
+        match row.get(first + 1)? {
+            Some(block) => self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?),
+            None => bodies::text(connection, &row.get::<_, Vec<u8>>(first)?),
+        }
+    }
 }
 
 /// Takes secrets out of the pieces that were written before they were known for what they are.
@@ -138,8 +177,13 @@ pub(crate) fn scrub(
     fresh: &[Secret],
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
-    for old in bodies_of(tx, of_session, &[&session.id])? {
-        let text = bodies::text(tx, &old)?;
+    for old in kept_of(tx, of_session, &[&session.id])? {
+        let text = match &old {
+            Kept::Body(hash) => bodies::text(tx, hash)?,
+            Kept::Block(block, start, length) => {
+                Texts::default().part(tx, *block, *start, *length)?
+            }
+        };
         if !fresh
             .iter()
             .any(|secret| text.contains(secret.value.as_str()))
@@ -149,9 +193,18 @@ pub(crate) fn scrub(
         let clean = redactor.lines_in(&text, &mut redactor.seen(fresh), &mut []);
         let Some(body) = body(&clean) else { continue };
         bodies::insert(tx, &body)?;
-        tx.prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1")?
-            .execute(params![old, body.hash])?;
-        bodies::release(tx, &old)?;
+        match &old {
+            Kept::Body(hash) => tx
+                .prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1 AND block IS NULL")?
+                .execute(params![hash, body.hash])?,
+            Kept::Block(block, start, _) => tx
+                .prepare_cached(
+                    "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL
+                     WHERE block = ?1 AND start = ?2",
+                )?
+                .execute(params![block, start, body.hash])?,
+        };
+        release(tx, &old)?;
     }
     Ok(())
 }

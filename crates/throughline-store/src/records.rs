@@ -50,8 +50,9 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([session.as_str()])?;
+            let mut texts = Texts::default();
             while let Some(row) = rows.next()? {
-                each(record(connection, row)?);
+                each(record_of(connection, row, &mut texts)?);
             }
             Ok(())
         })
@@ -78,8 +79,17 @@ pub(crate) const SELECT: &str = "
     LEFT JOIN contexts c ON c.id = r.context";
 
 pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
+    record_of(connection, row, &mut Texts::default())
+}
+
+/// The same, for one of many that are read in their order.
+pub(crate) fn record_of(
+    connection: &Connection,
+    row: &Row<'_>,
+    texts: &mut Texts,
+) -> Result<StoredRecord> {
     let id = RecordId::from_bytes(row.get(0)?);
-    let content = text(connection, row, 16)?;
+    let content = texts.text(connection, row, 16)?;
     if row.get::<_, i64>(15)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
         return Err(Error::Damaged(id));
     }
@@ -117,15 +127,47 @@ pub(crate) const TEXT: &str = "r.content, r.block, r.start, r.size, r.body";
 
 /// Returns a record's text, wherever it is kept. The columns of [`TEXT`] begin at `first`.
 pub(crate) fn text(connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
-    if let Some(content) = row.get(first)? {
-        return Ok(content);
+    Texts::default().text(connection, row, first)
+}
+
+/// Reads texts one after the other. Neighbours lie in the same block, so the last one is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    block: Option<(i64, Vec<u8>)>,
+}
+
+impl Texts {
+    pub fn text(&mut self, connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
+        if let Some(content) = row.get(first)? {
+            return Ok(content);
+        }
+        if let Some(block) = row.get(first + 1)? {
+            return self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?);
+        }
+        match row.get::<_, Option<Vec<u8>>>(first + 4)? {
+            Some(hash) => bodies::text(connection, &hash),
+            None => Ok(String::new()),
+        }
     }
-    if let Some(block) = row.get(first + 1)? {
-        return blocks::text(connection, block, row.get(first + 2)?, row.get(first + 3)?);
-    }
-    match row.get::<_, Option<Vec<u8>>>(first + 4)? {
-        Some(hash) => bodies::text(connection, &hash),
-        None => Ok(String::new()),
+
+    /// Returns a text by its place in a block.
+    pub fn part(
+        &mut self,
+        connection: &Connection,
+        block: i64,
+        start: usize,
+        size: usize,
+    ) -> Result<String> {
+        let bytes = match &self.block {
+            Some((known, bytes)) if *known == block => bytes,
+            _ => {
+                &self
+                    .block
+                    .insert((block, blocks::read(connection, block)?))
+                    .1
+            }
+        };
+        blocks::part(bytes, block, start, size)
     }
 }
 
@@ -163,6 +205,9 @@ pub(crate) fn insert(
             tx.prepare_cached("UPDATE records SET source = ?2 WHERE row = ?1")?
                 .execute([same.row, source])?;
         }
+        return Ok(false);
+    }
+    if names.evicted.holds(tx, session.id, record.id)? {
         return Ok(false);
     }
     let first = copies.iter().find(|copy| !copy.copy);
@@ -292,6 +337,12 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
 fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
+    // What turns out to be another session's word is no longer part of this one's digest.
+    tx.prepare_cached(
+        "UPDATE sessions SET revision = revision + 1
+         WHERE id = (SELECT session FROM records WHERE row = ?1)",
+    )?
+    .execute([row])?;
     names.index.remove(tx, row)
 }
 
@@ -337,6 +388,7 @@ pub(crate) fn rows_of(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
+    let mut texts = Texts::default();
     while let Some(row) = rows.next()? {
         let block: Option<i64> = row.get(6)?;
         let (start, size): (Option<usize>, usize) = (row.get(7)?, row.get(8)?);
@@ -346,7 +398,7 @@ pub(crate) fn rows_of(
             session: row.get(2)?,
             kind: kind(row.get(3)?),
             copy: row.get(4)?,
-            text: text(connection, row, 5)?,
+            text: texts.text(connection, row, 5)?,
             block: block.zip(start).map(|(block, start)| (block, start, size)),
             body: row.get(9)?,
         });
@@ -402,7 +454,7 @@ fn release(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
 }
 
 /// Lets the first remaining copy of a deleted record be found by search.
-fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> {
+pub(crate) fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> {
     let Some(heir) = copies(tx, id)?.into_iter().next() else {
         return Ok(());
     };
@@ -452,9 +504,7 @@ pub(crate) fn rewrite(
         text.as_str().len(),
         checksum(stored.id, hash.as_bytes())
     ])?;
-    if let Some(body) = &stored.body {
-        bodies::release(tx, body)?;
-    }
+    release(tx, stored)?;
     if !stored.copy {
         names.index.remove(tx, stored.row)?;
         names
@@ -467,10 +517,14 @@ pub(crate) fn rewrite(
 /// Counts a session's records again.
 pub(crate) fn recount(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached(
-        "UPDATE sessions SET (records, prompts, tool_calls, errors) = (
-            SELECT count(*), coalesce(sum(kind = ?2), 0), coalesce(sum(kind = ?3), 0),
-                   coalesce(sum(kind = ?4), 0)
-            FROM records WHERE session = ?1)
+        "WITH gone AS (SELECT * FROM evictions WHERE session = ?1)
+         UPDATE sessions SET (records, prompts, tool_calls, errors) = (
+            SELECT count(*) + coalesce((SELECT records FROM gone), 0),
+                   coalesce(sum(kind = ?2), 0) + coalesce((SELECT prompts FROM gone), 0),
+                   coalesce(sum(kind = ?3), 0) + coalesce((SELECT tool_calls FROM gone), 0),
+                   coalesce(sum(kind = ?4), 0) + coalesce((SELECT errors FROM gone), 0)
+            FROM records WHERE session = ?1),
+            revision = revision + 1
          WHERE id = ?1",
     )?
     .execute(params![

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::redact::{Fingerprint, Redactor, Secret};
 use crate::sessions::Known;
 use crate::writer::Names;
-use crate::{raw, records};
+use crate::{digests, raw, records, sessions};
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -46,7 +46,11 @@ pub(crate) fn write(
         )?
         .execute(params![session.id, print.hash, print.len, print.rule])?;
     }
+    if !secrets.fresh.is_empty() {
+        sessions::touch(tx, session.id)?;
+    }
     scrub(tx, names, redactor, session, &secrets.fresh)?;
+    digests::scrub(tx, redactor, session, &secrets.fresh)?;
     raw::scrub(tx, redactor, session, &secrets.fresh)
 }
 

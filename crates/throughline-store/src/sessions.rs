@@ -1,7 +1,7 @@
 //! Sessions, and the contexts of their records.
 
 use jiff::Timestamp;
-use memory::{Flavor, Session, SessionId, SessionKind, Usage};
+use memory::{Flavor, Outcome, Session, SessionId, SessionKind, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::clean::CleanSession;
@@ -92,12 +92,30 @@ impl Store {
     }
 }
 
+/// Returns the sessions with these numbers, in the order of the numbers.
+pub(crate) fn of_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
+    let list = serde_json::to_string(ids).unwrap_or_default();
+    let sql = format!("{SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) ORDER BY s.id");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([list], session)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Notes that something of a session has changed, so that its digest is no longer current.
+pub(crate) fn touch(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sessions SET revision = revision + 1 WHERE id = ?1")?
+        .execute([session])?;
+    Ok(())
+}
+
 const SELECT: &str = "
     SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
            s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
            u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,
-           f.path, f.gone
+           f.path, f.gone, d.outcome, e.records
     FROM sessions s
+    LEFT JOIN digests d ON d.session = s.id
+    LEFT JOIN evictions e ON e.session = s.id
     LEFT JOIN workspaces w ON w.id = s.workspace
     LEFT JOIN (SELECT session, sum(input) AS input, sum(output) AS output,
                       sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
@@ -140,6 +158,10 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
         cost_usd: row.get(21)?,
         source: row.get(22)?,
         source_gone: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
+        outcome: row
+            .get::<_, Option<String>>(24)?
+            .map(|name| Outcome::from_name(&name)),
+        evicted: count(25)?,
     })
 }
 

@@ -104,9 +104,10 @@ fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
 
 /// Writes the usage of a response. A log tells it several times, and only the last telling is
 /// complete, so the largest figures count; a copy of the log does not take it from its session.
-pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -> Result<()> {
+/// Says whether anything changed.
+pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -> Result<bool> {
     let entry = &usage.entry;
-    tx.prepare_cached(
+    let changed = tx.prepare_cached(
         "INSERT INTO usage (key, session, at, model, input, output, cache_read, cache_write,
             reasoning, cost_usd)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
@@ -122,7 +123,12 @@ pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -
             cache_read = max(cache_read, excluded.cache_read),
             cache_write = max(cache_write, excluded.cache_write),
             reasoning = max(reasoning, excluded.reasoning),
-            cost_usd = coalesce(excluded.cost_usd, cost_usd)",
+            cost_usd = coalesce(excluded.cost_usd, cost_usd)
+         WHERE excluded.session <> session OR excluded.input > input OR excluded.output > output
+            OR excluded.cache_read > cache_read OR excluded.cache_write > cache_write
+            OR excluded.reasoning > reasoning OR (excluded.cost_usd IS NOT NULL AND excluded.cost_usd IS NOT cost_usd)
+            OR (excluded.model IS NOT NULL AND excluded.model IS NOT model)
+            OR (excluded.at IS NOT NULL AND at IS NULL)",
     )?
     .execute(params![
         usage.key,
@@ -136,5 +142,5 @@ pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -
         entry.usage.reasoning,
         entry.cost_usd,
     ])?;
-    Ok(())
+    Ok(changed > 0)
 }

@@ -30,6 +30,7 @@ pub(crate) struct Names {
     pub contexts: HashMap<(String, String, String), i64>,
     pub workspaces: HashMap<String, i64>,
     pub index: crate::index::Waiting,
+    pub evicted: crate::retention::Evicted,
     data_version: i64,
 }
 

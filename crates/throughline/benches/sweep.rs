@@ -3,8 +3,9 @@
 //!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1]
 //!
 //! Makes a corpus, and in one run measures: reading and parsing the same bytes on one core (the
-//! floor), a first sweep, a sweep with nothing to do, a sweep after one new line, and searches beside
-//! the bare index. Figures of a loaded machine are only good as ratios.
+//! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep after one
+//! new line, searches beside the bare index, packing everything for the long term, and evicting half of
+//! it. Figures of a loaded machine are only good as ratios.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -19,8 +20,11 @@ use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
 use capture::{Plan, Root, Scope, Sweep};
-use jiff::Timestamp;
+use distill::digest::{Terms, digest_pending};
+use jiff::{SignedDuration, Timestamp};
+use memory::Prices;
 use store::foreign::Database;
+use store::retention::Policy;
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
 use testkit::files_below;
@@ -69,6 +73,9 @@ fn main() {
     let stored = size_below(&home) as f64 / 1e6;
     println!("store / source    {:.2} ({stored:.1} MB)", stored / mb);
 
+    let swept = took;
+    digests(&home, sweep.read_bytes, swept);
+
     let (idle, took) = timed(|| run_sweep(&logs, &home));
     assert_eq!(idle.ingested, 0);
     println!(
@@ -81,6 +88,91 @@ fn main() {
     assert_eq!(one.records, 1);
     println!("one new line      {:.1} ms", ms(took));
     searches(&home);
+    packs(&home);
+    searches(&home);
+    evicts(&home);
+}
+
+/// Digests every session, and compares with the sweep's time and the logs' size.
+fn digests(home: &Path, logs_bytes: u64, swept: Duration) {
+    let store = Store::open(home).unwrap();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let terms = Terms {
+        quiet: QUIET,
+        prices: &Prices::default(),
+        threads,
+        stop: &AtomicBool::new(false),
+    };
+    let (made, took) = timed(|| digest_pending(&store, &terms, now()).unwrap());
+    assert!(made.failed.is_empty());
+    let usage = store.usage_on_disk(now()).unwrap();
+    let each = usage.distilled_bytes as f64 / made.analyzed.max(1) as f64;
+    println!(
+        "digests           {:.2} s for {} sessions, {:.2}x the sweep's time",
+        took.as_secs_f64(),
+        made.analyzed,
+        took.as_secs_f64() / swept.as_secs_f64()
+    );
+    println!(
+        "digest / source   {:.4} ({each:.0} bytes of digest, usage and row per session)",
+        usage.distilled_bytes as f64 / logs_bytes as f64,
+    );
+}
+
+/// Packs every session.
+fn packs(home: &Path) {
+    let store = Store::open(home).unwrap();
+    let before = store.usage_on_disk(now()).unwrap().raw_bytes;
+    let stop = AtomicBool::new(false);
+    let (packed, took) = timed(|| store.pack_old(now(), &stop, &|_| {}).unwrap());
+    let after = store.usage_on_disk(now()).unwrap().raw_bytes;
+    println!(
+        "packed / text     {:.3} ({:.1} of {:.1} MB, {} sessions, {:.1} s)",
+        packed.ratio(),
+        packed.packed_bytes as f64 / 1e6,
+        packed.text_bytes as f64 / 1e6,
+        packed.sessions,
+        took.as_secs_f64()
+    );
+    println!(
+        "store, packed     {:.1} MB in use before, {:.1} MB after",
+        before as f64 / 1e6,
+        after as f64 / 1e6
+    );
+}
+
+/// Evicts the older half, and looks at what the file system has of it.
+fn evicts(home: &Path) {
+    let store = Store::open(home).unwrap();
+    let before = (
+        store.usage_on_disk(now()).unwrap().raw_bytes,
+        size_below(home),
+    );
+    let policy = Policy {
+        raw_soft_cap_bytes: before.0 / 2,
+        raw_hard_cap_bytes: u64::MAX,
+        raw_max_age: None,
+        distilled_cap_bytes: u64::MAX,
+        workspaces: Vec::new(),
+    };
+    let (retained, took) = timed(|| store.evict(&policy, QUIET, now()).unwrap());
+    drop(store);
+    println!(
+        "evicted to half   {} sessions, {:.1} MB freed, {:.1} MB in use (cap {:.1}), file {:.1} to {:.1} MB, {:.2} s",
+        retained.sessions(),
+        retained.freed as f64 / 1e6,
+        retained.final_usage as f64 / 1e6,
+        before.0 as f64 / 2e6,
+        before.1 as f64 / 1e6,
+        size_below(home) as f64 / 1e6,
+        took.as_secs_f64()
+    );
+}
+
+const QUIET: SignedDuration = SignedDuration::from_mins(30);
+
+fn now() -> Timestamp {
+    Timestamp::from_second(4_000_000_000).unwrap()
 }
 
 fn run_sweep(logs: &Path, home: &Path) -> Sweep {
@@ -101,12 +193,7 @@ fn run_sweep(logs: &Path, home: &Path) -> Sweep {
         archive: true,
         complete: true,
     };
-    capture::sweep(
-        &store,
-        &plan,
-        Timestamp::from_second(4_000_000_000).unwrap(),
-    )
-    .unwrap()
+    capture::sweep(&store, &plan, now()).unwrap()
 }
 
 /// Adds a prompt to some Claude Code log.

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, import, ingest, redact, resume, search, sessions, show,
-    usage, watch,
+    completions, config, digest, doctor, export, import, ingest, redact, resume, retain, search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -45,9 +44,11 @@ pub enum Command {
     Search(search::SearchArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
+    Digest(digest::DigestArgs),
     Resume(resume::ResumeArgs),
     Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
+    Retain(retain::RetainArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Config(config::ConfigArgs),

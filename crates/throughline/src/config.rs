@@ -1,5 +1,7 @@
 //! The configuration file.
 
+mod retention;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,6 +10,8 @@ use anyhow::Context;
 use capture::Scope;
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
+
+pub use self::retention::Retention;
 
 /// The file with every setting at its default, as `throughline config --default` prints it.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -20,6 +24,7 @@ pub struct Config {
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub prices: Prices,
+    pub retention: Retention,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -133,6 +138,7 @@ impl Config {
                 );
             }
         }
+        self.retention.check()?;
         let unsound = self.prices.models.iter().find(|(_, p)| !p.is_sound());
         if let Some((model, _)) = unsound {
             anyhow::bail!("the price of {model:?} is not a number of dollars");

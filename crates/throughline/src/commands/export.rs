@@ -136,11 +136,20 @@ fn private(path: &Path) -> anyhow::Result<std::fs::File> {
 fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Outcome> {
     let session = show::the_session(store, session)?;
     let logs = logs(store, &session)?;
+    if logs.is_empty() && session.evicted > 0 {
+        return Err(hinted(
+            format!("the log of {} was evicted to save space", session.id),
+            format!("`throughline digest {}` tells what remains", session.id),
+        ));
+    }
     if logs.is_empty() {
         return Err(hinted(
             format!("the log of {} was not kept", session.id),
             "it lies in a database, or `archive` was off when it was read; `throughline show` has the rest",
         ));
+    }
+    if session.evicted > 0 {
+        say("warning: the earlier part of this log was evicted to save space");
     }
     for (path, text) in &logs {
         match output {

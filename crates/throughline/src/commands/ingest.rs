@@ -11,15 +11,19 @@ use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::Flavor;
+use serde::Serialize;
+use store::retention::Retained;
 
-use crate::commands::{App, parse_flavor};
+use crate::commands::retain::Kept;
+use crate::commands::{App, parse_flavor, retain};
 use crate::output::table::{bytes, count};
 use crate::output::{self, Outcome, hinted, say};
 
 /// Read the agents' session logs into memory
 ///
 /// Finds the logs of the agents on this machine, reads what is new in them, takes the secrets out and
-/// stores the rest. Running it twice changes nothing; interrupted, it goes on where it stopped.
+/// stores the rest. Sessions that have gone quiet get a digest, and what the retention settings do not
+/// keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
 #[derive(Debug, clap::Args)]
 pub struct IngestArgs {
     /// Discover and parse, and write nothing
@@ -89,21 +93,27 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
-    let sweep = if args.dry_run {
+    let (sweep, kept) = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
         } else {
             HashMap::new()
         };
-        capture::survey(&cursors, &plan, now)
+        (capture::survey(&cursors, &plan, now), None)
     } else {
-        capture::sweep(&app.open()?, &plan, now)?
+        let store = app.open()?;
+        let sweep = capture::sweep(&store, &plan, now)?;
+        bar.set_message("digesting");
+        (sweep, Some(retain::distill_and_evict(app, &store, &stop)?))
     };
     bar.finish_and_clear();
     if args.json {
-        output::json(&sweep)?;
+        output::json(&Report::new(&sweep, kept.as_ref()))?;
     } else {
         report(&sweep, args.dry_run);
+        if let Some(kept) = &kept {
+            kept.say();
+        }
         if sweep.discovered == 0 {
             say(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
@@ -116,6 +126,27 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// What an ingest did.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    sweep: &'a Sweep,
+    /// Sessions that got a digest.
+    analyzed: usize,
+    /// Absent when nothing was written.
+    retention: Option<&'a Retained>,
+}
+
+impl<'a> Report<'a> {
+    fn new(sweep: &'a Sweep, kept: Option<&'a Kept>) -> Self {
+        Self {
+            sweep,
+            analyzed: kept.map_or(0, |kept| kept.digested.analyzed),
+            retention: kept.map(|kept| &kept.retained),
+        }
+    }
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next

@@ -2,12 +2,14 @@
 
 pub mod completions;
 pub mod config;
+pub mod digest;
 pub mod doctor;
 pub mod export;
 pub mod import;
 pub mod ingest;
 pub mod redact;
 pub mod resume;
+pub mod retain;
 pub mod search;
 pub mod sessions;
 pub mod show;
@@ -61,6 +63,8 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Search(args) => search::run(&app, args),
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),
+        Command::Digest(args) => digest::run(&app, args),
+        Command::Retain(args) => retain::run(&app, args),
         Command::Resume(args) => resume::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),

@@ -211,6 +211,8 @@ mod tests {
             cost_usd: None,
             source: None,
             source_gone: false,
+            outcome: None,
+            evicted: 0,
         };
         let planned = plan(&session).map(|plan| plan.shell);
         let planned = planned.map_err(|error| error.to_string());

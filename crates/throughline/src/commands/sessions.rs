@@ -80,6 +80,7 @@ fn print(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
         "PROMPTS",
         "CALLS",
         "TOKENS",
+        "OUTCOME",
         "SESSION",
         "TITLE",
     ];
@@ -103,10 +104,21 @@ fn row(app: &App<'_>, session: &Session) -> Vec<String> {
         session.prompts.to_string(),
         session.tool_calls.to_string(),
         tokens(session.usage.total()),
+        outcome(session),
         // Enough of a UUID to be unique, whole where it is something else.
         cut_id(&text::safe(session.id.native())),
         cut(&title, 60),
     ]
+}
+
+/// Returns how a session ended, and whether anything but its digest is left.
+fn outcome(session: &Session) -> String {
+    let outcome = session.outcome.map_or("-", memory::Outcome::name);
+    if session.evicted > 0 && session.evicted == session.records {
+        format!("{outcome}, digest only")
+    } else {
+        outcome.to_owned()
+    }
 }
 
 /// Returns as much of a session's own id as names it in a list.

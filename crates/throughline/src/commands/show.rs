@@ -6,7 +6,7 @@ use memory::{Cost, Kind, RecordId, Session};
 use store::{Store, StoredRecord};
 
 use crate::commands::sessions::tokens;
-use crate::commands::{App, usage};
+use crate::commands::{App, digest, usage};
 use crate::output::text::{Paint, indent, safe};
 use crate::output::{Outcome, hinted, time};
 
@@ -83,8 +83,9 @@ fn as_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     write!(
         out,
-        "{{\"session\":{},\"records\":[",
-        serde_json::to_string(session)?
+        "{{\"session\":{},\"digest\":{},\"records\":[",
+        serde_json::to_string(session)?,
+        serde_json::to_string(&store.digest(&session.id)?)?
     )?;
     let mut result = Ok(());
     let mut separator = "";
@@ -103,6 +104,16 @@ fn as_json(store: &Store, session: &Session) -> anyhow::Result<()> {
 fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     write!(out, "{}", heading(app, store, session)?)?;
+    if session.evicted > 0 {
+        let (gone, all) = (session.evicted, session.records);
+        writeln!(
+            out,
+            "\n{gone} of {all} records were evicted to save space. What remains of them:"
+        )?;
+        if let Some(stored) = store.digest(&session.id)? {
+            write!(out, "{}", digest::page(app, &stored.digest))?;
+        }
+    }
     let mut result = Ok(());
     store.each_record(&session.id, |record| {
         if result.is_ok() {
@@ -112,7 +123,7 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
     Ok(result?)
 }
 
-fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
     let zone = &app.environment.zone;
     let paint = Paint {
         color: app.environment.color,
@@ -160,6 +171,10 @@ fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<St
     line(
         "cost",
         (cost != Cost::default()).then(|| usage::dollars(&cost)),
+    );
+    line(
+        "outcome",
+        session.outcome.map(|outcome| outcome.to_string()),
     );
     line(
         "log",

@@ -1,0 +1,402 @@
+//! What a tool call is: a look, a change, a command, a wait.
+//!
+//! Agents name their tools differently and use the same shells, so the tool's name decides only
+//! where there is no command.
+
+/// What kind of thing a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Look,
+    Change,
+    Run,
+    Test,
+    Install,
+    Wait,
+    Delegate,
+    Else,
+}
+
+/// Returns the command that a call runs.
+pub(super) fn command(content: &str) -> Option<&str> {
+    let names = ["command:", "cmd:", "CommandLine:"];
+    let at = content
+        .lines()
+        .position(|line| names.iter().any(|name| line.starts_with(name)))?;
+    let mut lines = content.lines().skip(at);
+    let first = lines.next()?;
+    let value = first.split_once(':').map_or("", |(_, value)| value).trim();
+    if !value.is_empty() {
+        return Some(bare(value));
+    }
+    // A list of arguments, of which one has several lines.
+    lines
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !SHELLS.contains(line) && !line.starts_with('-'))
+        .map(bare)
+}
+
+const SHELLS: &[&str] = &[
+    "bash",
+    "sh",
+    "zsh",
+    "/bin/bash",
+    "/bin/sh",
+    "/bin/zsh",
+    "powershell",
+];
+
+/// Returns a command without the shell around it, the change of folder before it and the
+/// document behind it.
+fn bare(command: &str) -> &str {
+    let mut command = command;
+    for shell in SHELLS {
+        for flag in [" -lc ", " -c "] {
+            let inner = command
+                .strip_prefix(shell)
+                .and_then(|rest| rest.strip_prefix(flag));
+            command = inner.unwrap_or(command);
+        }
+    }
+    while command.starts_with("cd ") || command.starts_with("set -") {
+        match command.split_once("&&").or_else(|| command.split_once(';')) {
+            Some((_, rest)) if !rest.trim().is_empty() => command = rest.trim(),
+            _ => break,
+        }
+    }
+    let end = command.find("<<").unwrap_or(command.len());
+    command[..end].trim()
+}
+
+/// Says what a call does by its tool's name and its command.
+pub(super) fn does(tool: &str, command: Option<&str>) -> Does {
+    match command {
+        Some(command) => command_does(command),
+        None => tool_does(tool),
+    }
+}
+
+fn tool_does(tool: &str) -> Does {
+    let name = tool.rsplit("__").next().unwrap_or(tool).to_lowercase();
+    let any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if any(&["bashoutput", "wait", "sleep", "stdin", "poll", "taskoutput"]) {
+        Does::Wait
+    } else if any(&["edit", "write", "replace", "patch", "create_file", "insert"])
+        && !any(&["todo"])
+    {
+        Does::Change
+    } else if any(&["task", "agent", "delegate"]) && !any(&["list", "get", "todo", "update"]) {
+        Does::Delegate
+    } else if any(LOOKING_TOOLS) || name == "ls" || name == "rg" {
+        Does::Look
+    } else {
+        Does::Else
+    }
+}
+
+const LOOKING_TOOLS: &[&str] = &[
+    "read", "view", "glob", "grep", "search", "list", "fetch", "open", "find", "get", "show",
+    "todo", "plan", "intent", "think", "skill",
+];
+
+fn command_does(command: &str) -> Does {
+    let mut quote = None;
+    let ends = |c: char| {
+        match (quote, c) {
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+        quote.is_none() && matches!(c, '&' | ';' | '|')
+    };
+    let parts = command.split(ends).map(str::trim);
+    // `2>&1` is parted too, and its end is no command.
+    let is_command =
+        |part: &&str| !part.is_empty() && !part.starts_with(|c: char| c.is_ascii_digit());
+    let mut parts = parts.filter(is_command).peekable();
+    let first = parts.peek().copied().unwrap_or_default();
+    let all: Vec<Does> = parts.map(part_does).collect();
+    let has = |does: Does| all.contains(&does);
+    if has(Does::Test) {
+        Does::Test
+    } else if has(Does::Install) {
+        Does::Install
+    } else if part_does(first) == Does::Wait {
+        Does::Wait
+    } else if all.iter().all(|does| *does == Does::Look)
+        && !command.contains(" > ")
+        && !command.contains(">>")
+    {
+        Does::Look
+    } else {
+        Does::Run
+    }
+}
+
+/// Says what a command without operators does.
+fn part_does(part: &str) -> Does {
+    let is_setting = |word: &&str| word.contains('=') && !word.starts_with('-');
+    let wrappers = ["sudo", "time", "env", "command", "nohup", "exec"];
+    let words: Vec<&str> = part
+        .split_whitespace()
+        .skip_while(|word| is_setting(word) || wrappers.contains(word))
+        .collect();
+    let line = words.join(" ");
+    let starts = |list: &[&str]| {
+        list.iter().any(|known| {
+            line.strip_prefix(known)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+    };
+    if starts(TESTS) {
+        Does::Test
+    } else if starts(INSTALLS) {
+        Does::Install
+    } else if starts(&["sleep", "wait"]) {
+        Does::Wait
+    } else if starts(LOOKS) || line == "true" {
+        Does::Look
+    } else {
+        Does::Run
+    }
+}
+
+const TESTS: &[&str] = &[
+    "cargo test",
+    "cargo nextest",
+    "pytest",
+    "py.test",
+    "python -m pytest",
+    "python3 -m pytest",
+    "python -m unittest",
+    "python3 -m unittest",
+    "uv run pytest",
+    "poetry run pytest",
+    "tox",
+    "npm test",
+    "npm run test",
+    "npm t",
+    "yarn test",
+    "pnpm test",
+    "bun test",
+    "bun run test",
+    "deno test",
+    "npx jest",
+    "npx vitest",
+    "jest",
+    "vitest",
+    "go test",
+    "make test",
+    "make check",
+    "ctest",
+    "mvn test",
+    "gradle test",
+    "./gradlew test",
+    "dotnet test",
+    "rspec",
+    "bundle exec rspec",
+    "phpunit",
+    "mix test",
+    "swift test",
+    "./test",
+    "./test.sh",
+    "rake test",
+    "xcodebuild test",
+];
+
+const INSTALLS: &[&str] = &[
+    "npm install",
+    "npm ci",
+    "npm i",
+    "yarn install",
+    "yarn add",
+    "pnpm install",
+    "pnpm add",
+    "pnpm i",
+    "bun install",
+    "bun add",
+    "pip install",
+    "pip3 install",
+    "python -m pip",
+    "python3 -m pip",
+    "uv pip",
+    "uv sync",
+    "uv add",
+    "poetry install",
+    "poetry add",
+    "cargo install",
+    "cargo fetch",
+    "go get",
+    "go mod download",
+    "apt",
+    "apt-get",
+    "brew",
+    "dnf",
+    "yum",
+    "apk",
+    "gem install",
+    "bundle install",
+    "composer install",
+    "docker pull",
+    "rustup",
+    "nvm",
+];
+
+const LOOKS: &[&str] = &[
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "sed -n",
+    "grep",
+    "rg",
+    "find",
+    "fd",
+    "tree",
+    "pwd",
+    "echo",
+    "wc",
+    "which",
+    "stat",
+    "file",
+    "less",
+    "cd",
+    "date",
+    "whoami",
+    "uname",
+    "env",
+    "printenv",
+    "du",
+    "df",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "jq",
+    "nl",
+    "awk",
+    "diff",
+    "printf",
+    "ps",
+    "type",
+    "test",
+    "[",
+    "xargs",
+    "git status",
+    "git log",
+    "git diff",
+    "git show",
+    "git branch",
+    "git rev-parse",
+    "git remote",
+    "git ls-files",
+    "git blame",
+    "git --no-pager",
+    "git fetch",
+    "git grep",
+];
+
+/// Says whether the output of tests tells of a failure that the exit status hides, as it does
+/// behind a pipe.
+pub(super) fn tells_of_failure(output: &str) -> bool {
+    let tail = &output[output.ceil_char_boundary(output.len().saturating_sub(4 << 10))..];
+    tail.contains("test result: FAILED")
+        || tail.contains("FAILED (")
+        || tail
+            .lines()
+            .any(|line| line.starts_with("FAIL") || line.starts_with("--- FAIL"))
+        || count_before(tail, " failed") > 0
+}
+
+/// Returns the number that stands before a word for the last time.
+fn count_before(text: &str, word: &str) -> u64 {
+    let Some(at) = text.rfind(word) else {
+        return 0;
+    };
+    let digits = text[..at].rsplit(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, content: &str, shown: Option<&str>, expected: Does) {
+        let command = command(content);
+        assert_eq!(command, shown);
+        assert_eq!(does(tool, command), expected, "{tool} {content}");
+    }
+
+    #[test]
+    fn calls_are_told_apart() {
+        check(
+            "Bash",
+            "command: cargo test -p x 2>&1 | tail -5\ndescription: y",
+            Some("cargo test -p x 2>&1 | tail -5"),
+            Does::Test,
+        );
+        check(
+            "shell",
+            "command: bash -lc ls -la",
+            Some("ls -la"),
+            Does::Look,
+        );
+        check(
+            "shell",
+            "command:\nbash\n-lc\npython - << 'PY'\nprint()",
+            Some("python -"),
+            Does::Run,
+        );
+        check(
+            "exec_command",
+            "cmd: cd /a && npm ci\nworkdir: /a",
+            Some("npm ci"),
+            Does::Install,
+        );
+        check(
+            "Bash",
+            "command: sleep 30; cat log",
+            Some("sleep 30; cat log"),
+            Does::Wait,
+        );
+        check(
+            "Bash",
+            "command: cat > a.txt <<'E'\nx\nE",
+            Some("cat > a.txt"),
+            Does::Run,
+        );
+        check(
+            "Bash",
+            "command: RUST_LOG=x cargo run",
+            Some("RUST_LOG=x cargo run"),
+            Does::Run,
+        );
+        check(
+            "Bash",
+            "command: git status && git log | head",
+            Some("git status && git log | head"),
+            Does::Look,
+        );
+        check(
+            "Bash",
+            "command: rg 'a|b' . && echo \"x;y\"",
+            Some("rg 'a|b' . && echo \"x;y\""),
+            Does::Look,
+        );
+        check("Read", "file_path: /x", None, Does::Look);
+        check("search_replace", "file_path: /x", None, Does::Change);
+        check("mcp__memory__memory_search", "query: x", None, Does::Look);
+        check("Task", "prompt: do it", None, Does::Delegate);
+        check("TodoWrite", "todos:", None, Does::Look);
+        check("BashOutput", "bash_id: 1", None, Does::Wait);
+    }
+
+    #[test]
+    fn failures_behind_a_pipe_are_seen() {
+        assert!(tells_of_failure("test result: FAILED. 3 passed; 1 failed"));
+        assert!(tells_of_failure("== 2 failed, 3 passed in 0.1s =="));
+        assert!(tells_of_failure("--- FAIL: TestX (0.00s)"));
+        assert!(!tells_of_failure("test result: ok. 3 passed; 0 failed"));
+        assert!(!tells_of_failure("Ran 0 tests in 0.000s\n\nOK"));
+    }
+}

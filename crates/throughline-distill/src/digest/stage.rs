@@ -1,0 +1,118 @@
+//! The stage: digests for the sessions that have gone quiet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use memory::{Prices, SessionId, digest};
+use serde::Serialize;
+use store::{Pending, Store, Ticket, UsageFilter};
+
+use super::Account;
+
+/// What the stage did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Digested {
+    /// Sessions that have a current digest now and had none before.
+    pub analyzed: usize,
+    /// Sessions whose records could not be read, and why. They stay as they are.
+    pub failed: Vec<(SessionId, String)>,
+}
+
+/// How digests are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// A session in which nothing has happened for so long is finished.
+    pub quiet: SignedDuration,
+    /// What tokens cost where the log does not say it.
+    pub prices: &'a Prices,
+    pub threads: usize,
+    /// Set from outside to stop early.
+    pub stop: &'a AtomicBool,
+}
+
+/// Makes the digests of sessions that are finished.
+pub fn digest_pending(store: &Store, terms: &Terms<'_>, now: Timestamp) -> store::Result<Digested> {
+    let pending = store.pending_digests(digest::VERSION, now - terms.quiet, now)?;
+    let costs = costs(store, terms.prices, &pending)?;
+    let stop = terms.stop;
+    let threads = terms.threads;
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let tickets = Mutex::new(Vec::new());
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let Some(pending) = pending.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                return;
+            };
+            match one(store, pending, costs.get(&pending.session.id), now) {
+                Ok(ticket) => lock(&tickets).push(ticket),
+                Err(error) => lock(&failed).push((pending.session.id.clone(), error.to_string())),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, pending.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let tickets = tickets.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.sort();
+    let analyzed = tickets.len();
+    store.flush()?;
+    tickets.into_iter().try_for_each(Ticket::wait)?;
+    Ok(Digested { analyzed, failed })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns what the sessions cost, where anything is known of it.
+fn costs(
+    store: &Store,
+    prices: &Prices,
+    pending: &[Pending],
+) -> store::Result<HashMap<SessionId, f64>> {
+    let session = match pending {
+        [] => return Ok(HashMap::new()),
+        [only] => Some(only.session.id.clone()),
+        _ => None,
+    };
+    let filter = UsageFilter {
+        session,
+        ..UsageFilter::default()
+    };
+    let mut costs = HashMap::new();
+    for row in store.usage(&filter)? {
+        let usd = match row.cost_usd {
+            Some(stated) => Some(stated),
+            None => prices.cost(row.model.as_deref(), &row.usage).usd,
+        };
+        if let Some(usd) = usd {
+            *costs.entry(row.session).or_default() += usd;
+        }
+    }
+    Ok(costs)
+}
+
+fn one(
+    store: &Store,
+    pending: &Pending,
+    cost_usd: Option<&f64>,
+    now: Timestamp,
+) -> store::Result<Ticket<()>> {
+    let session = &pending.session;
+    let mut account = Account::new(session);
+    store.each_record(&session.id, |record| account.take(&record))?;
+    let mut later = account.digest(session);
+    later.cost_usd = cost_usd.copied().or(later.cost_usd);
+    let digest = match &pending.base {
+        Some(base) => base.clone().then(later),
+        None => later,
+    };
+    Ok(store.put_digest(pending, digest, now))
+}

@@ -1,0 +1,140 @@
+//! How a session ended, and what says so.
+
+use memory::Outcome;
+
+use super::talk::Mood;
+
+/// What a session ended with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Last {
+    #[default]
+    Nothing,
+    Prompt,
+    /// The agent spoke.
+    Words,
+    /// A call without a result.
+    Call(String),
+    Result {
+        tool: String,
+        failed: bool,
+    },
+    /// The user refused something or broke off.
+    BrokenOff,
+    /// Something failed outside of any tool.
+    Error(String),
+}
+
+/// What the verdict goes by.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    pub last: Last,
+    pub mood: Mood,
+    pub prompts: u64,
+    /// Whether the last run of tests passed.
+    pub tests: Option<bool>,
+    /// Whether the last commit or push succeeded.
+    pub committed: bool,
+    pub changed: u64,
+    pub ran: u64,
+    /// Errors that nothing shows to be overcome.
+    pub open_errors: u64,
+    /// The agent's last words admit that it did not get there.
+    pub admits: bool,
+}
+
+/// Judges how a session ended. The last things count most: what went wrong on the way may have
+/// been put right.
+pub(super) fn verdict(evidence: &Evidence) -> (Outcome, Vec<String>) {
+    let (outcome, reason) = by_the_end(evidence)
+        .or_else(|| by_the_work(evidence))
+        .unwrap_or_else(|| (Outcome::Unclear, nothing_shows(evidence)));
+    let mut reasons = vec![reason];
+    if evidence.open_errors > 0 && outcome != Outcome::Failed {
+        let noun = if evidence.open_errors == 1 {
+            "error was"
+        } else {
+            "errors were"
+        };
+        reasons.push(format!(
+            "{} {noun} not seen to be overcome",
+            evidence.open_errors
+        ));
+    }
+    (outcome, reasons)
+}
+
+fn by_the_end(evidence: &Evidence) -> Option<(Outcome, String)> {
+    let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
+    match &evidence.last {
+        Last::Nothing => reason(Outcome::Unclear, "nothing was said or done"),
+        Last::Prompt if evidence.mood == Mood::Content => {
+            reason(Outcome::Succeeded, "the user's last words were content")
+        }
+        Last::Prompt => reason(Outcome::Abandoned, "the last prompt has no answer"),
+        Last::BrokenOff => reason(
+            Outcome::Abandoned,
+            "the user refused or broke off the last step",
+        ),
+        Last::Call(tool) => Some((
+            Outcome::Abandoned,
+            format!("it ends in the middle of a call of {tool}"),
+        )),
+        Last::Error(text) => Some((Outcome::Failed, format!("it ends with an error: {text}"))),
+        Last::Result { tool, failed: true } => Some((
+            Outcome::Failed,
+            format!("it ends with a failed call of {tool}"),
+        )),
+        Last::Result {
+            tool,
+            failed: false,
+        } => Some((
+            Outcome::Abandoned,
+            format!("it ends after a call of {tool}, without a word"),
+        )),
+        Last::Words => None,
+    }
+}
+
+fn by_the_work(evidence: &Evidence) -> Option<(Outcome, String)> {
+    let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
+    if evidence.mood == Mood::Content {
+        return reason(Outcome::Succeeded, "the user's last words were content");
+    }
+    if evidence.tests == Some(false) {
+        return reason(Outcome::Failed, "the last test run failed");
+    }
+    if evidence.admits {
+        return reason(Outcome::Unclear, "the agent says that it did not get there");
+    }
+    if evidence.tests == Some(true) {
+        return reason(Outcome::Succeeded, "the last test run passed");
+    }
+    if evidence.committed {
+        return reason(Outcome::Succeeded, "the work was committed");
+    }
+    if evidence.mood == Mood::Corrects {
+        return reason(Outcome::Unclear, "the user's last words were a correction");
+    }
+    (evidence.changed > 0 && evidence.open_errors == 0).then(|| {
+        let files = if evidence.changed == 1 {
+            "file was"
+        } else {
+            "files were"
+        };
+        let text = format!(
+            "{} {files} changed, and nothing failed afterwards",
+            evidence.changed
+        );
+        (Outcome::Succeeded, text)
+    })
+}
+
+fn nothing_shows(evidence: &Evidence) -> String {
+    if evidence.changed > 0 || evidence.ran > 0 {
+        "work was done, and nothing shows whether it was right".to_owned()
+    } else if evidence.prompts > 0 {
+        "questions were answered, and nothing was changed".to_owned()
+    } else {
+        "nobody asked for anything".to_owned()
+    }
+}

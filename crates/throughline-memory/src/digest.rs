@@ -1,0 +1,483 @@
+//! The compact, permanent account of one session.
+//!
+//! A digest outlives the records it was made of, so it must tell on its own what was asked, what
+//! was done and how it ended. Every list in it has a limit and says how much was left out. What
+//! each part is made of decides whose word it is: see [`PartTrust`].
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::fingerprint::ErrorName;
+use crate::{Trust, Usage};
+
+/// Counts up when digests are made differently. Older ones are made anew while their records are
+/// there.
+pub const VERSION: u32 = 1;
+
+/// Of a session's prompts the first and the last are kept.
+pub const ASKED_FIRST: usize = 2;
+pub const ASKED_LAST: usize = 4;
+pub const STEPS_MAX: usize = 24;
+pub const ERRORS_MAX: usize = 6;
+pub const RETRIES_MAX: usize = 5;
+pub const CORRECTIONS_MAX: usize = 4;
+pub const TOOLS_MAX: usize = 12;
+pub const REASONS_MAX: usize = 4;
+
+/// What one session was about and how it went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Digest {
+    pub version: u32,
+    pub outcome: Outcome,
+    /// Why the outcome was judged so.
+    pub reasons: Vec<String>,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    /// From the first record to the last.
+    pub wall_ms: u64,
+    /// The same without the pauses in which nothing happened.
+    pub active_ms: u64,
+    pub records: u64,
+    pub prompts: u64,
+    /// What the user asked, shortened.
+    pub asked: List<String>,
+    /// The agent's last words, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// What was done, in the order in which each thing was first done.
+    pub done: List<Step>,
+    /// Calls and commands that only looked.
+    pub looks: u64,
+    pub errors: List<ErrorSeen>,
+    /// Calls that were made again after they had failed.
+    pub retries: List<Retry>,
+    /// Where the user contradicted.
+    pub corrections: List<String>,
+    pub tools: List<ToolCount>,
+    pub overhead: Overhead,
+    pub usage: Usage,
+    /// In US dollars, by the log or by the prices of the day; unknown is not zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    pub trust: PartTrust,
+}
+
+/// A list with a limit, and how many more there were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct List<T> {
+    pub items: Vec<T>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            more: 0,
+        }
+    }
+}
+
+impl<T> List<T> {
+    /// Keeps the first `max`.
+    pub fn first(mut items: Vec<T>, max: usize) -> Self {
+        let more = items.len().saturating_sub(max) as u64;
+        items.truncate(max);
+        Self { items, more }
+    }
+
+    fn join(&mut self, later: Self, max: usize) {
+        self.items.extend(later.items);
+        self.more += later.more + self.items.len().saturating_sub(max) as u64;
+        self.items.truncate(max);
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    Succeeded,
+    /// Left before it was done.
+    Abandoned,
+    Failed,
+    #[default]
+    Unclear,
+}
+
+impl Outcome {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Abandoned => "abandoned",
+            Self::Failed => "failed",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "succeeded" => Self::Succeeded,
+            "abandoned" => Self::Abandoned,
+            "failed" => Self::Failed,
+            _ => Self::Unclear,
+        }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Something that was done, however often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub kind: StepKind,
+    /// The file, or the command.
+    pub what: String,
+    pub times: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// How it ended the last time, where the log says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// A file was made or changed.
+    Changed,
+    /// A command was run.
+    Ran,
+    /// Tests were run.
+    Tested,
+    /// Another agent was given work.
+    Delegated,
+}
+
+/// Errors with one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSeen {
+    pub name: ErrorName,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    pub times: u64,
+    /// What failed was done again and succeeded.
+    pub overcome: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    pub what: String,
+    pub times: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCount {
+    pub tool: String,
+    pub calls: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+}
+
+/// What went into getting the work done rather than into the work. A call counts once, under the
+/// first of these that fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Overhead {
+    /// All calls, for comparison.
+    pub calls: u64,
+    pub failed: u64,
+    /// Installing and fetching.
+    pub installs: u64,
+    /// Waiting and polling.
+    pub waits: u64,
+    /// Reading again what was read before and not changed since.
+    pub rereads: u64,
+    /// What the user refused or broke off.
+    pub denials: u64,
+    /// Time of these calls, and of all calls.
+    pub ms: u64,
+    pub calls_ms: u64,
+    /// Text that these calls brought into the conversation, and all of the session's text.
+    pub text_bytes: u64,
+    pub all_text_bytes: u64,
+}
+
+impl Overhead {
+    /// Returns the calls that were overhead.
+    pub const fn total(&self) -> u64 {
+        self.failed + self.installs + self.waits + self.rereads
+    }
+
+    /// Returns the share of calls that were overhead, in percent.
+    pub const fn percent(&self) -> u64 {
+        share(self.total(), self.calls)
+    }
+
+    pub const fn time_percent(&self) -> u64 {
+        share(self.ms, self.calls_ms)
+    }
+
+    pub const fn text_percent(&self) -> u64 {
+        share(self.text_bytes, self.all_text_bytes)
+    }
+
+    fn join(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.failed += later.failed;
+        self.installs += later.installs;
+        self.waits += later.waits;
+        self.rereads += later.rereads;
+        self.denials += later.denials;
+        self.ms += later.ms;
+        self.calls_ms += later.calls_ms;
+        self.text_bytes += later.text_bytes;
+        self.all_text_bytes += later.all_text_bytes;
+    }
+}
+
+const fn share(part: u64, whole: u64) -> u64 {
+    match (100 * part).checked_div(whole) {
+        Some(percent) => percent,
+        None => 0,
+    }
+}
+
+/// Whose word each part of a digest is: the lowest trust of the records it was made of. Parts that
+/// are made of nothing have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartTrust {
+    pub asked: Option<Trust>,
+    pub said: Option<Trust>,
+    pub done: Option<Trust>,
+    pub errors: Option<Trust>,
+}
+
+impl PartTrust {
+    /// Returns the trust of the digest as a whole.
+    pub fn lowest(&self) -> Trust {
+        [self.asked, self.said, self.done, self.errors]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Trust::Tool)
+    }
+
+    fn join(&mut self, later: Self) {
+        let lower = |a: Option<Trust>, b: Option<Trust>| a.into_iter().chain(b).min();
+        self.asked = lower(self.asked, later.asked);
+        self.said = lower(self.said, later.said);
+        self.done = lower(self.done, later.done);
+        self.errors = lower(self.errors, later.errors);
+    }
+}
+
+/// Lowers the trust of a part to that of one more of its sources.
+pub fn lower(part: &mut Option<Trust>, trust: Trust) {
+    *part = Some(part.map_or(trust, |known| known.min(trust)));
+}
+
+impl Digest {
+    /// Adds the account of what came after: a session goes on whose earlier records are gone.
+    pub fn then(mut self, later: Self) -> Self {
+        self.version = self.version.min(later.version);
+        self.outcome = later.outcome;
+        self.reasons = later.reasons;
+        self.started = [self.started, later.started].into_iter().flatten().min();
+        self.ended = self.ended.max(later.ended);
+        self.wall_ms = span_ms(self.started, self.ended).max(self.wall_ms);
+        self.active_ms += later.active_ms;
+        self.records += later.records;
+        self.prompts += later.prompts;
+        self.asked = first_and_last(
+            self.asked
+                .items
+                .into_iter()
+                .chain(later.asked.items)
+                .collect(),
+            self.asked.more + later.asked.more,
+        );
+        self.said = later.said.or(self.said);
+        join_steps(&mut self.done, later.done);
+        self.looks += later.looks;
+        join_errors(&mut self.errors, later.errors);
+        self.retries.join(later.retries, RETRIES_MAX);
+        self.corrections.join(later.corrections, CORRECTIONS_MAX);
+        join_tools(&mut self.tools, later.tools);
+        self.overhead.join(later.overhead);
+        // Usage outlives the records, so the later account has all of it.
+        self.usage = later.usage;
+        self.cost_usd = later.cost_usd.or(self.cost_usd);
+        self.trust.join(later.trust);
+        self
+    }
+
+    /// Calls `each` with every text in it that came out of records.
+    pub fn each_text(&mut self, mut each: impl FnMut(&mut String)) {
+        self.reasons.iter_mut().for_each(&mut each);
+        self.asked.items.iter_mut().for_each(&mut each);
+        self.said.iter_mut().for_each(&mut each);
+        self.done
+            .items
+            .iter_mut()
+            .for_each(|step| each(&mut step.what));
+        for error in &mut self.errors.items {
+            each(&mut error.text);
+            error.tool.iter_mut().for_each(&mut each);
+        }
+        self.retries
+            .items
+            .iter_mut()
+            .for_each(|retry| each(&mut retry.what));
+        self.corrections.items.iter_mut().for_each(&mut each);
+        self.tools
+            .items
+            .iter_mut()
+            .for_each(|tool| each(&mut tool.tool));
+    }
+}
+
+/// Returns the first and the last of a session's prompts.
+pub fn first_and_last(mut items: Vec<String>, more: u64) -> List<String> {
+    let max = ASKED_FIRST + ASKED_LAST;
+    if items.len() <= max {
+        return List { items, more };
+    }
+    let left_out = items.len() - max;
+    items.drain(ASKED_FIRST..ASKED_FIRST + left_out);
+    List {
+        items,
+        more: more + left_out as u64,
+    }
+}
+
+pub fn span_ms(from: Option<Timestamp>, to: Option<Timestamp>) -> u64 {
+    let span = from
+        .zip(to)
+        .map(|(from, to)| to.as_millisecond() - from.as_millisecond());
+    span.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
+}
+
+fn join_steps(steps: &mut List<Step>, later: List<Step>) {
+    steps.more += later.more;
+    for step in later.items {
+        let same = |known: &&mut Step| known.kind == step.kind && known.what == step.what;
+        if let Some(known) = steps.items.iter_mut().find(same) {
+            known.times += step.times;
+            known.failed += step.failed;
+            known.exit = step.exit.or(known.exit);
+        } else if steps.items.len() < STEPS_MAX {
+            steps.items.push(step);
+        } else {
+            steps.more += 1;
+        }
+    }
+}
+
+fn join_errors(errors: &mut List<ErrorSeen>, later: List<ErrorSeen>) {
+    errors.more += later.more;
+    for error in later.items {
+        if let Some(known) = errors
+            .items
+            .iter_mut()
+            .find(|known| known.name == error.name)
+        {
+            known.times += error.times;
+            known.overcome = error.overcome;
+        } else if errors.items.len() < ERRORS_MAX {
+            errors.items.push(error);
+        } else {
+            errors.more += 1;
+        }
+    }
+}
+
+fn join_tools(tools: &mut List<ToolCount>, later: List<ToolCount>) {
+    tools.more += later.more;
+    for tool in later.items {
+        if let Some(known) = tools.items.iter_mut().find(|known| known.tool == tool.tool) {
+            known.calls += tool.calls;
+            known.failed += tool.failed;
+        } else if tools.items.len() < TOOLS_MAX {
+            tools.items.push(tool);
+        } else {
+            tools.more += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_prompts_stay() {
+        let asked = first_and_last((0..9).map(|n| n.to_string()).collect(), 1);
+        assert_eq!(asked.items, ["0", "1", "5", "6", "7", "8"]);
+        assert_eq!(asked.more, 4);
+    }
+
+    #[test]
+    fn a_digest_of_another_version_is_read() {
+        let json = r#"{"version":0,"outcome":"failed","later_field":{"x":1}}"#;
+        let digest: Digest = serde_json::from_str(json).unwrap();
+        assert_eq!((digest.version, digest.outcome), (0, Outcome::Failed));
+    }
+
+    #[test]
+    fn what_comes_later_is_added() {
+        let step = |what: &str, times| Step {
+            kind: StepKind::Ran,
+            what: what.to_owned(),
+            times,
+            failed: 0,
+            exit: None,
+        };
+        let part = |what: &str, outcome| Digest {
+            outcome,
+            prompts: 1,
+            done: List::first(vec![step(what, 2)], STEPS_MAX),
+            asked: List::first(vec![what.to_owned()], 6),
+            ..Digest::default()
+        };
+        let whole = part("make", Outcome::Failed).then(part("make", Outcome::Succeeded));
+        assert_eq!(whole.done.items, [step("make", 4)]);
+        assert_eq!((whole.prompts, whole.outcome), (2, Outcome::Succeeded));
+        let many = (0..40).fold(Digest::default(), |all, n| {
+            all.then(part(&n.to_string(), Outcome::Unclear))
+        });
+        assert_eq!(many.done.items.len() as u64 + many.done.more, 40);
+        assert_eq!(many.asked.items.len() as u64 + many.asked.more, 40);
+    }
+
+    #[test]
+    fn the_lowest_trust_counts() {
+        let mut part = None;
+        lower(&mut part, Trust::User);
+        lower(&mut part, Trust::Model);
+        lower(&mut part, Trust::User);
+        assert_eq!(part, Some(Trust::Model));
+        let trust = PartTrust {
+            asked: Some(Trust::User),
+            errors: Some(Trust::Tool),
+            ..PartTrust::default()
+        };
+        assert_eq!(trust.lowest(), Trust::Tool);
+    }
+}

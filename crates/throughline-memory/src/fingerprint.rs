@@ -1,0 +1,292 @@
+//! Names for errors: the same mistake gets the same name in another checkout, on another line, at
+//! another time.
+//!
+//! An error's text is reduced to its most telling line, and that line to the words in it that do
+//! not depend on where and when it happened. What the error is about (a missing module's name, an
+//! error code) stays, because it makes it another error.
+
+use serde::{Deserialize, Serialize};
+
+/// How much of an error's text is looked at from either end; the telling line is at one of them.
+const LOOKED_AT_BYTES: usize = 8 << 10;
+/// More of a line than this says nothing more of what went wrong.
+const LINE_BYTES_MAX: usize = 400;
+/// Twelve digits are enough to tell the errors of one machine apart.
+const NAME_BYTES: usize = 6;
+
+/// Names an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorName(String);
+
+impl ErrorName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for ErrorName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Returns the name of the error that a text tells of.
+pub fn fingerprint(text: &str) -> ErrorName {
+    let normal = normal(&telling_line(text));
+    let hash = blake3::hash(normal.as_bytes());
+    ErrorName(
+        hash.as_bytes()[..NAME_BYTES]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    )
+}
+
+/// Returns the line of an error's text that says what went wrong.
+pub fn telling_line(text: &str) -> String {
+    let plain = without_escapes(&both_ends(text));
+    let lines = || plain.lines().map(str::trim).filter(|line| has_words(line));
+    let python = plain.contains("Traceback (most recent call last)");
+    let is_raised = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default();
+        name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Exit")
+    };
+    let found = if python {
+        lines().rfind(is_raised)
+    } else {
+        None
+    };
+    let line = found
+        .or_else(|| lines().find(|line| is_marked(line)))
+        .or_else(|| lines().next())
+        .unwrap_or_default();
+    line[..line.floor_char_boundary(LINE_BYTES_MAX)].to_owned()
+}
+
+fn both_ends(text: &str) -> String {
+    if text.len() <= 2 * LOOKED_AT_BYTES {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(LOOKED_AT_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - LOOKED_AT_BYTES)..];
+    format!("{head}\n{tail}")
+}
+
+/// Takes out what colours a terminal.
+fn without_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            chars.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn has_words(line: &str) -> bool {
+    line.chars().any(char::is_alphabetic)
+}
+
+/// Words by which tools announce that something went wrong.
+const MARKS: &[&str] = &[
+    "error",
+    "exception",
+    "panicked",
+    "fatal",
+    "cannot",
+    "can't",
+    "could not",
+    "not found",
+    "no such",
+    "denied",
+    "refused",
+    "failed",
+    "does not exist",
+    "unsupported",
+    "timed out",
+];
+
+fn is_marked(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    // "0 errors" and "no errors" announce the contrary.
+    MARKS.iter().any(|mark| lower.contains(mark))
+        && !lower.starts_with("0 ")
+        && !lower.contains("0 errors")
+        && !lower.contains("no errors")
+}
+
+/// Returns the words of a line that stay the same wherever and whenever it is printed.
+fn normal(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut before = String::new();
+    for token in line.split(|c: char| c.is_whitespace() || QUOTES.contains(&c)) {
+        let token = token.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/' && c != '#');
+        if token.is_empty() {
+            continue;
+        }
+        let lower = token.to_lowercase();
+        let word = word(&lower, &before);
+        if !(word.starts_with('<') && out.ends_with(word)) {
+            out.push(' ');
+            out.push_str(word);
+        }
+        before = lower;
+    }
+    out
+}
+
+const QUOTES: &[char] = &['\'', '"', '`', '‘', '’', '“', '”', '«', '»'];
+/// A number after one of these is a code, and says what went wrong.
+const CODED: &[&str] = &["exit", "code", "status", "errno", "http", "signal", "error"];
+/// What a bare name must end in to be a file's.
+const EXTENSIONS: &[&str] = &[
+    "c", "cc", "cfg", "cpp", "css", "go", "h", "html", "ini", "java", "js", "json", "jsonl", "jsx",
+    "kt", "lock", "log", "md", "mjs", "php", "py", "rb", "rs", "sh", "sql", "swift", "toml", "ts",
+    "tsx", "txt", "xml", "yaml", "yml",
+];
+
+fn word<'t>(token: &'t str, before: &str) -> &'t str {
+    if is_path(token) {
+        "<path>"
+    } else if is_time(token) {
+        "<time>"
+    } else if token.starts_with(|c: char| c.is_ascii_digit()) && !is_id(token) {
+        if CODED.contains(&before) && token.len() <= 3 {
+            token
+        } else {
+            "<number>"
+        }
+    } else if is_id(token) {
+        "<id>"
+    } else {
+        token
+    }
+}
+
+fn is_path(token: &str) -> bool {
+    if token.contains('/') && token.len() > 1 || token.contains(":\\") {
+        return true;
+    }
+    let name = token.split(':').next().unwrap_or_default();
+    name.rsplit_once('.')
+        .is_some_and(|(stem, end)| !stem.is_empty() && EXTENSIONS.contains(&end))
+}
+
+fn is_time(token: &str) -> bool {
+    let digits = token.bytes().filter(u8::is_ascii_digit).count();
+    let marks = token.bytes().filter(|b| b":-.tz+".contains(b)).count();
+    digits >= 4 && marks >= 2 && digits + marks == token.len()
+}
+
+/// Says whether a token is a hash, an address, or a name that a machine made.
+fn is_id(token: &str) -> bool {
+    let bare = token.strip_prefix("0x").unwrap_or(token);
+    let digits = token.bytes().filter(u8::is_ascii_digit).count();
+    let is_hex = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let hex = is_hex(bare) && (bare.len() >= 7 || bare.len() < token.len());
+    let letters = token.bytes().any(|b| b.is_ascii_alphabetic());
+    let plain = token
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    (hex && digits > 0 && (letters || bare.len() >= 12))
+        || (plain && letters && token.len() > 8 && digits >= 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each row is one error, told in several places.
+    const SAME: &[&[&str]] = &[
+        &[
+            "error[E0308]: mismatched types\n --> src/main.rs:12:5",
+            "error[E0308]: mismatched types\n  --> /home/me/other/src/lib.rs:400:17",
+        ],
+        &[
+            "cat: /home/a/x.toml: No such file or directory",
+            "cat: '/tmp/run-77/y.toml': No such file or directory",
+            "\u{1b}[31mcat: missing/config.toml: No such file or directory\u{1b}[0m",
+        ],
+        &[
+            "Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in <module>\nModuleNotFoundError: No module named 'yaml'",
+            "Traceback (most recent call last):\n  File \"c.py\", line 88, in f\n    import yaml\nModuleNotFoundError: No module named \"yaml\"",
+        ],
+        &[
+            "thread 'main' panicked at src/a.rs:10:3:\nindex out of bounds",
+            "thread 'main' panicked at crates/b/src/a.rs:99:14:\nindex out of bounds",
+        ],
+        &[
+            "2026-01-05T09:00:00Z ERROR request 3f9a1c2b77de failed after 120ms",
+            "2026-11-15T23:59:59Z ERROR request 9b8c7d6e5f40 failed after 7ms",
+        ],
+        &[
+            "fatal: bad object 5cf8ed6aa0",
+            "fatal: bad object 15e0538b1c",
+        ],
+        &[
+            "process 4711 exited: exit code 2, error",
+            "process 12 exited: exit code 2, error",
+        ],
+    ];
+
+    /// No two of these are the same error.
+    const DIFFERENT: &[&str] = &[
+        "error[E0308]: mismatched types",
+        "error[E0433]: failed to resolve: use of undeclared crate",
+        "ModuleNotFoundError: No module named 'yaml'",
+        "ModuleNotFoundError: No module named 'toml'",
+        "cat: /a/b: No such file or directory",
+        "cat: /a/b: Permission denied",
+        "request failed with status 401",
+        "request failed with status 500",
+        "Command failed with exit code 1",
+        "Command failed with exit code 127",
+        "unsupported call: memory_search",
+        "error TS2322: Type 'string' is not assignable",
+        "error TS2345: Type 'string' is not assignable",
+    ];
+
+    #[test]
+    fn the_same_error_elsewhere_has_the_same_name() {
+        for row in SAME {
+            for other in &row[1..] {
+                let (a, b) = (normal(&telling_line(row[0])), normal(&telling_line(other)));
+                assert_eq!(a, b);
+                assert_eq!(fingerprint(row[0]), fingerprint(other));
+            }
+        }
+    }
+
+    #[test]
+    fn another_error_has_another_name() {
+        for (at, one) in DIFFERENT.iter().enumerate() {
+            for other in &DIFFERENT[at + 1..] {
+                assert_ne!(fingerprint(one), fingerprint(other), "{one} / {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_telling_line_is_found() {
+        let log = "running 3 tests\nok\nerror: it broke\nsee above";
+        assert_eq!(telling_line(log), "error: it broke");
+        assert_eq!(telling_line("\n\n---\nplain words\n"), "plain words");
+        assert_eq!(telling_line(""), "");
+        assert_eq!(telling_line("0 errors\nfatal: gone"), "fatal: gone");
+        let long = format!("{}\nfatal: at the end", "x\n".repeat(100_000));
+        assert_eq!(telling_line(&long), "fatal: at the end");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_a_name(text in "\\PC{0,200}(\n\\PC{0,80}){0,4}") {
+            let name = fingerprint(&text);
+            proptest::prop_assert_eq!(name.as_str().len(), 2 * NAME_BYTES);
+            proptest::prop_assert_eq!(name, fingerprint(&text));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Letting go: session by session, each in a transaction of its own.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::{SignedDuration, Timestamp};
+use memory::SessionId;
+use rusqlite::Transaction;
+use serde::Serialize;
+
+use super::Usage;
+use super::plan::{AgePass, Eviction, Pass, Policy, plan};
+use super::session::{self, Verdict};
+use crate::Store;
+use crate::error::Result;
+use crate::housekeeping::{self, AGE_HELD_BACK};
+use crate::writer::{Hurry, Names};
+
+/// A plan goes by shares; where they were too small, the rest is planned again.
+const ROUNDS_MAX: usize = 4;
+/// Free pages are given back to the file system when they are this much, and this part of the file.
+const GIVEN_BACK_BYTES_MIN: u64 = 16 << 20;
+const GIVEN_BACK_PART: u64 = 5;
+
+/// An eviction is a transaction of its own.
+const SESSION_WEIGHT: usize = 1_000_000;
+
+/// What retention did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Retained {
+    /// Bytes of pages that were raw before and are not any more.
+    pub freed: u64,
+    /// Bytes of pages that are raw now.
+    pub final_usage: u64,
+    pub distilled: u64,
+    /// Sessions by the pass that let them go.
+    pub evicted: BTreeMap<Pass, usize>,
+    /// Sessions that went before a digest told of them.
+    pub data_loss: Vec<SessionId>,
+    pub age: AgePass,
+    pub over_hard_cap_bytes: u64,
+    pub over_distilled_cap_bytes: u64,
+    /// The file was made smaller; else its free pages are used again.
+    pub given_back: bool,
+}
+
+impl Store {
+    /// Returns what would go.
+    pub fn plan_eviction(
+        &self,
+        policy: &Policy,
+        quiet: SignedDuration,
+        now: Timestamp,
+    ) -> Result<(Usage, Eviction)> {
+        let usage = self.usage_on_disk(now)?;
+        let held = if self.is_pressed(&usage, policy, now)? {
+            self.held(&usage, now - quiet, now)?
+        } else {
+            Vec::new()
+        };
+        let mut eviction = plan(&usage, &held, policy, now);
+        // Nothing can go of a store that holds nothing but its own tables.
+        if held.is_empty() {
+            eviction.over_hard_cap_bytes = 0;
+        }
+        Ok((usage, eviction))
+    }
+
+    /// Says whether anything can have to go, so that a look at every record is spared.
+    fn is_pressed(&self, usage: &Usage, policy: &Policy, now: Timestamp) -> Result<bool> {
+        let cap = policy.raw_soft_cap_bytes.min(policy.raw_hard_cap_bytes);
+        let own_caps = policy
+            .workspaces
+            .iter()
+            .any(|own| own.raw_soft_cap_bytes.is_some());
+        if usage.raw_bytes > cap || own_caps {
+            return Ok(true);
+        }
+        let ages = policy.workspaces.iter().filter_map(|own| own.raw_max_age);
+        let Some(age) = ages.chain([policy.raw_max_age]).flatten().min() else {
+            return Ok(false);
+        };
+        let oldest = self.oldest_held()?;
+        Ok(oldest.is_some_and(|oldest| now.duration_since(oldest) > age))
+    }
+
+    /// Lets go of what the policy does not keep.
+    pub fn evict(
+        &self,
+        policy: &Policy,
+        quiet: SignedDuration,
+        now: Timestamp,
+    ) -> Result<Retained> {
+        let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
+        let mut out = Retained::nothing(&before);
+        // Of several processes, one lets a day's share go.
+        if matches!(eviction.age, AgePass::HeldBack(_)) && !self.claim_age_pass(now)? {
+            eviction.sessions.retain(|evict| evict.pass != Pass::Age);
+            eviction.age = AgePass::Paused;
+        }
+        out.age = eviction.age;
+        let mut usage = before;
+        for round in 0..ROUNDS_MAX {
+            let gone = self.apply(&eviction, quiet, now)?;
+            out.count(&eviction, &gone);
+            if gone.is_empty() {
+                break;
+            }
+            if round > 0 || self.usage_on_disk(now)?.raw_bytes > policy.raw_soft_cap_bytes {
+                self.merge_index()?;
+            }
+            (usage, eviction) = self.plan_eviction(policy, quiet, now)?;
+            // Age counts once a run.
+            eviction.sessions.retain(|evict| evict.pass != Pass::Age);
+            eviction.age = AgePass::Done;
+        }
+        out.over_hard_cap_bytes = eviction.over_hard_cap_bytes;
+        out.over_distilled_cap_bytes = eviction.over_distilled_cap_bytes;
+        out.freed = before.raw_bytes.saturating_sub(usage.raw_bytes);
+        out.final_usage = usage.raw_bytes;
+        out.distilled = usage.distilled_bytes;
+        if out.sessions() > 0 {
+            out.given_back = self.give_back(now)?;
+        }
+        Ok(out)
+    }
+
+    /// Lets the planned sessions go, and returns those that did. One that grew, woke up or was
+    /// pinned since it was planned stays.
+    pub fn apply(
+        &self,
+        eviction: &Eviction,
+        quiet: SignedDuration,
+        now: Timestamp,
+    ) -> Result<HashSet<SessionId>> {
+        let mut gone = HashSet::new();
+        for evict in &eviction.sessions {
+            let (own, before) = (evict.clone(), now - quiet);
+            let ticket = self
+                .writer()
+                .submit(SESSION_WEIGHT, Hurry::Now, move |tx, names| {
+                    session::evict(tx, names, &own, before, now)
+                });
+            if ticket.wait()? == Verdict::Gone {
+                gone.insert(evict.session.clone());
+            }
+        }
+        Ok(gone)
+    }
+
+    fn claim_age_pass(&self, now: Timestamp) -> Result<bool> {
+        let claim = move |tx: &Transaction<'_>, _: &mut Names| {
+            housekeeping::claim(tx, AGE_HELD_BACK, super::plan::AGE_PAUSE, now)
+        };
+        self.writer().submit(1, Hurry::Now, claim).wait()
+    }
+
+    /// Takes deleted texts out of the index, which else does it little by little.
+    fn merge_index(&self) -> Result<()> {
+        let merge = |tx: &Transaction<'_>, _: &mut Names| {
+            tx.execute_batch("INSERT INTO search (search) VALUES ('optimize')")?;
+            Ok(())
+        };
+        self.writer().submit(1, Hurry::Now, merge).wait()
+    }
+
+    /// Gives free pages back to the file system, if they are many. A disk too full for that, or
+    /// another process that does not let go, is no error: the pages are used again.
+    pub fn give_back(&self, now: Timestamp) -> Result<bool> {
+        let usage = self.usage_on_disk(now)?;
+        let file = usage.raw_bytes + usage.distilled_bytes + usage.free_bytes;
+        if usage.free_bytes < GIVEN_BACK_BYTES_MIN || usage.free_bytes * GIVEN_BACK_PART < file {
+            return Ok(false);
+        }
+        let connection = crate::open::writer(self.path())?;
+        let shrunk = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
+        if let Err(error) = &shrunk {
+            tracing::warn!(%error, "the store's free pages stay in its file");
+        }
+        Ok(shrunk.is_ok())
+    }
+}
+
+impl Retained {
+    /// The report of a run that let nothing go.
+    pub fn nothing(usage: &Usage) -> Self {
+        Self {
+            final_usage: usage.raw_bytes,
+            distilled: usage.distilled_bytes,
+            evicted: Pass::ALL.iter().map(|pass| (*pass, 0)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns how many sessions went.
+    pub fn sessions(&self) -> usize {
+        self.evicted.values().sum()
+    }
+
+    fn count(&mut self, eviction: &Eviction, gone: &HashSet<SessionId>) {
+        let gone = eviction
+            .sessions
+            .iter()
+            .filter(|evict| gone.contains(&evict.session));
+        for evict in gone {
+            *self.evicted.entry(evict.pass).or_default() += 1;
+            if evict.data_loss {
+                self.data_loss.push(evict.session.clone());
+            }
+        }
+    }
+}

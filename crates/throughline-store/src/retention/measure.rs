@@ -1,0 +1,146 @@
+//! What the store holds, as it is on disk.
+
+use jiff::Timestamp;
+use memory::SessionId;
+use rusqlite::{Connection, params};
+use serde::Serialize;
+
+use super::plan::{Held, State};
+use crate::Store;
+use crate::digests::CLOCK_SLACK_MS;
+use crate::error::Result;
+use crate::housekeeping::AGE_HELD_BACK;
+use crate::sessions::timestamp;
+
+/// How the database's pages are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Records, their texts, their index, the logs: all that is not distilled.
+    pub raw_bytes: u64,
+    /// Sessions, digests, facts, usage.
+    pub distilled_bytes: u64,
+    /// Pages that hold nothing; they are used again before the file grows.
+    pub free_bytes: u64,
+    /// The newest session's last moment.
+    #[serde(skip)]
+    pub newest: Option<Timestamp>,
+    /// When the pass that goes by age last left some for another day.
+    #[serde(skip)]
+    pub age_held_back: Option<Timestamp>,
+}
+
+/// What a row costs besides its texts: its columns, and its part of the tables' indexes.
+const RECORD_BYTES: i64 = 200;
+/// The same of what remains of a session.
+const SESSION_BYTES: i64 = 300;
+const USAGE_BYTES: i64 = 120;
+
+impl Store {
+    /// Measures what the store holds.
+    pub fn usage_on_disk(&self, now: Timestamp) -> Result<Usage> {
+        self.read(|connection| usage(connection, now))
+    }
+
+    /// Lists what is held, with each session's share of what is raw.
+    pub(super) fn held(
+        &self,
+        usage: &Usage,
+        quiet_before: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Held>> {
+        self.read(|connection| held(connection, usage, quiet_before, now))
+    }
+
+    /// Returns when the oldest session that still has records was last active.
+    pub(super) fn oldest_held(&self) -> Result<Option<Timestamp>> {
+        const SQL: &str = "
+            SELECT min(coalesce(s.ended, s.started, 0)) FROM sessions s
+            LEFT JOIN evictions e ON e.session = s.id WHERE s.records > coalesce(e.records, 0)";
+        self.read(|connection| {
+            let oldest = connection
+                .prepare_cached(SQL)?
+                .query_row([], |row| row.get(0))?;
+            Ok(timestamp(oldest))
+        })
+    }
+}
+
+fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
+    let number =
+        |sql: &str| -> Result<u64> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+    let page = number("PRAGMA page_size")?;
+    let pages = number("PRAGMA page_count")?;
+    let free = number("PRAGMA freelist_count")?;
+    let distilled: u64 = connection.query_row(
+        "SELECT (SELECT coalesce(sum(length(data) + coalesce(length(base), 0)), 0) FROM digests)
+              + (SELECT coalesce(sum(length(ids)), 0) FROM evictions)
+              + (SELECT coalesce(sum(length(text) + coalesce(length(tags), 0)), 0) FROM facts)
+              + (SELECT count(*) FROM usage) * ?1 + (SELECT count(*) FROM sessions) * ?2",
+        [USAGE_BYTES, SESSION_BYTES],
+        |row| row.get(0),
+    )?;
+    let newest = connection
+        .prepare_cached("SELECT max(coalesce(ended, started)) FROM sessions WHERE coalesce(ended, started) <= ?1")?
+        .query_row([now.as_millisecond() + CLOCK_SLACK_MS], |row| row.get(0))?;
+    let held_back = connection
+        .prepare_cached("SELECT max(at) FROM chores WHERE name = ?1")?
+        .query_row([AGE_HELD_BACK], |row| row.get(0))?;
+    let used = (pages - free.min(pages)) * page;
+    Ok(Usage {
+        raw_bytes: used.saturating_sub(distilled),
+        distilled_bytes: distilled,
+        free_bytes: free * page,
+        newest: timestamp(newest),
+        age_held_back: timestamp(held_back),
+    })
+}
+
+/// A session's share of the raw bytes goes by the length of its texts and logs. What it frees is
+/// measured when it is gone: texts share blocks, and bodies share sessions.
+fn held(
+    connection: &Connection,
+    usage: &Usage,
+    quiet_before: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<Held>> {
+    const SQL: &str = "
+        WITH texts AS (SELECT session, count(*) * ?1 + sum(size) AS weight FROM records GROUP BY session),
+             logs AS (SELECT x.session, sum(r.size) / 4 AS weight FROM source_sessions x
+                      JOIN raw r ON r.source = x.source GROUP BY x.session)
+        SELECT s.name, w.key, coalesce(s.ended, s.started, 0), t.weight + coalesce(l.weight, 0),
+               d.revision IS s.revision, EXISTS (
+                   SELECT 1 FROM fact_sources y JOIN facts f ON f.id = y.fact
+                   WHERE y.session = s.id AND f.pinned)
+        FROM texts t JOIN sessions s ON s.id = t.session
+        LEFT JOIN logs l ON l.session = s.id
+        LEFT JOIN workspaces w ON w.id = s.workspace
+        LEFT JOIN digests d ON d.session = s.id
+        ORDER BY s.id";
+    let mut statement = connection.prepare_cached(SQL)?;
+    let late = now.as_millisecond() + CLOCK_SLACK_MS;
+    let rows = statement.query_map(params![RECORD_BYTES], |row| {
+        let last: i64 = row.get(2)?;
+        let is_live = last > quiet_before.as_millisecond() && last <= late;
+        let state = match (is_live, row.get(4)?) {
+            (true, digested) => State::Live { digested },
+            (false, true) => State::Digested,
+            (false, false) => State::Undigested,
+        };
+        Ok(Held {
+            session: SessionId::new(row.get::<_, String>(0)?),
+            workspace: row.get(1)?,
+            last: timestamp(Some(last)).unwrap_or_default(),
+            bytes: row.get(3)?,
+            state,
+            pinned: row.get(5)?,
+        })
+    })?;
+    let mut held: Vec<Held> = rows.collect::<Result<_, _>>()?;
+    let weights: u64 = held.iter().map(|held| held.bytes).sum();
+    for held in &mut held {
+        let share =
+            u128::from(usage.raw_bytes) * u128::from(held.bytes) / u128::from(weights.max(1));
+        held.bytes = u64::try_from(share).unwrap_or(u64::MAX);
+    }
+    Ok(held)
+}

@@ -1,0 +1,277 @@
+//! What goes: a pure decision over what is held.
+
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::SessionId;
+use serde::Serialize;
+
+use super::Usage;
+
+/// The part of the held sessions that may go by age in one run: a clock that is wrong must not
+/// empty the store.
+const AGE_SHARE_MAX: usize = 10;
+/// So many may go by age in one run however few are held.
+const AGE_COUNT_MIN: usize = 10;
+/// After a run that this held back, age counts again a day later.
+pub(super) const AGE_PAUSE: SignedDuration = SignedDuration::from_hours(24);
+/// A clock this far ahead of the newest session is wrong, or nobody has worked for so long that
+/// nothing needs to go.
+const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
+/// Logs of other machines may be dated this much ahead.
+const BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// How much may be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Above it digested sessions go, the oldest first.
+    pub raw_soft_cap_bytes: u64,
+    /// Above it any session may go.
+    pub raw_hard_cap_bytes: u64,
+    /// Digested sessions older than this go; `None` for never.
+    pub raw_max_age: Option<SignedDuration>,
+    /// Above it there is a warning, and nothing goes.
+    pub distilled_cap_bytes: u64,
+    /// The first that matches a session's workspace counts.
+    pub workspaces: Vec<WorkspacePolicy>,
+}
+
+/// What is different for a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspacePolicy {
+    /// A part of the workspace's key.
+    pub workspace: String,
+    pub raw_soft_cap_bytes: Option<u64>,
+    /// `None` where the general age counts, `Some(None)` for never.
+    pub raw_max_age: Option<Option<SignedDuration>>,
+}
+
+impl Policy {
+    fn of(&self, held: &Held) -> Option<&WorkspacePolicy> {
+        let key = held.workspace.as_deref()?;
+        let mut all = self.workspaces.iter();
+        all.find(|policy| key.contains(policy.workspace.as_str()))
+    }
+
+    pub(super) fn max_age(&self, held: &Held) -> Option<SignedDuration> {
+        let own = self.of(held).and_then(|policy| policy.raw_max_age);
+        own.unwrap_or(self.raw_max_age)
+    }
+}
+
+/// A session whose raw is in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub session: SessionId,
+    pub workspace: Option<String>,
+    /// When something last happened in it.
+    pub last: Timestamp,
+    pub bytes: u64,
+    pub state: State,
+    /// A pinned fact came from it.
+    pub pinned: bool,
+}
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Something happened in it a short while ago.
+    Live {
+        digested: bool,
+    },
+    /// It has no digest of its records as they are now.
+    Undigested,
+    Digested,
+}
+
+/// What goes, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Eviction {
+    pub sessions: Vec<Evict>,
+    pub age: AgePass,
+    /// What is above the hard cap and cannot go, because pins hold it.
+    pub over_hard_cap_bytes: u64,
+    /// What is distilled beyond its cap.
+    pub over_distilled_cap_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evict {
+    pub session: SessionId,
+    /// Its share of what is held; what it frees is known when it is gone.
+    pub bytes: u64,
+    pub last: Timestamp,
+    pub pass: Pass,
+    /// No digest tells of it.
+    pub data_loss: bool,
+}
+
+/// Which rule let a session go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pass {
+    Age,
+    WorkspaceCap,
+    SoftCap,
+    HardCap,
+    /// The last resort: sessions that are live or have no digest.
+    Overflow,
+}
+
+impl Pass {
+    pub const ALL: &[Self] = &[
+        Self::Age,
+        Self::WorkspaceCap,
+        Self::SoftCap,
+        Self::HardCap,
+        Self::Overflow,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::WorkspaceCap => "workspace_cap",
+            Self::SoftCap => "soft_cap",
+            Self::HardCap => "hard_cap",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// What became of the pass that goes by age.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgePass {
+    #[default]
+    Done,
+    /// So many more are old enough, and wait for another day.
+    HeldBack(usize),
+    /// An earlier run held some back less than a day ago.
+    Paused,
+    /// The clock is behind what the sessions say.
+    ClockBehind,
+    /// The clock is far ahead of everything that was ever seen.
+    ClockAhead,
+}
+
+/// Decides what goes.
+pub fn plan(usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> Eviction {
+    let mut oldest: Vec<&Held> = held.iter().filter(|held| !held.pinned).collect();
+    oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
+    let mut planning = Planning {
+        raw_bytes: usage.raw_bytes,
+        oldest,
+        taken: HashSet::new(),
+        out: Eviction::default(),
+    };
+    planning.out.age = planning.age(usage, held, policy, now);
+    planning.workspace_caps(policy);
+    let digested = |held: &Held| held.state == State::Digested;
+    planning.until(policy.raw_soft_cap_bytes, Pass::SoftCap, digested);
+    planning.until(policy.raw_hard_cap_bytes, Pass::HardCap, digested);
+    let undigested = |held: &Held| held.state == State::Undigested;
+    planning.until(policy.raw_hard_cap_bytes, Pass::Overflow, undigested);
+    planning.until(policy.raw_hard_cap_bytes, Pass::Overflow, |_| true);
+    let over = |bytes: u64, cap: u64| bytes.saturating_sub(cap);
+    planning.out.over_hard_cap_bytes = over(planning.raw_bytes, policy.raw_hard_cap_bytes);
+    planning.out.over_distilled_cap_bytes = over(usage.distilled_bytes, policy.distilled_cap_bytes);
+    planning.out
+}
+
+struct Planning<'h> {
+    raw_bytes: u64,
+    /// What may go, the oldest first.
+    oldest: Vec<&'h Held>,
+    taken: HashSet<&'h SessionId>,
+    out: Eviction,
+}
+
+impl<'h> Planning<'h> {
+    fn age(&mut self, usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> AgePass {
+        let is_old = |held: &Held| {
+            let max = policy.max_age(held);
+            held.state == State::Digested
+                && max.is_some_and(|max| now.duration_since(held.last) > max)
+        };
+        let old = self.left(is_old);
+        if old.is_empty() {
+            return AgePass::Done;
+        }
+        if let Some(wrong) = wrong_clock(usage, held, now) {
+            return wrong;
+        }
+        let paused = |at: Timestamp| now >= at && now.duration_since(at) < AGE_PAUSE;
+        if usage.age_held_back.is_some_and(paused) {
+            return AgePass::Paused;
+        }
+        let max = AGE_COUNT_MIN.max(held.len() / AGE_SHARE_MAX);
+        for held in old.iter().take(max) {
+            self.take(held, Pass::Age);
+        }
+        match old.len().saturating_sub(max) {
+            0 => AgePass::Done,
+            more => AgePass::HeldBack(more),
+        }
+    }
+
+    fn workspace_caps(&mut self, policy: &Policy) {
+        for own in &policy.workspaces {
+            let Some(cap) = own.raw_soft_cap_bytes else {
+                continue;
+            };
+            let here = self.left(|held| policy.of(held) == Some(own));
+            let mut bytes: u64 = here.iter().map(|held| held.bytes).sum();
+            for held in here.iter().filter(|held| held.state == State::Digested) {
+                if bytes <= cap {
+                    break;
+                }
+                bytes = bytes.saturating_sub(held.bytes);
+                self.take(held, Pass::WorkspaceCap);
+            }
+        }
+    }
+
+    /// Lets the oldest of some kind go until no more than `cap` is left.
+    fn until(&mut self, cap: u64, pass: Pass, may_go: impl Fn(&Held) -> bool) {
+        for held in self.left(may_go) {
+            if self.raw_bytes <= cap {
+                return;
+            }
+            self.take(held, pass);
+        }
+    }
+
+    /// Returns what is left and may go, the oldest first.
+    fn left(&self, may_go: impl Fn(&Held) -> bool) -> Vec<&'h Held> {
+        let left = self.oldest.iter().copied();
+        left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
+            .collect()
+    }
+
+    fn take(&mut self, held: &'h Held, pass: Pass) {
+        self.raw_bytes = self.raw_bytes.saturating_sub(held.bytes);
+        self.taken.insert(&held.session);
+        self.out.sessions.push(Evict {
+            session: held.session.clone(),
+            bytes: held.bytes,
+            last: held.last,
+            pass,
+            data_loss: matches!(
+                held.state,
+                State::Undigested | State::Live { digested: false }
+            ),
+        });
+    }
+}
+
+/// Says whether the clock contradicts what the sessions say.
+fn wrong_clock(usage: &Usage, held: &[Held], now: Timestamp) -> Option<AgePass> {
+    let later = |held: &&Held| held.last > now + BEHIND_MAX;
+    // One log with a wrong date is not a wrong clock.
+    if held.iter().filter(later).count() * 10 > held.len() {
+        return Some(AgePass::ClockBehind);
+    }
+    let seen = held.iter().map(|held| held.last).chain(usage.newest);
+    let newest = seen.filter(|last| *last <= now + BEHIND_MAX).max()?;
+    (now.duration_since(newest) > AHEAD_MAX).then_some(AgePass::ClockAhead)
+}

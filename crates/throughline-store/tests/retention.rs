@@ -1,0 +1,868 @@
+//! What is kept and what goes, whatever happens in whatever order.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should fail"
+)]
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::digest::VERSION;
+use memory::{
+    Block, Digest, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace,
+};
+use proptest::prelude::*;
+use throughline_store::retention::{
+    AgePass, Eviction, Held, Pass, Policy, State, Usage, WorkspacePolicy, plan,
+};
+use throughline_store::{Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store};
+
+const QUIET: SignedDuration = SignedDuration::from_mins(30);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+fn start() -> Timestamp {
+    "2026-01-05T09:00:00Z".parse().unwrap()
+}
+
+fn keep_all() -> Policy {
+    Policy {
+        raw_soft_cap_bytes: u64::MAX,
+        raw_hard_cap_bytes: u64::MAX,
+        raw_max_age: None,
+        distilled_cap_bytes: u64::MAX,
+        workspaces: Vec::new(),
+    }
+}
+
+/// Lets everything go that may.
+fn keep_none() -> Policy {
+    Policy {
+        raw_soft_cap_bytes: 0,
+        ..keep_all()
+    }
+}
+
+fn name(session: usize) -> SessionId {
+    SessionId::of(Flavor::Claude, &format!("s{session}"))
+}
+
+struct World {
+    dir: tempfile::TempDir,
+    store: Store,
+    now: Timestamp,
+    /// How many lines each session's log has.
+    lines: BTreeMap<usize, usize>,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        Self {
+            dir,
+            store,
+            now: start(),
+            lines: BTreeMap::new(),
+        }
+    }
+
+    fn reopen(&mut self) {
+        let elsewhere = tempfile::tempdir().unwrap();
+        self.store = Store::open(elsewhere.path()).unwrap();
+        self.store = Store::open(self.dir.path()).unwrap();
+    }
+
+    fn log(session: usize) -> PathBuf {
+        PathBuf::from(format!("/logs/s{session}.jsonl"))
+    }
+
+    fn text(session: usize, line: usize) -> String {
+        let long = if line % 5 == 4 {
+            "word ".repeat(2_000)
+        } else {
+            String::new()
+        };
+        format!(
+            "session{session} line{line} {}",
+            "said and done ".repeat(20)
+        ) + &long
+    }
+
+    /// Adds lines to a session's log and reads it: the new lines, or all of it again.
+    fn ingest(&mut self, session: usize, more: usize, again: bool) {
+        let before = self.lines.get(&session).copied().unwrap_or(0);
+        let lines = before + more;
+        self.lines.insert(session, lines);
+        let id = name(session);
+        let from = if again { 0 } else { before };
+        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
+        if more > 0 {
+            patch.touch(self.now);
+        }
+        let message = |line: usize| {
+            let name = MessageId::new(format!("s{session}/{line}"));
+            let mut message = Message::new(name, id.clone(), Role::User, Origin::Human);
+            message.blocks = vec![Block::Text(Self::text(session, line))];
+            message.line = line as u64;
+            message.at = Some(self.now);
+            message
+        };
+        let workspace = Workspace {
+            key: format!("example.com/w{}", session % 2),
+            root: format!("/work/w{}", session % 2),
+        };
+        let mut door = self.store.door();
+        let cleaned = door.clean(Incoming {
+            records: (from..lines)
+                .flat_map(|line| memory::record::records(message(line)))
+                .collect(),
+            sessions: vec![(patch, Some(workspace))],
+            usage: Vec::new(),
+        });
+        let text: String = (from..lines)
+            .map(|line| Self::text(session, line) + "\n")
+            .collect();
+        let reading = if again {
+            Reading::Replaced {
+                kept: Some(cleaned.ids.iter().copied().collect()),
+                restarted: true,
+            }
+        } else {
+            Reading::Continued
+        };
+        let mut key = [0; 16];
+        key[0] = u8::try_from(session).unwrap();
+        let path = Self::log(session);
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new(&path),
+            cursor: Cursor {
+                key,
+                ..Cursor::default()
+            },
+            reading,
+            odd: Oddities::default(),
+            log: Some(Log {
+                offset: from as u64,
+                size: text.len() as u64,
+                text,
+            }),
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
+        let ticket = self.store.append(batch);
+        self.store.flush().unwrap();
+        ticket.wait().unwrap();
+    }
+
+    /// Digests what is quiet. The digest counts the records it is made of.
+    fn digest(&self, quiet: SignedDuration) -> usize {
+        let pending = self
+            .store
+            .pending_digests(VERSION, self.now - quiet, self.now)
+            .unwrap();
+        for one in &pending {
+            let mut digest = Digest {
+                version: VERSION,
+                ..Digest::default()
+            };
+            self.store
+                .each_record(&one.session.id, |_| digest.records += 1)
+                .unwrap();
+            let digest = match &one.base {
+                Some(base) => base.clone().then(digest),
+                None => digest,
+            };
+            let ticket = self.store.put_digest(one, digest, self.now);
+            self.store.flush().unwrap();
+            ticket.wait().unwrap();
+        }
+        pending.len()
+    }
+
+    fn live_lines(&self, session: usize) -> BTreeSet<u64> {
+        let mut live = BTreeSet::new();
+        self.store
+            .each_record(&name(session), |record| {
+                let line = record.content.split_whitespace().nth(1).unwrap();
+                live.insert(line.trim_start_matches("line").parse().unwrap());
+                assert!(record.content.starts_with(&format!("session{session} ")));
+            })
+            .unwrap();
+        live
+    }
+
+    fn digested(&self, session: usize) -> u64 {
+        let stored = self.store.digest(&name(session)).unwrap();
+        stored.map_or(0, |stored| stored.digest.records)
+    }
+
+    /// Pins a text of a session, as the table of facts has it.
+    fn pin(&self, session: usize) {
+        let sql = rusqlite::Connection::open(Store::path_in(self.dir.path())).unwrap();
+        sql.busy_timeout(std::time::Duration::from_secs(30))
+            .unwrap();
+        let fact = format!("pin{session}");
+        sql.execute(
+            "INSERT OR IGNORE INTO facts (id, kind, text, trust, pinned, made, seen)
+             VALUES (?1, 'note', ?1, 2, 1, 0, 0)",
+            [&fact],
+        )
+        .unwrap();
+        sql.execute(
+            "INSERT OR IGNORE INTO fact_sources (fact, record, session)
+             SELECT ?1, x'00', id FROM sessions WHERE name = ?2",
+            [fact.as_str(), name(session).as_str()],
+        )
+        .unwrap();
+    }
+
+    fn listed(&self, session: usize) -> memory::Session {
+        let mut found = self
+            .store
+            .sessions_named(name(session).as_str(), 5)
+            .unwrap();
+        found.retain(|found| found.id == name(session));
+        found.pop().unwrap()
+    }
+
+    fn raw_of(&self, session: usize) -> String {
+        let mut all = String::new();
+        self.store
+            .each_raw(&name(session), |_, _, text| all.push_str(text))
+            .unwrap();
+        all
+    }
+
+    #[track_caller]
+    fn is_sound(&self) {
+        let dump = self.store.dump().unwrap();
+        assert!(!dump.contains("NOT SHOWN"), "{dump}");
+        assert!(!dump.contains("# blocks:"), "{dump}");
+        assert!(dump.contains("# bodies: 0 without an owner"), "{dump}");
+        assert!(
+            dump.contains("# search: 0 without a record, 0 not indexed"),
+            "{dump}"
+        );
+    }
+}
+
+#[test]
+fn an_evicted_session_leaves_its_digest_and_does_not_come_back() {
+    let mut world = World::new();
+    world.ingest(1, 8, false);
+    world.ingest(2, 3, false);
+    world.now += DAY;
+    assert_eq!(world.digest(QUIET), 2);
+    let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert_eq!(
+        (retained.evicted[&Pass::SoftCap], retained.sessions()),
+        (2, 2)
+    );
+    assert!(retained.data_loss.is_empty() && retained.freed > 0);
+    assert_eq!(world.live_lines(1), BTreeSet::new());
+    assert_eq!(world.raw_of(1), "");
+    let listed = world.listed(1);
+    assert_eq!((listed.records, listed.prompts, listed.evicted), (8, 8, 8));
+    assert_eq!(world.digested(1), 8);
+    world.is_sound();
+    // The whole log is read again, as documents are, and has grown by two lines.
+    world.ingest(1, 2, true);
+    assert_eq!(world.live_lines(1), BTreeSet::from([8, 9]));
+    assert_eq!(
+        world.raw_of(1),
+        "",
+        "a log that is read again is not kept again"
+    );
+    assert_eq!(world.listed(1).records, 10);
+    // It waits until it is quiet, and is then told together with what is gone.
+    assert_eq!(world.digest(QUIET), 0);
+    world.now += DAY;
+    assert_eq!(world.digest(QUIET), 1);
+    assert_eq!(world.digested(1), 10);
+    world.is_sound();
+}
+
+#[test]
+fn a_session_that_grew_is_not_digested() {
+    let mut world = World::new();
+    world.ingest(1, 3, false);
+    world.now += DAY;
+    world.digest(QUIET);
+    world.ingest(1, 1, false);
+    world.now += DAY;
+    let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert_eq!(retained.sessions(), 0);
+    assert_eq!(world.live_lines(1).len(), 4);
+}
+
+#[test]
+fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
+    let mut world = World::new();
+    world.ingest(1, 2, false);
+    world.now += DAY;
+    let pending = world
+        .store
+        .pending_digests(VERSION, world.now - QUIET, world.now)
+        .unwrap();
+    let value = "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
+    let digest = Digest {
+        version: VERSION,
+        said: Some(format!("the value is {value}")),
+        ..Digest::default()
+    };
+    let ticket = world.store.put_digest(&pending[0], digest, world.now);
+    world.store.flush().unwrap();
+    ticket.wait().unwrap();
+    world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert!(world.store.dump().unwrap().contains(value));
+    let id = name(1);
+    let mut message = Message::new(MessageId::new("late"), id, Role::User, Origin::Human);
+    message.blocks = vec![Block::Text(format!("export DB_PASSWORD={value}"))];
+    let mut door = world.store.door();
+    let cleaned = door.clean(Incoming {
+        records: memory::record::records(message),
+        ..Incoming::default()
+    });
+    let path = World::log(1);
+    let from = From {
+        flavor: Flavor::Claude,
+        path: &path,
+        cursor: Cursor::default(),
+        reading: Reading::Continued,
+        odd: Oddities::default(),
+        log: None,
+    };
+    let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
+    world.store.flush().unwrap();
+    ticket.wait().unwrap();
+    let dump = world.store.dump().unwrap();
+    assert!(
+        !dump.contains(value) && dump.contains("the value is [redacted:"),
+        "{dump}"
+    );
+}
+
+#[test]
+fn near_identical_facts_become_one() {
+    let world = World::new();
+    let sql = rusqlite::Connection::open(Store::path_in(world.dir.path())).unwrap();
+    let fact = |id: &str, text: &str, trust: i64, pinned: bool| {
+        sql.execute(
+            "INSERT INTO facts (id, kind, text, trust, pinned, made, seen, times)
+             VALUES (CAST(?1 AS BLOB), 'decision', ?2, ?3, ?4, 1, 1, 2)",
+            rusqlite::params![id, text, trust, pinned],
+        )
+        .unwrap();
+    };
+    fact("a", "Use tabs in the parser.", 2, false);
+    fact("b", "use tabs in parser", 2, false);
+    fact("c", "do not use tabs in the parser", 2, false);
+    fact("d", "use tabs in parser", 1, false);
+    fact("e", "use tabs in parser!", 2, true);
+    assert_eq!(world.store.consolidate_facts().unwrap(), 1);
+    assert_eq!(world.store.consolidate_facts().unwrap(), 0);
+    let merged: (i64, String) = sql
+        .query_row("SELECT times, (SELECT CAST(superseded AS TEXT) FROM facts WHERE id = CAST('b' AS BLOB))
+             FROM facts WHERE id = CAST('a' AS BLOB)", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    assert_eq!(merged, (4, "a".to_owned()));
+    // A year on, what was replaced is history no longer.
+    let later = start() + DAY * 400;
+    assert_eq!(world.store.clear_out(later).unwrap(), 1);
+    assert_eq!(world.store.clear_out(later).unwrap(), 0);
+}
+
+#[test]
+fn overflow_says_what_was_lost_and_pins_stay() {
+    let mut world = World::new();
+    world.ingest(1, 3, false);
+    world.ingest(2, 3, false);
+    world.pin(2);
+    let policy = Policy {
+        raw_hard_cap_bytes: 1,
+        ..keep_none()
+    };
+    let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
+    assert_eq!(retained.data_loss, [name(1)]);
+    assert_eq!(
+        (retained.evicted[&Pass::Overflow], retained.sessions()),
+        (1, 1)
+    );
+    assert!(retained.over_hard_cap_bytes > 0);
+    assert_eq!(world.live_lines(2).len(), 3);
+    world.is_sound();
+}
+
+#[test]
+fn a_packed_session_reads_as_before() {
+    let mut world = World::new();
+    world.ingest(1, 40, false);
+    world.ingest(2, 2, false);
+    world.now += 40 * DAY;
+    let before = (world.store.dump().unwrap(), world.raw_of(1));
+    let find = |world: &World| {
+        let query = Query {
+            text: "session1 line39".to_owned(),
+            limit: 5,
+            ..Query::default()
+        };
+        world.store.search(&query).unwrap().hits.len()
+    };
+    assert_eq!(find(&world), 1);
+    let never = AtomicBool::new(false);
+    let packed = world
+        .store
+        .keep_house(world.now, &never, &|_| {})
+        .unwrap()
+        .packed;
+    assert_eq!(packed.sessions, 2);
+    assert!(packed.ratio() <= 0.3, "{packed:?}");
+    let strip = |dump: &str| -> String {
+        dump.lines()
+            .filter(|line| {
+                !line.starts_with("archive | ")
+                    && !line.starts_with("cons")
+                    && !line.starts_with("clean_up")
+            })
+            .collect()
+    };
+    assert_eq!(strip(&world.store.dump().unwrap()), strip(&before.0));
+    assert_eq!(world.raw_of(1), before.1);
+    assert_eq!(find(&world), 1);
+    world.is_sound();
+    // It is done for a week, then only what has changed is packed.
+    assert_eq!(world.store.chores_due(world.now).unwrap(), []);
+    world.ingest(2, 1, false);
+    world.now += 40 * DAY;
+    let packed = world
+        .store
+        .keep_house(world.now, &never, &|_| {})
+        .unwrap()
+        .packed;
+    assert_eq!(packed.sessions, 1);
+    assert_eq!(world.live_lines(2).len(), 3);
+    // What is packed goes like anything else.
+    world.digest(QUIET);
+    world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert_eq!(
+        (world.live_lines(1).len(), world.raw_of(1)),
+        (0, String::new())
+    );
+    world.is_sound();
+}
+
+#[test]
+fn freed_space_goes_back_to_the_file_system() {
+    let mut world = World::new();
+    // Texts that do not compress, so that the file is large.
+    let noise = |seed: u64| -> String {
+        let mut state = seed + 1;
+        let mut letter = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'a' + u8::try_from((state >> 33) % 26).unwrap())
+        };
+        (0..2_000_000)
+            .map(|at| if at % 80 == 79 { ' ' } else { letter() })
+            .collect()
+    };
+    for session in 0..12 {
+        let id = name(session);
+        let mut message = Message::new(
+            MessageId::new(format!("{session}")),
+            id.clone(),
+            Role::User,
+            Origin::Human,
+        );
+        message.blocks = vec![Block::Text(noise(session as u64))];
+        let mut patch = SessionPatch::new(id, Flavor::Claude);
+        patch.touch(world.now);
+        let mut door = world.store.door();
+        let cleaned = door.clean(Incoming {
+            records: memory::record::records(message),
+            sessions: vec![(patch, None)],
+            usage: Vec::new(),
+        });
+        let mut key = [9; 16];
+        key[0] = u8::try_from(session).unwrap();
+        let path = World::log(session);
+        let from = From {
+            flavor: Flavor::Claude,
+            path: &path,
+            cursor: Cursor {
+                key,
+                ..Cursor::default()
+            },
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
+        world.store.flush().unwrap();
+        ticket.wait().unwrap();
+    }
+    world.now += DAY;
+    world.digest(QUIET);
+    let before = world.store.usage_on_disk(world.now).unwrap();
+    let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
+    assert!(retained.given_back, "{retained:?}");
+    let path = Store::path_in(world.dir.path());
+    let file = std::fs::metadata(path).unwrap().len();
+    let after = world.store.usage_on_disk(world.now).unwrap();
+    assert_eq!(after.raw_bytes, retained.final_usage);
+    assert!(
+        file <= after.raw_bytes + after.distilled_bytes + (1 << 20),
+        "{file} {after:?}"
+    );
+    assert!(
+        retained.freed > before.raw_bytes * 9 / 10,
+        "{before:?} {retained:?}"
+    );
+}
+
+fn held(session: usize, days_ago: i64, state: State) -> Held {
+    Held {
+        session: name(session),
+        workspace: Some(format!("example.com/w{}", session % 2)),
+        last: start() - DAY * i32::try_from(days_ago).unwrap(),
+        bytes: 100,
+        state,
+        pinned: false,
+    }
+}
+
+fn usage(raw_bytes: u64) -> Usage {
+    Usage {
+        raw_bytes,
+        ..Usage::default()
+    }
+}
+
+fn gone(eviction: &Eviction) -> Vec<String> {
+    let show = |evict: &throughline_store::retention::Evict| {
+        format!("{} {}", evict.session.native(), evict.pass.name())
+    };
+    eviction.sessions.iter().map(show).collect()
+}
+
+#[test]
+fn the_oldest_digested_go_until_the_cap_holds() {
+    let all = [
+        held(1, 3, State::Undigested),
+        held(2, 2, State::Digested),
+        held(3, 1, State::Digested),
+        held(4, 0, State::Live { digested: true }),
+    ];
+    let policy = Policy {
+        raw_soft_cap_bytes: 300,
+        ..keep_all()
+    };
+    assert_eq!(
+        gone(&plan(&usage(400), &all, &policy, start())),
+        ["s2 soft_cap"]
+    );
+    let tight = Policy {
+        raw_soft_cap_bytes: 0,
+        raw_hard_cap_bytes: 50,
+        ..keep_all()
+    };
+    let eviction = plan(&usage(400), &all, &tight, start());
+    assert_eq!(
+        gone(&eviction),
+        ["s2 soft_cap", "s3 soft_cap", "s1 overflow", "s4 overflow"]
+    );
+    let lost: Vec<_> = eviction
+        .sessions
+        .iter()
+        .map(|evict| evict.data_loss)
+        .collect();
+    assert_eq!(lost, [false, false, true, false]);
+}
+
+#[test]
+fn a_workspace_may_have_a_policy_of_its_own() {
+    let all: Vec<_> = (0..6)
+        .map(|n| held(n, 10 + n as i64, State::Digested))
+        .collect();
+    let own = |cap, age| WorkspacePolicy {
+        workspace: "w1".to_owned(),
+        raw_soft_cap_bytes: cap,
+        raw_max_age: age,
+    };
+    let capped = Policy {
+        workspaces: vec![own(Some(150), None)],
+        ..keep_all()
+    };
+    let eviction = plan(&usage(600), &all, &capped, start());
+    assert_eq!(gone(&eviction), ["s5 workspace_cap", "s3 workspace_cap"]);
+    let kept = Policy {
+        raw_max_age: Some(DAY * 5),
+        workspaces: vec![own(None, Some(None))],
+        ..keep_all()
+    };
+    let eviction = plan(&usage(600), &all, &kept, start());
+    assert_eq!(gone(&eviction), ["s4 age", "s2 age", "s0 age"]);
+}
+
+#[test]
+fn a_clock_that_jumps_does_not_empty_the_store() {
+    let all: Vec<_> = (0..200)
+        .map(|n| held(n, n as i64 % 20, State::Digested))
+        .collect();
+    let policy = Policy {
+        raw_max_age: Some(DAY * 90),
+        ..keep_all()
+    };
+    let at = |days: i32| plan(&usage(1), &all, &policy, start() + DAY * days);
+    assert_eq!(at(0).age, AgePass::Done);
+    assert_eq!(
+        (at(365).age, at(365).sessions.len()),
+        (AgePass::ClockAhead, 0)
+    );
+    let quarter = at(100);
+    assert_eq!(
+        (quarter.age, quarter.sessions.len()),
+        (AgePass::HeldBack(180), 20)
+    );
+    let ancient = Policy {
+        raw_max_age: Some(-DAY * 400),
+        ..keep_all()
+    };
+    assert_eq!(
+        plan(&usage(1), &all, &ancient, start() - DAY * 365).age,
+        AgePass::ClockBehind
+    );
+    let paused = Usage {
+        age_held_back: Some(start() + DAY * 100 - SignedDuration::from_hours(1)),
+        ..usage(1)
+    };
+    assert_eq!(
+        plan(&paused, &all, &policy, start() + DAY * 100).age,
+        AgePass::Paused
+    );
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Event {
+    Grow {
+        session: usize,
+        lines: usize,
+        again: bool,
+    },
+    Digest,
+    Pin(usize),
+    Evict {
+        soft: u64,
+        hard: u64,
+        age_days: Option<i32>,
+    },
+    /// Only the first few of what was planned go, then the process dies.
+    EvictAndDie {
+        soft: u64,
+        first: usize,
+    },
+    Pack,
+    Pass {
+        hours: i64,
+    },
+    Reopen,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let caps = prop_oneof![Just(0_u64), Just(200_000), Just(400_000), Just(u64::MAX)];
+    let event = prop_oneof![
+        4 => (0..5_usize, 0..6_usize, any::<bool>())
+            .prop_map(|(session, lines, again)| Event::Grow { session, lines, again }),
+        3 => Just(Event::Digest),
+        1 => (0..5_usize).prop_map(Event::Pin),
+        3 => (caps.clone(), caps.clone(), prop::option::of(1..200_i32))
+            .prop_map(|(soft, hard, age_days)| Event::Evict { soft, hard: hard.max(soft), age_days }),
+        1 => (caps, 0..3_usize).prop_map(|(soft, first)| Event::EvictAndDie { soft, first }),
+        1 => Just(Event::Pack),
+        3 => (-9000..9000_i64).prop_map(|hours| Event::Pass { hours }),
+        2 => (1..3_i64).prop_map(|hours| Event::Pass { hours }),
+        1 => Just(Event::Reopen),
+    ];
+    prop::collection::vec(event, 1..25)
+}
+
+/// What must be true: of every session, the lines that are there, those a digest tells of, and
+/// those that were reported as lost.
+#[derive(Default)]
+struct Model {
+    pinned: HashSet<usize>,
+    /// How many of the first lines a digest was made of.
+    told: BTreeMap<usize, usize>,
+    /// Lines that are gone, and may be.
+    gone: BTreeMap<usize, BTreeSet<u64>>,
+}
+
+fn run(events: &[Event]) -> Result<(), TestCaseError> {
+    let mut world = World::new();
+    let mut model = Model::default();
+    for event in events {
+        let before: BTreeMap<usize, BTreeSet<u64>> = world
+            .lines
+            .keys()
+            .map(|session| (*session, world.live_lines(*session)))
+            .collect();
+        let mut lost = Vec::new();
+        let mut overflow = false;
+        match event {
+            Event::Grow {
+                session,
+                lines,
+                again,
+            } => world.ingest(*session, *lines, *again),
+            Event::Digest => {
+                let pending = world
+                    .store
+                    .pending_digests(VERSION, world.now - QUIET, world.now)
+                    .unwrap();
+                for session in world.lines.keys() {
+                    if pending.iter().any(|one| one.session.id == name(*session)) {
+                        model.told.insert(*session, world.lines[session]);
+                    }
+                }
+                world.digest(QUIET);
+            }
+            Event::Pin(session) => {
+                if world.lines.contains_key(session) {
+                    world.pin(*session);
+                    model.pinned.insert(*session);
+                }
+            }
+            Event::Evict {
+                soft,
+                hard,
+                age_days,
+            } => {
+                let policy = Policy {
+                    raw_soft_cap_bytes: *soft,
+                    raw_hard_cap_bytes: *hard,
+                    raw_max_age: age_days.map(|days| DAY * days),
+                    ..keep_all()
+                };
+                let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
+                overflow = retained.evicted[&Pass::Overflow] > 0;
+                lost = retained.data_loss;
+            }
+            Event::EvictAndDie { soft, first } => {
+                let policy = Policy {
+                    raw_soft_cap_bytes: *soft,
+                    ..keep_all()
+                };
+                let (_, mut eviction) = world
+                    .store
+                    .plan_eviction(&policy, QUIET, world.now)
+                    .unwrap();
+                eviction.sessions.truncate(*first);
+                world.store.apply(&eviction, QUIET, world.now).unwrap();
+                world.reopen();
+            }
+            Event::Pack => {
+                world
+                    .store
+                    .pack_old(world.now, &AtomicBool::new(false), &|_| {})
+                    .unwrap();
+            }
+            Event::Pass { hours } => world.now += SignedDuration::from_hours(*hours),
+            Event::Reopen => world.reopen(),
+        }
+        check(&world, &mut model, &before, &lost, overflow)?;
+    }
+    world.is_sound();
+    Ok(())
+}
+
+fn check(
+    world: &World,
+    model: &mut Model,
+    before: &BTreeMap<usize, BTreeSet<u64>>,
+    lost: &[SessionId],
+    overflow: bool,
+) -> Result<(), TestCaseError> {
+    for (session, lines) in &world.lines {
+        let live = world.live_lines(*session);
+        let gone = model.gone.entry(*session).or_default();
+        let was: BTreeSet<u64> = before.get(session).cloned().unwrap_or_default();
+        let missing: BTreeSet<u64> = was.difference(&live).copied().collect();
+        if !missing.is_empty() {
+            prop_assert!(!model.pinned.contains(session), "a pinned session went");
+            let told = model.told.get(session).copied().unwrap_or(0) as u64;
+            let untold = missing.iter().any(|line| *line >= told);
+            prop_assert!(
+                !untold || lost.contains(&name(*session)),
+                "lost without a word: {missing:?}"
+            );
+            prop_assert!(!untold || overflow);
+            gone.extend(missing);
+        }
+        // What went does not come back, and what did not go is there.
+        let all: BTreeSet<u64> = (0..*lines as u64).collect();
+        let expected: BTreeSet<u64> = all.difference(gone).copied().collect();
+        prop_assert_eq!(&live, &expected);
+        let listed = world.listed(*session);
+        prop_assert_eq!(listed.records, *lines as u64);
+        prop_assert_eq!(listed.evicted, gone.len() as u64);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn raw_never_goes_before_its_digest(events in events()) {
+        run(&events)?;
+    }
+
+    #[test]
+    fn a_plan_keeps_its_word(
+        sessions in prop::collection::vec((0..400_i64, 0..4_u8, any::<bool>(), 1..1000_u64), 0..60),
+        soft in 0..20_000_u64,
+        extra in 0..20_000_u64,
+        age in prop::option::of(1..300_i32),
+        shift in -800..800_i32,
+    ) {
+        let all: Vec<Held> = sessions.iter().enumerate().map(|(n, (days, state, pinned, bytes))| Held {
+            bytes: *bytes,
+            pinned: *pinned,
+            ..held(n, *days, match state {
+                0 => State::Live { digested: false },
+                1 => State::Live { digested: true },
+                2 => State::Undigested,
+                _ => State::Digested,
+            })
+        }).collect();
+        let raw: u64 = all.iter().map(|held| held.bytes).sum();
+        let policy = Policy {
+            raw_soft_cap_bytes: soft,
+            raw_hard_cap_bytes: soft + extra,
+            raw_max_age: age.map(|days| DAY * days),
+            ..keep_all()
+        };
+        let eviction = plan(&usage(raw), &all, &policy, start() + DAY * shift);
+        let names: HashSet<_> = eviction.sessions.iter().map(|evict| &evict.session).collect();
+        prop_assert_eq!(names.len(), eviction.sessions.len(), "nothing goes twice");
+        let of = |name: &SessionId| all.iter().find(|held| held.session == *name).unwrap();
+        for evict in &eviction.sessions {
+            let held = of(&evict.session);
+            prop_assert!(!held.pinned);
+            prop_assert!(evict.pass == Pass::Overflow || held.state == State::Digested);
+        }
+        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == Pass::Age).count();
+        prop_assert!(by_age <= 10.max(all.len() / 10));
+        let left = raw - eviction.sessions.iter().map(|evict| evict.bytes).sum::<u64>();
+        prop_assert_eq!(eviction.over_hard_cap_bytes, left.saturating_sub(soft + extra));
+        let overflow = eviction.sessions.iter().any(|evict| evict.pass == Pass::Overflow);
+        let held_back = |held: &&Held| held.state == State::Digested && !held.pinned && !names.contains(&held.session);
+        prop_assert!(!overflow || !all.iter().any(|held| held_back(&held)), "the digested go first");
+    }
+}

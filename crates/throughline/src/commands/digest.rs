@@ -1,0 +1,253 @@
+//! `throughline digest`
+
+use std::io::{Write, stdout};
+
+use memory::digest::{ASKED_FIRST, Digest, ErrorSeen, List, Overhead, Step, StepKind};
+use store::StoredDigest;
+
+use crate::commands::{App, show};
+use crate::output::table::count;
+use crate::output::text::{Paint, safe};
+use crate::output::{self, Outcome, say};
+
+/// Tell what a session was about and how it went
+///
+/// The digest outlives the session's records.
+#[derive(Debug, clap::Args)]
+pub struct DigestArgs {
+    /// The session's id or the beginning of it
+    #[arg(value_name = "SESSION")]
+    session: String,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    let session = show::the_session(&store, &args.session)?;
+    let stored = store.digest(&session.id)?;
+    let stored = match stored {
+        Some(stored) if !stored.stale || session.evicted > 0 => stored,
+        // It goes on, or has only just ended: told as it is now, and not kept.
+        _ => {
+            let mut account = distill::digest::Account::new(&session);
+            store.each_record(&session.id, |record| account.take(&record))?;
+            StoredDigest {
+                made: None,
+                stale: false,
+                lost: 0,
+                digest: account.digest(&session),
+            }
+        }
+    };
+    if args.json {
+        output::json(&stored)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = stdout().lock();
+    write!(
+        out,
+        "{}{}",
+        show::heading(app, &store, &session)?,
+        page(app, &stored.digest)
+    )?;
+    if stored.stale {
+        say("The session has gone on since; the next ingest adds to this.");
+    }
+    if stored.lost > 0 {
+        say(&format!(
+            "{} of its records went before a digest told of them.",
+            stored.lost
+        ));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Returns a digest as people read it.
+pub fn page(app: &App<'_>, digest: &Digest) -> String {
+    let paint = Paint {
+        color: app.environment.color,
+    };
+    let mut page = String::new();
+    let mut part = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            page += &format!("\n{}\n", paint.bold(title));
+            page.extend(lines.iter().map(|line| format!("  {}\n", safe(line))));
+        }
+    };
+    part("How it ended", ending(digest));
+    part("Asked", asked(&digest.asked));
+    part(
+        "Corrected",
+        listed(&digest.corrections, Clone::clone, "more correction"),
+    );
+    part("Done", done(digest));
+    part("Errors", listed(&digest.errors, error, "more kind"));
+    let retry = |retry: &memory::digest::Retry| format!("{}{}", retry.what, times(retry.times));
+    part("Tried again", listed(&digest.retries, retry, "more call"));
+    part("Figures", figures(digest));
+    page
+}
+
+fn ending(digest: &Digest) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", digest.outcome, digest.reasons.join("; "))];
+    lines.extend(
+        digest
+            .said
+            .as_ref()
+            .map(|said| format!("last words: {said}")),
+    );
+    lines
+}
+
+/// The first prompts, the last ones, and between them how many were left out.
+fn asked(list: &List<String>) -> Vec<String> {
+    let mut lines = list.items.clone();
+    if list.more > 0 {
+        let more = usize::try_from(list.more).unwrap_or(usize::MAX);
+        lines.insert(
+            ASKED_FIRST.min(lines.len()),
+            format!("… {}", count(more, "more prompt")),
+        );
+    }
+    lines
+}
+
+fn listed<T>(list: &List<T>, line: impl Fn(&T) -> String, noun: &str) -> Vec<String> {
+    let mut lines: Vec<_> = list.items.iter().map(line).collect();
+    if list.more > 0 {
+        let s = if list.more == 1 { "" } else { "s" };
+        lines.push(format!("… {} {noun}{s}", list.more));
+    }
+    lines
+}
+
+fn done(digest: &Digest) -> Vec<String> {
+    let mut lines = listed(&digest.done, step, "more step");
+    if digest.looks > 0 {
+        lines.push(format!("looked at things{}", times(digest.looks)));
+    }
+    lines
+}
+
+fn step(step: &Step) -> String {
+    let verb = match step.kind {
+        StepKind::Changed => "changed",
+        StepKind::Ran => "ran",
+        StepKind::Tested => "tested",
+        StepKind::Delegated => "delegated",
+    };
+    let mut notes = Vec::new();
+    if step.failed > 0 {
+        notes.push(format!(
+            "failed{}",
+            if step.times > 1 {
+                times(step.failed)
+            } else {
+                String::new()
+            }
+        ));
+    }
+    notes.extend(step.exit.map(|code| format!("exit {code}")));
+    let notes = if notes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", notes.join(", "))
+    };
+    format!("{verb:<9} {}{}{notes}", step.what, times(step.times))
+}
+
+fn error(error: &ErrorSeen) -> String {
+    let tool = error
+        .tool
+        .as_ref()
+        .map_or_else(String::new, |tool| format!("{tool}: "));
+    let fate = if error.overcome {
+        "overcome"
+    } else {
+        "not seen to be overcome"
+    };
+    format!(
+        "{tool}{}{} ({fate}, {})",
+        error.text,
+        times(error.times),
+        error.name
+    )
+}
+
+fn times(times: u64) -> String {
+    if times > 1 {
+        format!(" ×{times}")
+    } else {
+        String::new()
+    }
+}
+
+fn figures(digest: &Digest) -> Vec<String> {
+    let tool = |tool: &memory::digest::ToolCount| {
+        let failed = if tool.failed > 0 {
+            format!(" ({} failed)", tool.failed)
+        } else {
+            String::new()
+        };
+        format!("{} {}{failed}", tool.tool, tool.calls)
+    };
+    let mut lines = vec![format!(
+        "{} of work in {}, {}, {}",
+        span(digest.active_ms),
+        span(digest.wall_ms),
+        counted(digest.prompts, "prompt"),
+        counted(digest.records, "record"),
+    )];
+    if !digest.tools.items.is_empty() {
+        lines.push(format!(
+            "tools: {}",
+            listed(&digest.tools, tool, "more tool").join(", ")
+        ));
+    }
+    lines.extend(overhead(&digest.overhead));
+    lines
+}
+
+fn overhead(overhead: &Overhead) -> Option<String> {
+    let parts = [
+        (overhead.failed, "failed"),
+        (overhead.installs, "installing"),
+        (overhead.waits, "waiting"),
+        (overhead.rereads, "reading again"),
+    ];
+    let mut said: Vec<_> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if overhead.denials > 0 {
+        said.push(format!("{} refused or broken off", overhead.denials));
+    }
+    (!said.is_empty()).then(|| {
+        format!(
+            "overhead: {} % of the calls, {} % of their time, {} % of the text ({})",
+            overhead.percent(),
+            overhead.time_percent(),
+            overhead.text_percent(),
+            said.join(", ")
+        )
+    })
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}
+
+/// Returns a span of time as people say it.
+fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}

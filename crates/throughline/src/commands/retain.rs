@@ -1,0 +1,318 @@
+//! `throughline retain`
+
+use std::io::{Write, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use distill::digest::{Digested, Terms, digest_pending};
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use jiff::SignedDuration;
+use serde::Serialize;
+use store::housekeeping::{Chore, House};
+use store::retention::{AgePass, Eviction, Pass, Retained, Usage};
+use store::{Packed, Store};
+
+use crate::commands::{App, ingest};
+use crate::output::table::{bytes, count, table};
+use crate::output::{self, Outcome, say, time};
+
+/// Keep the store within its limits
+///
+/// Sessions that have gone quiet get a digest; what the settings under [retention] do not keep goes; and
+/// the chores that are due are done: packing sessions of more than a month ago, merging facts that say
+/// the same, clearing out what nothing refers to. `throughline ingest` does the first two as well.
+#[derive(Debug, clap::Args)]
+pub struct RetainArgs {
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Sessions of a plan that are shown one by one.
+const PLANNED_SHOWN: usize = 20;
+
+pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    if args.dry_run {
+        return dry_run(app, args, &store);
+    }
+    let stop = ingest::stop_on_interrupt()?;
+    let kept = distill_and_evict(app, &store, &stop)?;
+    let bar = if app.environment.watched {
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+    } else {
+        ProgressBar::hidden()
+    };
+    let show = |packed: &Packed| bar.set_message(format!("{} sessions packed", packed.sessions));
+    let house = store.keep_house(app.environment.now, &stop, &show)?;
+    let given_back = house.packed.sessions > 0 && store.give_back(app.environment.now)?;
+    bar.finish_and_clear();
+    if args.json {
+        output::json(&Report {
+            analyzed: kept.digested.analyzed,
+            retention: &kept.retained,
+            housekeeping: &house,
+        })?;
+    } else {
+        kept.say();
+        say_house(&house, given_back);
+    }
+    let interrupted = stop.load(Ordering::Relaxed);
+    Ok(if interrupted {
+        Outcome::Interrupted
+    } else {
+        Outcome::Done
+    })
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    analyzed: usize,
+    retention: &'a Retained,
+    housekeeping: &'a House,
+}
+
+/// What was digested, and what went.
+#[derive(Debug)]
+pub struct Kept {
+    pub digested: Digested,
+    pub retained: Retained,
+}
+
+/// Makes the digests that are due, then lets go of what is not kept.
+pub fn distill_and_evict(app: &App<'_>, store: &Store, stop: &AtomicBool) -> anyhow::Result<Kept> {
+    let (policy, quiet) = (app.config.retention.policy(), app.config.retention.quiet());
+    let now = app.environment.now;
+    let terms = Terms {
+        quiet,
+        prices: &app.config.prices(),
+        threads: ingest::threads(app),
+        stop,
+    };
+    let mut digested = digest_pending(store, &terms, now)?;
+    // Before a session goes that has no digest, it gets one, however lately something happened in it.
+    let (_, planned) = store.plan_eviction(&policy, quiet, now)?;
+    if planned.sessions.iter().any(|evict| evict.data_loss) {
+        let terms = Terms {
+            quiet: SignedDuration::ZERO,
+            ..terms
+        };
+        let more = digest_pending(store, &terms, now)?;
+        digested.analyzed += more.analyzed;
+        digested.failed = more.failed;
+    }
+    // Interrupted, not everything has the digest it should have, so nothing goes.
+    let retained = if stop.load(Ordering::Relaxed) {
+        Retained::nothing(&store.usage_on_disk(now)?)
+    } else {
+        store.evict(&policy, quiet, now)?
+    };
+    Ok(Kept { digested, retained })
+}
+
+impl Kept {
+    pub fn say(&self) {
+        if self.digested.analyzed > 0 {
+            say(&format!(
+                "Digested {}.",
+                count(self.digested.analyzed, "session")
+            ));
+        }
+        for (session, why) in &self.digested.failed {
+            say(&format!("warning: {session} has no digest: {why}"));
+        }
+        say(&line(&self.retained));
+        for warning in warnings(&self.retained) {
+            say(&format!("warning: {warning}"));
+        }
+    }
+}
+
+/// Returns the retention line of a report.
+fn line(retained: &Retained) -> String {
+    let evicted: usize = retained.evicted.values().sum();
+    let used = bytes(retained.final_usage);
+    if evicted == 0 {
+        return format!("Retention: nothing evicted, {used} in use.");
+    }
+    let passes: Vec<_> = retained
+        .evicted
+        .iter()
+        .filter(|(_, sessions)| **sessions > 0)
+        .map(|(pass, sessions)| format!("{sessions} by {}", said(*pass)))
+        .collect();
+    format!(
+        "Retention: {} evicted ({}), {} freed, {used} in use.",
+        count(evicted, "session"),
+        passes.join(", "),
+        bytes(retained.freed),
+    )
+}
+
+const fn said(pass: Pass) -> &'static str {
+    match pass {
+        Pass::Age => "age",
+        Pass::WorkspaceCap => "their workspace's cap",
+        Pass::SoftCap => "the soft cap",
+        Pass::HardCap => "the hard cap",
+        Pass::Overflow => "overflow of the hard cap",
+    }
+}
+
+fn warnings(retained: &Retained) -> Vec<String> {
+    let mut all = Vec::new();
+    if !retained.data_loss.is_empty() {
+        let names: Vec<_> = retained
+            .data_loss
+            .iter()
+            .take(5)
+            .map(ToString::to_string)
+            .collect();
+        all.push(format!(
+            "data loss: {} evicted without a digest, because the hard cap was reached: {}",
+            count(retained.data_loss.len(), "session"),
+            names.join(", ")
+        ));
+    }
+    all.extend(age_note(retained.age));
+    if retained.over_hard_cap_bytes > 0 {
+        let over = bytes(retained.over_hard_cap_bytes);
+        all.push(format!(
+            "{over} above the hard cap stay, because pins hold them"
+        ));
+    }
+    if retained.over_distilled_cap_bytes > 0 {
+        let over = bytes(retained.over_distilled_cap_bytes);
+        all.push(format!(
+            "digests, facts and usage are {over} above distilled_cap_bytes; nothing was dropped"
+        ));
+    }
+    all
+}
+
+fn age_note(age: AgePass) -> Option<String> {
+    match age {
+        AgePass::Done => None,
+        AgePass::HeldBack(more) => Some(format!(
+            "{} old enough to go wait; no more than a tenth goes by age in a day",
+            count(more, "session")
+        )),
+        AgePass::Paused => Some("what is old enough to go waits until tomorrow".to_owned()),
+        AgePass::ClockBehind => {
+            Some("the clock is behind the sessions' own times, so nothing went by age".to_owned())
+        }
+        AgePass::ClockAhead => {
+            Some("the clock is far ahead of the newest session, so nothing went by age".to_owned())
+        }
+    }
+}
+
+fn say_house(house: &House, given_back: bool) {
+    for chore in &house.done {
+        say(&match chore {
+            Chore::Archive if house.packed.sessions == 0 => "Archive: nothing to pack.".to_owned(),
+            Chore::Archive => format!(
+                "Archive: {} packed, {} of text in {} ({:.0} %).",
+                count(house.packed.sessions, "session"),
+                bytes(house.packed.text_bytes),
+                bytes(house.packed.packed_bytes),
+                100.0 * house.packed.ratio(),
+            ),
+            Chore::Consolidate => format!("Facts: {} merged.", house.merged_facts),
+            Chore::CleanUp => format!("Clean-up: {} deleted.", count(house.cleared, "unused row")),
+        });
+    }
+    if given_back {
+        say("The store's file was made smaller.");
+    }
+}
+
+fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Outcome> {
+    let now = app.environment.now;
+    let retention = &app.config.retention;
+    let pending = store.pending_digests(memory::digest::VERSION, now - retention.quiet(), now)?;
+    let (usage, eviction) = store.plan_eviction(&retention.policy(), retention.quiet(), now)?;
+    let due = store.chores_due(now)?;
+    if args.json {
+        #[derive(Serialize)]
+        struct Planned<'a> {
+            usage: Usage,
+            pending_digests: usize,
+            eviction: &'a Eviction,
+            chores_due: Vec<Chore>,
+        }
+        output::json(&Planned {
+            usage,
+            pending_digests: pending.len(),
+            eviction: &eviction,
+            chores_due: due,
+        })?;
+        return Ok(Outcome::Done);
+    }
+    print_plan(app, &usage, &eviction)?;
+    if !pending.is_empty() {
+        let sessions = count(pending.len(), "session");
+        say(&format!(
+            "{sessions} would get a digest first, and may go then."
+        ));
+    }
+    let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
+    if !due.is_empty() {
+        say(&format!("Chores that are due: {}.", due.join(", ")));
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_plan(app: &App<'_>, usage: &Usage, eviction: &Eviction) -> anyhow::Result<()> {
+    let retention = &app.config.retention;
+    let mut out = stdout().lock();
+    let rows = [
+        ["", "IN USE", "CAP"].map(str::to_owned).to_vec(),
+        vec![
+            "raw".to_owned(),
+            bytes(usage.raw_bytes),
+            bytes(retention.raw_soft_cap_bytes.0),
+        ],
+        vec![
+            "distilled".to_owned(),
+            bytes(usage.distilled_bytes),
+            bytes(retention.distilled_cap_bytes.0),
+        ],
+        vec!["free".to_owned(), bytes(usage.free_bytes), "-".to_owned()],
+    ];
+    write!(out, "{}", table(&rows))?;
+    let sessions = &eviction.sessions;
+    if sessions.is_empty() {
+        say("Nothing would go.");
+    } else {
+        let mut rows = vec![
+            ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(sessions.iter().take(PLANNED_SHOWN).map(|evict| {
+            let loss = if evict.data_loss {
+                ", without a digest"
+            } else {
+                ""
+            };
+            vec![
+                time::show(Some(evict.last), &app.environment.zone),
+                bytes(evict.bytes),
+                format!("{}{loss}", said(evict.pass)),
+                evict.session.to_string(),
+            ]
+        }));
+        write!(out, "\n{}", table(&rows))?;
+        let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
+        let evicted = count(sessions.len(), "session");
+        say(&format!("{evicted} would go, about {}.", bytes(all)));
+    }
+    if let Some(note) = age_note(eviction.age) {
+        say(&format!("warning: {note}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The `[retention]` section.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Deserializer, Serialize};
+use store::retention::{Policy, WorkspacePolicy};
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    pub raw_soft_cap_bytes: Size,
+    pub raw_hard_cap_bytes: Size,
+    pub raw_max_age_days: u32,
+    pub distilled_cap_bytes: Size,
+    pub quiet_minutes: u32,
+    pub workspace: Vec<Workspace>,
+}
+
+/// What is different for a workspace.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workspace {
+    #[serde(rename = "match")]
+    pub part: String,
+    pub raw_soft_cap_bytes: Option<Size>,
+    pub raw_max_age_days: Option<u32>,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            raw_soft_cap_bytes: Size(2 << 30),
+            raw_hard_cap_bytes: Size(4 << 30),
+            raw_max_age_days: 90,
+            distilled_cap_bytes: Size(512 << 20),
+            quiet_minutes: 30,
+            workspace: Vec::new(),
+        }
+    }
+}
+
+impl Retention {
+    pub fn policy(&self) -> Policy {
+        let own = |own: &Workspace| WorkspacePolicy {
+            workspace: own.part.clone(),
+            raw_soft_cap_bytes: own.raw_soft_cap_bytes.map(|size| size.0),
+            raw_max_age: own.raw_max_age_days.map(days),
+        };
+        Policy {
+            raw_soft_cap_bytes: self.raw_soft_cap_bytes.0,
+            raw_hard_cap_bytes: self.raw_hard_cap_bytes.0,
+            raw_max_age: days(self.raw_max_age_days),
+            distilled_cap_bytes: self.distilled_cap_bytes.0,
+            workspaces: self.workspace.iter().map(own).collect(),
+        }
+    }
+
+    pub fn quiet(&self) -> SignedDuration {
+        SignedDuration::from_mins(i64::from(self.quiet_minutes))
+    }
+
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.raw_soft_cap_bytes.0 > self.raw_hard_cap_bytes.0 {
+            anyhow::bail!("raw_soft_cap_bytes is above raw_hard_cap_bytes");
+        }
+        Ok(())
+    }
+}
+
+/// Zero days stand for never.
+fn days(days: u32) -> Option<SignedDuration> {
+    (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days)))
+}
+
+/// A number of bytes, written as one or as `2 GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Size(pub u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Bytes(u64),
+            Text(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Bytes(bytes) => Ok(Self(bytes)),
+            Written::Text(text) => parse(&text).map(Self).ok_or_else(|| {
+                let hint = "write a number of bytes, or one like \"500 MB\" or \"2 GiB\"";
+                serde::de::Error::custom(format!("{text:?} is not a size; {hint}"))
+            }),
+        }
+    }
+}
+
+const UNITS: &[(&str, u64)] = &[
+    ("b", 1),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+];
+
+fn parse(text: &str) -> Option<u64> {
+    let text = text.trim().replace('_', "");
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim().to_lowercase());
+    let unit = if unit.is_empty() { "b" } else { unit.as_str() };
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(*factor);
+    }
+    let bytes = number.parse::<f64>().ok()? * *factor as f64;
+    (bytes < 1e18).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("2 GiB", Some(2 << 30)),
+            ("2GiB", Some(2 << 30)),
+            ("500 MB", Some(500_000_000)),
+            ("1.5 kb", Some(1_500)),
+            ("1_000", Some(1_000)),
+            ("0", Some(0)),
+            ("2 gigs", None),
+            ("", None),
+            ("-1 GB", None),
+            ("99999999999 TB", None),
+        ] {
+            assert_eq!(parse(text), bytes, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_workspace_may_differ() {
+        let text = "raw_soft_cap_bytes = 5\nraw_max_age_days = 0\n\
+                    [[workspace]]\nmatch = \"acme\"\nraw_max_age_days = 7";
+        let retention: Retention = toml::from_str(text).unwrap();
+        let policy = retention.policy();
+        assert_eq!((policy.raw_soft_cap_bytes, policy.raw_max_age), (5, None));
+        assert_eq!(policy.workspaces[0].raw_max_age, Some(days(7)));
+        let wrong: Retention = toml::from_str("raw_soft_cap_bytes = \"5 GiB\"").unwrap();
+        assert!(wrong.check().is_err());
+    }
+}

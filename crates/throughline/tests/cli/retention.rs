@@ -1,0 +1,148 @@
+//! Digests, what is kept, and what remains when it goes.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::env::{TestEnv, samples};
+
+const CLAUDE: &str = "4c5420d7";
+const CODEX: &str = "01a1e083-3243";
+const GROK: &str = "01a1e07c-e626";
+
+/// A machine whose settings let every digested session go.
+fn that_keeps_nothing() -> TestEnv {
+    let env = TestEnv::with_samples();
+    let config = "[retention]\nraw_soft_cap_bytes = 0";
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    env
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_digest_tells_what_a_session_was_about() {
+    let env = TestEnv::with_samples();
+    assert_snapshot!("digest_claude", env.run(&["digest", CLAUDE]).shown());
+    assert_snapshot!("digest_codex", env.run(&["digest", CODEX]).shown());
+    assert_snapshot!("digest_grok", env.run(&["digest", GROK]).shown());
+    assert_snapshot!(
+        "digest_json",
+        env.run(&["digest", CLAUDE, "--json"]).shown()
+    );
+    assert_eq!(env.run(&["digest", "nobody"]).code, Some(2));
+}
+
+#[test]
+fn ingest_digests_and_reports_what_is_kept() {
+    let env = TestEnv::new();
+    let root = samples().display().to_string();
+    let report = json(&env.run(&["ingest", "--json", "--root", &root]).stdout);
+    assert_eq!(report["analyzed"], 8);
+    assert_eq!(report["retention"]["freed"], 0);
+    assert!(report["retention"]["final_usage"].as_u64().unwrap() > 0);
+    let again = json(&env.run(&["ingest", "--json", "--root", &root]).stdout);
+    assert_eq!(
+        (&again["analyzed"], &again["records"]),
+        (&0.into(), &0.into())
+    );
+    let dry = json(
+        &env.run(&["ingest", "--json", "--dry-run", "--root", &root])
+            .stdout,
+    );
+    assert_eq!(dry["retention"], Value::Null);
+}
+
+#[test]
+fn what_went_leaves_its_digest() {
+    let env = that_keeps_nothing();
+    let planned = json(&env.run(&["retain", "--dry-run", "--json"]).stdout);
+    let sessions = planned["eviction"]["sessions"].as_array().unwrap();
+    assert!(sessions.len() == 8 && sessions.iter().all(|one| one["pass"] == "soft_cap"));
+    assert!(env.run(&["show", CLAUDE]).stdout.contains("Edit changed"));
+    let report = json(&env.run(&["retain", "--json"]).stdout);
+    assert_eq!(report["retention"]["evicted"]["soft_cap"], 8);
+    assert_eq!(report["retention"]["data_loss"], Value::Array(Vec::new()));
+    assert!(report["retention"]["freed"].as_u64().unwrap() > 0);
+    assert_snapshot!("show_evicted", env.run(&["show", CLAUDE]).shown());
+    let sessions = json(&env.run(&["sessions", "--json"]).stdout);
+    assert_eq!(sessions.as_array().unwrap().len(), 8);
+    assert_eq!(sessions[0]["evicted"], sessions[0]["records"]);
+    assert!(env.run(&["sessions"]).stdout.contains("digest only"));
+    assert_eq!(env.run(&["search", "threshold"]).code, Some(1));
+    let export = env.run(&["export", "--raw", CLAUDE]);
+    assert!(export.stderr.contains("was evicted"), "{}", export.stderr);
+}
+
+#[test]
+fn what_went_does_not_come_back() {
+    let env = that_keeps_nothing();
+    env.run(&["retain"]);
+    let root = samples().display().to_string();
+    let again = json(&env.run(&["ingest", "--json", "--root", &root]).stdout);
+    assert_eq!(
+        (&again["ingested"], &again["records"]),
+        (&0.into(), &0.into())
+    );
+    let evicted = again["retention"]["evicted"].as_object().unwrap();
+    assert!(evicted.values().all(|sessions| *sessions == 0));
+    assert_eq!(env.run(&["search", "threshold"]).code, Some(1));
+}
+
+#[test]
+fn a_log_that_grows_gives_only_its_new_lines() {
+    let env = TestEnv::new();
+    let logs = env.home().join(".claude/projects/-home-dev-proj");
+    std::fs::create_dir_all(&logs).unwrap();
+    let name = "7142b226-68fa-46a0-8fd9-46e66b66a646.jsonl";
+    let whole =
+        std::fs::read_to_string(samples().join("claude/projects/-home-dev-proj").join(name))
+            .unwrap();
+    let lines: Vec<_> = whole.split_inclusive('\n').collect();
+    let half = lines.len() / 2;
+    std::fs::write(logs.join(name), lines[..half].concat()).unwrap();
+    let config = "[retention]\nraw_soft_cap_bytes = 0";
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    let ingest = || json(&env.run(&["ingest", "--json"]).stdout);
+    let first = ingest();
+    assert_eq!(first["retention"]["evicted"]["soft_cap"], 1);
+    std::fs::write(logs.join(name), &whole).unwrap();
+    let second = ingest();
+    let session = json(&env.run(&["sessions", "--json"]).stdout)[0].clone();
+    let records = first["records"].as_u64().unwrap() + second["records"].as_u64().unwrap();
+    assert_eq!(session["records"].as_u64(), Some(records));
+    assert_eq!(session["evicted"].as_u64(), Some(records));
+    let digest = json(&env.run(&["digest", "7142b226", "--json"]).stdout);
+    assert_eq!(digest["records"].as_u64(), Some(records));
+}
+
+#[test]
+fn a_full_store_digests_before_it_drops() {
+    let env = TestEnv::with_samples();
+    let config =
+        "[retention]\nraw_soft_cap_bytes = 0\nraw_hard_cap_bytes = 1\nquiet_minutes = 600000";
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    let report = json(&env.run(&["retain", "--json"]).stdout);
+    assert_eq!(report["retention"]["evicted"]["overflow"], 8);
+    assert_eq!(report["retention"]["data_loss"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn retain_says_what_it_did() {
+    let env = that_keeps_nothing();
+    let dry = env.run(&["retain", "--dry-run"]);
+    assert!(
+        dry.stderr.contains("8 sessions would go"),
+        "{}",
+        dry.shown()
+    );
+    let ran = env.run(&["retain"]);
+    assert!(
+        ran.stderr
+            .contains("8 sessions evicted (8 by the soft cap)"),
+        "{}",
+        ran.shown()
+    );
+    assert!(env.run(&["retain"]).stderr.contains("nothing evicted"));
+}
