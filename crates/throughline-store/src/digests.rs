@@ -40,7 +40,7 @@ pub struct StoredDigest {
 
 /// A digest whose every text the redactor has seen.
 #[derive(Debug)]
-struct CleanDigest {
+pub(crate) struct CleanDigest {
     version: u32,
     outcome: &'static str,
     trust: i64,
@@ -48,7 +48,7 @@ struct CleanDigest {
 }
 
 impl CleanDigest {
-    fn new(mut digest: Digest, mut clean: impl FnMut(&str) -> String) -> Self {
+    pub fn new(mut digest: Digest, mut clean: impl FnMut(&str) -> String) -> Self {
         digest.each_text(|text| *text = clean(text));
         Self {
             version: digest.version,
@@ -175,6 +175,31 @@ fn put(
         clean.outcome,
         clean.trust,
         clean.json,
+    ])?;
+    Ok(())
+}
+
+/// Stores the digest that an import brings, unless the session has one.
+pub(crate) fn import(
+    tx: &Transaction<'_>,
+    session: &str,
+    digest: &CleanDigest,
+    base: Option<&CleanDigest>,
+    made: Timestamp,
+) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO digests (session, version, revision, made, outcome, trust, data, base)
+         SELECT id, ?2, revision, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
+         ON CONFLICT (session) DO NOTHING",
+    )?
+    .execute(params![
+        session,
+        digest.version,
+        made.as_millisecond(),
+        digest.outcome,
+        digest.trust,
+        digest.json,
+        base.map(|base| base.json.as_str()),
     ])?;
     Ok(())
 }

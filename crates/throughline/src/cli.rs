@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, digest, doctor, export, import, ingest, redact, resume, retain, search, sessions, show, usage, watch,
+    completions, config, digest, doctor, export, import, ingest, redact, resume, retain, search,
+    sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents

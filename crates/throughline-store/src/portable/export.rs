@@ -7,12 +7,13 @@ use memory::{SessionId, SessionKind, Usage};
 use rusqlite::{Connection, Row, params};
 
 use super::line::{
-    FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine, UsageLine, WorkspaceLine,
-    hex,
+    DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
+    UsageLine, WorkspaceLine, hex,
 };
+use crate::Store;
 use crate::error::{Error, Result};
+use crate::records::{self, Texts};
 use crate::sessions::timestamp;
-use crate::{Store, bodies, records};
 
 /// What to export. Everything, unless it says otherwise.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +76,8 @@ impl Export<'_> {
             self.sources(*number, line)?;
             self.records(*number)?;
             self.usage(*number)?;
+            self.eviction(*number, line)?;
+            self.digest(*number, line)?;
             self.exported.sessions += 1;
             progress(self.exported.sessions, total);
         }
@@ -171,8 +174,9 @@ impl Export<'_> {
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
+        let mut texts = Texts::default();
         while let Some(row) = rows.next()? {
-            let line = record(self.connection, row)?;
+            let line = record(row, texts.text(self.connection, row, 16)?)?;
             self.write(&Line::Record(line))?;
             self.exported.records += 1;
         }
@@ -189,6 +193,50 @@ impl Export<'_> {
         let mut rows = statement.query(params![session, self.since()])?;
         while let Some(row) = rows.next()? {
             self.write(&Line::Usage(usage(row)?))?;
+        }
+        Ok(())
+    }
+
+    fn eviction(&mut self, session: i64, of: &SessionLine) -> Result<()> {
+        let sql = "SELECT at, pass, records, prompts, tool_calls, errors, lost, ids FROM evictions
+             WHERE session = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            let line = EvictionLine {
+                session: of.id.clone(),
+                at: timestamp(row.get(0)?).unwrap_or_default(),
+                pass: row.get(1)?,
+                records: row.get(2)?,
+                prompts: row.get(3)?,
+                tool_calls: row.get(4)?,
+                errors: row.get(5)?,
+                lost: row.get(6)?,
+                ids: hex(&row.get::<_, Vec<u8>>(7)?),
+            };
+            self.write(&Line::Eviction(line))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the session's digest where it tells of the session as it is.
+    fn digest(&mut self, session: i64, of: &SessionLine) -> Result<()> {
+        let sql = "SELECT d.made, d.data, d.base FROM digests d JOIN sessions s ON s.id = d.session
+             WHERE d.session = ?1 AND d.revision = s.revision";
+        let read = |json: String| serde_json::from_str(&json).ok();
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([session])?;
+        while let Some(row) = rows.next()? {
+            let Some(digest) = read(row.get(1)?) else {
+                continue;
+            };
+            let line = DigestLine {
+                session: of.id.clone(),
+                made: timestamp(row.get(0)?).unwrap_or_default(),
+                digest,
+                base: row.get::<_, Option<String>>(2)?.and_then(read),
+            };
+            self.write(&Line::Digest(line))?;
         }
         Ok(())
     }
@@ -226,17 +274,18 @@ impl Export<'_> {
     }
 
     fn log(&mut self, flavor: &str, path: &str, source: i64, generation: i64) -> Result<()> {
-        let sql = "SELECT offset, size, body FROM raw WHERE source = ?1 AND generation = ?2
-             ORDER BY offset";
+        let sql = "SELECT offset, size, body, block, start, length FROM raw
+             WHERE source = ?1 AND generation = ?2 ORDER BY offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
+        let mut texts = Texts::default();
         while let Some(row) = rows.next()? {
             let line = LogLine {
                 flavor: flavor.to_owned(),
                 path: path.to_owned(),
                 offset: row.get(0)?,
                 size: row.get(1)?,
-                text: bodies::text(self.connection, &row.get::<_, Vec<u8>>(2)?)?,
+                text: texts.piece(self.connection, row, 2)?,
             };
             self.write(&Line::Log(line))?;
         }
@@ -308,7 +357,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)> {
     Ok((row.get(0)?, line))
 }
 
-fn record(connection: &Connection, row: &Row<'_>) -> Result<RecordLine> {
+fn record(row: &Row<'_>, content: String) -> Result<RecordLine> {
     let json = |text: Option<String>| text.unwrap_or_default();
     Ok(RecordLine {
         id: hex(&row.get::<_, Vec<u8>>(0)?),
@@ -327,7 +376,7 @@ fn record(connection: &Connection, row: &Row<'_>) -> Result<RecordLine> {
         cwd: json(row.get(13)?),
         branch: json(row.get(14)?),
         model: json(row.get(15)?),
-        content: records::text(connection, row, 16)?,
+        content,
     })
 }
 

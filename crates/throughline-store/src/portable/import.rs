@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::line::{
-    FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine, UsageLine, WorkspaceLine,
-    bytes,
+    DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
+    UsageLine, WorkspaceLine, bytes, many_bytes,
 };
 use super::write::{self, Batch, Counts};
 use crate::clean::{Door, Incoming};
@@ -94,6 +94,8 @@ struct Pending {
     usage_keys: Vec<[u8; 16]>,
     sources: Vec<SourceLine>,
     logs: Vec<LogLine>,
+    evictions: Vec<EvictionLine>,
+    digests: Vec<DigestLine>,
     facts: Vec<FactLine>,
 }
 
@@ -167,6 +169,15 @@ impl Import<'_> {
                 let known = Flavor::from_name(&line.flavor);
                 known.ok_or_else(|| format!("no agent is called {}", line.flavor))?;
                 self.pending.logs.push(line);
+            }
+            Line::Eviction(line) => {
+                self.flavor(&line.session)?;
+                many_bytes(&line.ids).ok_or("the ids are not hexadecimal digits")?;
+                self.pending.evictions.push(line);
+            }
+            Line::Digest(line) => {
+                self.flavor(&line.session)?;
+                self.pending.digests.push(line);
             }
             Line::Fact(line) => {
                 bytes(&line.id).ok_or("the id is not 32 hexadecimal digits")?;
@@ -300,6 +311,12 @@ impl Import<'_> {
                     let flavor = *self.flavors.get(&line.session)?;
                     Some((flavor, clean(&line.session), clean(&line.path)))
                 })
+                .collect(),
+            evictions: pending.evictions,
+            digests: pending
+                .digests
+                .into_iter()
+                .map(|line| write::clean_digest(door, line))
                 .collect(),
             facts: facts
                 .filter_map(|line| write::clean_fact(door, line))

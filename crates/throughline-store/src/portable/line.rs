@@ -23,6 +23,8 @@ pub(super) enum Line {
     Record(RecordLine),
     Usage(UsageLine),
     Log(LogLine),
+    Eviction(EvictionLine),
+    Digest(DigestLine),
     Fact(FactLine),
 }
 
@@ -123,6 +125,31 @@ pub(super) struct LogLine {
     pub text: String,
 }
 
+/// What was evicted of a session.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct EvictionLine {
+    pub session: String,
+    pub at: Timestamp,
+    pub pass: String,
+    pub records: u64,
+    pub prompts: u64,
+    pub tool_calls: u64,
+    pub errors: u64,
+    pub lost: u64,
+    /// The beginnings of the records' ids, in hexadecimal digits.
+    pub ids: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct DigestLine {
+    pub session: String,
+    pub made: Timestamp,
+    pub digest: memory::Digest,
+    /// Of the records that are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<memory::Digest>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FactLine {
     pub id: String,
@@ -147,6 +174,17 @@ pub(super) struct FactLine {
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads any even number of hexadecimal digits.
+pub(super) fn many_bytes(hex: &str) -> Option<Vec<u8>> {
+    if hex.len() % 2 != 0 || !hex.is_ascii() {
+        return None;
+    }
+    let pairs = (0..hex.len()).step_by(2);
+    pairs
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok())
+        .collect()
 }
 
 pub(super) fn bytes(hex: &str) -> Option<[u8; 16]> {

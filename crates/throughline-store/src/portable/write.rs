@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use memory::Flavor;
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::line::{FactLine, LogLine, bytes};
+use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
 use crate::clean::{Cleaned, Door};
+use crate::digests::{self, CleanDigest};
 use crate::error::Result;
 use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
@@ -34,6 +35,8 @@ pub(super) struct Batch {
     pub flavors: Vec<Option<Flavor>>,
     pub sources: Vec<(Flavor, CleanString, CleanString)>,
     pub logs: Vec<(Flavor, CleanString, Piece)>,
+    pub evictions: Vec<EvictionLine>,
+    pub digests: Vec<(DigestLine, CleanDigest, Option<CleanDigest>)>,
     pub facts: Vec<CleanFact>,
 }
 
@@ -56,6 +59,18 @@ pub(super) fn clean_fact(door: &Door<'_>, line: FactLine) -> Option<CleanFact> {
         tags: line.tags.as_ref().map(clean),
         line,
     })
+}
+
+pub(super) fn clean_digest(
+    door: &Door<'_>,
+    line: DigestLine,
+) -> (DigestLine, CleanDigest, Option<CleanDigest>) {
+    let clean = |digest: memory::Digest| {
+        CleanDigest::new(digest, |text| door.text(text).as_str().to_owned())
+    };
+    let digest = clean(line.digest.clone());
+    let base = line.base.clone().map(clean);
+    (line, digest, base)
 }
 
 pub(super) fn clean_log(
@@ -94,6 +109,13 @@ pub(super) fn apply(
     write_records(tx, names, redactor, batch, &mut counts)?;
     for (flavor, path, piece) in &batch.logs {
         counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
+    }
+    for line in &batch.evictions {
+        write_eviction(tx, line)?;
+    }
+    // The records of a session come before its digest, so that it is as the digest tells.
+    for (line, digest, base) in &batch.digests {
+        digests::import(tx, &line.session, digest, base.as_ref(), line.made)?;
     }
     for fact in &batch.facts {
         counts.facts += usize::from(write_fact(tx, names, fact)?);
@@ -170,6 +192,35 @@ fn write_log(
     let source = sources::imported(tx, flavor, path)?;
     raw::insert(tx, source, raw::generation(tx, source)?, piece)?;
     Ok(true)
+}
+
+fn write_eviction(tx: &Transaction<'_>, line: &EvictionLine) -> Result<()> {
+    let written = tx
+        .prepare_cached(
+            "INSERT INTO evictions (session, at, pass, records, prompts, tool_calls, errors, lost,
+                ids)
+             SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM sessions WHERE name = ?1
+             ON CONFLICT (session) DO NOTHING RETURNING session",
+        )?
+        .query_row(
+            params![
+                line.session,
+                line.at.as_millisecond(),
+                line.pass,
+                line.records,
+                line.prompts,
+                line.tool_calls,
+                line.errors,
+                line.lost,
+                many_bytes(&line.ids),
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    match written {
+        Some(session) => records::recount(tx, session),
+        None => Ok(()),
+    }
 }
 
 /// Writes a fact, or adds what it says to the one that is there.
