@@ -25,11 +25,18 @@ pub(crate) fn text(connection: &Connection, id: i64, start: usize, size: usize) 
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
-/// Takes a text out of its block; the others stay where they are.
-pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
+/// Returns all of a block's texts.
+pub(crate) fn whole(connection: &Connection, id: i64) -> Result<String> {
+    String::from_utf8(read(connection, id)?).map_err(|_| Error::LostBody(format!("block {id}")))
+}
+
+/// Takes texts out of their block; the others stay where they are.
+pub(crate) fn blank(tx: &Transaction<'_>, id: i64, places: &[(usize, usize)]) -> Result<()> {
     let mut bytes = read(tx, id)?;
-    if let Some(text) = bytes.get_mut(start..start + size) {
-        text.fill(b' ');
+    for &(start, size) in places {
+        if let Some(text) = bytes.get_mut(start..start + size) {
+            text.fill(b' ');
+        }
     }
     let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)
         .map_err(|_| Error::LostBody(format!("block {id}")))?;

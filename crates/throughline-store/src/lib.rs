@@ -4,7 +4,8 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`].
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`]. [`forget`] takes things out again, and
+//! [`tombstones`] keep them out.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -15,6 +16,7 @@ mod clean;
 mod dump;
 mod error;
 pub mod foreign;
+pub mod forget;
 mod health;
 mod index;
 mod open;
@@ -26,6 +28,7 @@ mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod tombstones;
 mod usage;
 mod workspaces;
 mod writer;
@@ -44,6 +47,7 @@ pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 

@@ -16,10 +16,11 @@ const APPLICATION_ID: i64 = 0x7468_726c;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_facts.sql"),
+    include_str!("migrations/0004_forget.sql"),
 ];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
 pub(crate) fn writer(path: &Path) -> Result<Connection> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Transaction, params};
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
 use crate::error::Result;
+use crate::forget::{Lines, Needles};
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
 use crate::{Store, bodies};
@@ -27,13 +28,26 @@ impl Piece {
         Some(Self {
             offset,
             size,
+            body: body(text.as_str())?,
+        })
+    }
+
+    pub fn text(&self) -> Result<String> {
+        bodies::unpack(&self.body.hash, &self.body.data)
+    }
+
+    /// Returns the piece with another text, which came out of its own.
+    pub fn with(&self, text: &str) -> Option<Self> {
+        Some(Self {
+            offset: self.offset,
+            size: self.size,
             body: body(text)?,
         })
     }
 }
 
-fn body(text: &CleanString) -> Option<Body> {
-    let bytes = text.as_str().as_bytes();
+fn body(text: &str) -> Option<Body> {
+    let bytes = text.as_bytes();
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
     Some(Body {
@@ -136,11 +150,60 @@ pub(crate) fn scrub(
             continue;
         }
         let clean = redactor.lines_in(&text, &mut redactor.seen(fresh), &mut []);
-        let Some(body) = body(&clean) else { continue };
-        bodies::insert(tx, &body)?;
-        tx.prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1")?
-            .execute(params![old, body.hash])?;
-        bodies::release(tx, &old)?;
+        let Some(body) = body(clean.as_str()) else {
+            continue;
+        };
+        replace_body(tx, &old, &body)?;
     }
     Ok(())
+}
+
+/// Gives every piece with this text another one: a log that was copied is cleaned with its copy.
+pub(crate) fn replace_body(tx: &Transaction<'_>, old: &[u8], new: &Body) -> Result<()> {
+    bodies::insert(tx, new)?;
+    tx.prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1")?
+        .execute(params![old, new.hash])?;
+    bodies::release(tx, old)
+}
+
+/// Deletes a source's log, and counts its pieces.
+pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
+    let old = bodies_of(tx, "source = ?1", &[&source])?;
+    tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
+        .execute([source])?;
+    old.iter().try_for_each(|body| bodies::release(tx, body))?;
+    Ok(old.len())
+}
+
+/// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.
+pub(crate) fn blank(
+    tx: &Transaction<'_>,
+    source: i64,
+    needles: &Needles,
+    lines: &Lines,
+) -> Result<usize> {
+    let mut statement = tx.prepare_cached(
+        "SELECT offset, body FROM raw WHERE source = ?1 ORDER BY generation, offset",
+    )?;
+    let pieces: Vec<(u64, Vec<u8>)> = statement
+        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut count = 0;
+    // Lines can be counted only from the start of a log.
+    let mut before: Option<u64> = None;
+    for (offset, old) in pieces {
+        let first = if offset == 0 { Some(0) } else { before };
+        let text = bodies::text(tx, &old)?;
+        let here = first.map_or_else(Lines::new, |first| {
+            let within = lines.iter().filter(|line| **line > first);
+            within.map(|line| line - first).collect()
+        });
+        before = first.map(|first| first + text.matches('\n').count() as u64);
+        let Some(new) = needles.blank(&text, &here).as_deref().and_then(body) else {
+            continue;
+        };
+        replace_body(tx, &old, &new)?;
+        count += 1;
+    }
+    Ok(count)
 }

@@ -1,6 +1,6 @@
 //! Records: rows, their texts, and their place in the search index.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use memory::{Context, Kind, RecordId, SessionId, Trust};
@@ -236,6 +236,23 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Takes texts that were not written out of the blocks that were.
+    pub fn blank(&self, tx: &Transaction<'_>, unwritten: &[&CleanRecord]) -> Result<()> {
+        let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+        for record in unwritten {
+            if let Place::Block { index, start } = record.place
+                && let Some(id) = self.ids[index]
+            {
+                let size = record.content.as_str().len();
+                places.entry(id).or_default().push((start, size));
+            }
+        }
+        for (block, places) in &places {
+            blocks::blank(tx, *block, places)?;
+        }
+        Ok(())
+    }
+
     fn id(&mut self, tx: &Transaction<'_>, index: usize) -> Result<i64> {
         if let Some(id) = self.ids[index] {
             return Ok(id);
@@ -387,7 +404,7 @@ fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result
 /// Takes a text that its row no longer refers to out of where it was kept.
 fn release(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
     if let Some((block, start, size)) = stored.block {
-        blocks::blank(tx, block, start, size)?;
+        blocks::blank(tx, block, &[(start, size)])?;
     }
     match &stored.body {
         Some(body) => bodies::release(tx, body),
@@ -446,14 +463,34 @@ pub(crate) fn rewrite(
         text.as_str().len(),
         checksum(stored.id, hash.as_bytes())
     ])?;
-    if let Some(body) = &stored.body {
-        bodies::release(tx, body)?;
-    }
+    release(tx, stored)?;
     if !stored.copy {
         names.index.remove(tx, stored.row)?;
         names
             .index
             .add(tx, stored.row, session, stored.kind, text.as_str())?;
+    }
+    Ok(())
+}
+
+/// Deletes records, texts and all. Their copies are the caller's business.
+pub(crate) fn erase(tx: &Transaction<'_>, names: &mut Names, all: &[&StoredRow]) -> Result<()> {
+    let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+    for stored in all {
+        tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
+            .execute([stored.row])?;
+        if let Some((block, start, size)) = stored.block {
+            places.entry(block).or_default().push((start, size));
+        }
+        if let Some(body) = &stored.body {
+            bodies::release(tx, body)?;
+        }
+        if !stored.copy {
+            names.index.remove(tx, stored.row)?;
+        }
+    }
+    for (block, places) in &places {
+        blocks::blank(tx, *block, places)?;
     }
     Ok(())
 }
