@@ -5,7 +5,7 @@
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
 //! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`]. [`forget`] takes things out again, and
-//! [`tombstones`] keep them out.
+//! [`tombstones`] keep them out; [`rescan`] brings what is stored up to today's rules.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -23,6 +23,7 @@ mod open;
 mod raw;
 mod records;
 pub mod redact;
+mod rescan;
 pub mod search;
 mod secrets;
 mod sessions;
@@ -43,6 +44,7 @@ pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;
 pub use crate::records::StoredRecord;
+pub use crate::rescan::{Rescan, RescanProgress, Which};
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;

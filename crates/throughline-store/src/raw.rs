@@ -46,7 +46,7 @@ impl Piece {
     }
 }
 
-fn body(text: &str) -> Option<Body> {
+pub(crate) fn body(text: &str) -> Option<Body> {
     let bytes = text.as_bytes();
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);

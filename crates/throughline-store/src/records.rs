@@ -17,6 +17,9 @@ use crate::{Store, blocks, bodies};
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
 pub(crate) const REDACTION_VERSION: i64 = 1;
 
+/// Fewer digits of an id name too many.
+const PREFIX_DIGITS_MIN: usize = 4;
+
 /// A record as it was stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredRecord {
@@ -54,6 +57,31 @@ impl Store {
                 each(record(connection, row)?);
             }
             Ok(())
+        })
+    }
+
+    /// Returns the ids that begin with these hexadecimal digits; at most `limit`, and none for fewer
+    /// than four digits.
+    pub fn records_named(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
+        let digits = prefix.to_ascii_lowercase();
+        let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !(PREFIX_DIGITS_MIN..=32).contains(&digits.len()) || !is_id(&digits) {
+            return Ok(Vec::new());
+        }
+        let low = digits.clone() + &"0".repeat(32 - digits.len());
+        let high = digits.clone() + &"f".repeat(32 - digits.len());
+        let (Ok(low), Ok(high)) = (low.parse::<RecordId>(), high.parse::<RecordId>()) else {
+            return Ok(Vec::new());
+        };
+        self.read(|connection| {
+            let sql = "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
+            let mut statement = connection.prepare_cached(sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement
+                .query_map(params![low.as_bytes(), high.as_bytes(), limit], |row| {
+                    row.get(0)
+                })?;
+            rows.map(|id| Ok(RecordId::from_bytes(id?))).collect()
         })
     }
 
@@ -430,7 +458,7 @@ fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> 
     Ok(())
 }
 
-fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
+pub(crate) fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
     let found: Option<(i64, String)> = connection
         .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))

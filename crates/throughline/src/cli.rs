@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
-    watch,
+    completions, config, doctor, export, forget, ingest, redact, resume, search, sessions, show,
+    usage, watch,
 };
 
 /// Session memory for coding agents
@@ -49,6 +49,7 @@ pub enum Command {
     Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
+    Forget(forget::ForgetArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

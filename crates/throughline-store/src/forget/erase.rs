@@ -72,6 +72,9 @@ pub(super) fn erase(
     names.index.write(tx)?;
     let mut forgotten = Forgotten::default();
     traces::note(tx, now)?;
+    // A workspace stays while a fact is of it, so facts go first.
+    let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
+    forgotten.facts += facts_themselves(tx, keys)?;
     let singles = singles(tx, doomed)?;
     erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
     erase_sessions(
@@ -82,8 +85,6 @@ pub(super) fn erase(
         now,
         &mut forgotten,
     )?;
-    let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
-    forgotten.facts += facts_themselves(tx, keys)?;
     // What is remembered names numbers that are gone.
     names.forget();
     Ok(forgotten)

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod config;
 pub mod doctor;
 pub mod export;
+pub mod forget;
 pub mod ingest;
 pub mod redact;
 pub mod resume;
@@ -64,6 +65,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Usage(args) => usage::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
+        Command::Forget(args) => forget::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),
