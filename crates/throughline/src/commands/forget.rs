@@ -221,7 +221,9 @@ fn report(app: &App<'_>, forgotten: &Forgotten, sources: &[String]) -> anyhow::R
         for source in sources.iter().take(LISTED_MAX) {
             say(&format!("  {}", safe(source)));
         }
-        say(more(sources.len(), "files").trim_end());
+        if sources.len() > LISTED_MAX {
+            say(more(sources.len(), "files").trim_end());
+        }
     }
     let others = managed_files(&app.home)?;
     let others: Vec<_> = others
