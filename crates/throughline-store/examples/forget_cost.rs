@@ -14,9 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use memory::{
-    Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace,
-};
+use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace};
 use rusqlite::{Connection, params};
 use throughline_store::forget::Selection;
 use throughline_store::{Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store};
@@ -36,18 +34,36 @@ fn main() {
     }
     store.flush().unwrap();
     let size = std::fs::metadata(store.path()).unwrap().len() >> 20;
-    println!("{records} records, {size} MB, made in {:.0?}", started.elapsed());
+    println!(
+        "{records} records, {size} MB, made in {:.0?}",
+        started.elapsed()
+    );
     let now = Timestamp::from_second(1_767_700_000).unwrap();
     for nth in 0..5 {
         let found = store
-            .search(&Query { text: format!("unique{nth}x7"), limit: 1, ..Query::default() })
+            .search(&Query {
+                text: format!("unique{nth}x7"),
+                limit: 1,
+                ..Query::default()
+            })
             .unwrap();
-        let selection = Selection { records: vec![found.hits[0].id], ..Selection::default() };
+        let selection = Selection {
+            records: vec![found.hits[0].id],
+            ..Selection::default()
+        };
         forget(&store, "a record", &selection, now);
     }
     for nth in 10..13 {
         let sessions = vec![SessionId::of(Flavor::Claude, &format!("s{nth}"))];
-        forget(&store, "a session", &Selection { sessions, ..Selection::default() }, now);
+        forget(
+            &store,
+            "a session",
+            &Selection {
+                sessions,
+                ..Selection::default()
+            },
+            now,
+        );
     }
     index_ways(records);
 }
@@ -56,13 +72,21 @@ fn forget(store: &Store, what: &str, selection: &Selection, now: Timestamp) {
     let started = Instant::now();
     let doomed = store.doomed(selection).unwrap();
     let forgotten = store.forget(doomed, now).unwrap();
-    println!("{what}: {} records in {:.0?}", forgotten.records, started.elapsed());
+    println!(
+        "{what}: {} records in {:.0?}",
+        forgotten.records,
+        started.elapsed()
+    );
 }
 
 /// Compares the ways to take one row's terms out of a full-text index.
 fn index_ways(rows: usize) {
     let ways = [
-        ("contentless_delete, optimize", "content='', contentless_delete=1", false),
+        (
+            "contentless_delete, optimize",
+            "content='', contentless_delete=1",
+            false,
+        ),
         ("contentless, secure-delete", "content=''", true),
     ];
     for (name, options, secure) in ways {
@@ -83,11 +107,16 @@ fn index_ways(rows: usize) {
         for row in 0..rows {
             let text = words.text(row);
             connection
-                .execute("INSERT INTO t (rowid, text) VALUES (?1, ?2)", params![row, text])
+                .execute(
+                    "INSERT INTO t (rowid, text) VALUES (?1, ?2)",
+                    params![row, text],
+                )
                 .unwrap();
             texts.push(text);
         }
-        connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        connection
+            .execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
+            .unwrap();
         for rows in [&[7_usize][..], &(1000..1000 + SESSION).collect::<Vec<_>>()] {
             let started = Instant::now();
             connection.execute_batch("BEGIN").unwrap();
@@ -96,11 +125,15 @@ fn index_ways(rows: usize) {
                     let sql = "INSERT INTO t (t, rowid, text) VALUES ('delete', ?1, ?2)";
                     connection.execute(sql, params![row, texts[*row]]).unwrap();
                 } else {
-                    connection.execute("DELETE FROM t WHERE rowid = ?1", [row]).unwrap();
+                    connection
+                        .execute("DELETE FROM t WHERE rowid = ?1", [row])
+                        .unwrap();
                 }
             }
             if !secure {
-                connection.execute("INSERT INTO t (t) VALUES ('optimize')", []).unwrap();
+                connection
+                    .execute("INSERT INTO t (t) VALUES ('optimize')", [])
+                    .unwrap();
             }
             connection.execute_batch("COMMIT").unwrap();
             let written = started.elapsed();
@@ -148,10 +181,20 @@ fn append(store: &Store, session: usize, words: &mut Words) {
     let from = From {
         flavor: Flavor::Claude,
         path: Path::new(&path),
-        cursor: Cursor { key, offset: size, archived: size, line: SESSION as u64, ..Cursor::default() },
+        cursor: Cursor {
+            key,
+            offset: size,
+            archived: size,
+            line: SESSION as u64,
+            ..Cursor::default()
+        },
         reading: Reading::Continued,
         odd: Oddities::default(),
-        log: Some(Log { offset: 0, size, text: log }),
+        log: Some(Log {
+            offset: 0,
+            size,
+            text: log,
+        }),
     };
     drop(store.append(Batch::new(&mut door, cleaned, from)));
 }
@@ -161,7 +204,10 @@ struct Words(u64);
 
 impl Words {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -169,7 +215,11 @@ impl Words {
         let mut text = format!("unique{nth}x7");
         for _ in 0..40 + self.next() % 80 {
             let common = self.next() % 200;
-            let word = if self.next() % 3 == 0 { self.next() % 40_000 } else { common };
+            let word = if self.next() % 3 == 0 {
+                self.next() % 40_000
+            } else {
+                common
+            };
             text += &format!(" {}", spelled(word));
         }
         text

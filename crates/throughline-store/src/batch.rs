@@ -164,7 +164,7 @@ fn apply(
             ..Written::default()
         });
     }
-    let kept_out = kept_out(tx, redactor, batch)?;
+    let kept_out = kept_out(tx, names, redactor, batch)?;
     let source = sources::known(tx, &batch.cursor, kept_out.whole)?;
     if matches!(
         batch.reading,

@@ -28,6 +28,7 @@ struct Text {
 }
 
 /// Merges the segments of every full-text table into one, so that nothing is left of deleted rows.
+/// A table that takes deleted terms out at once has nothing left.
 pub(crate) fn purge(tx: &Transaction<'_>) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'
@@ -36,12 +37,26 @@ pub(crate) fn purge(tx: &Transaction<'_>) -> Result<()> {
     let names = statement.query_map([], |row| row.get::<_, String>(0))?;
     for name in names {
         let name = name?;
+        if deletes_at_once(tx, &name)? {
+            continue;
+        }
         tx.execute(
             &format!("INSERT INTO {name} ({name}) VALUES ('optimize')"),
             [],
         )?;
     }
     Ok(())
+}
+
+/// Says whether a full-text table is set to `secure-delete`, which works where the terms of a row are
+/// told when it is deleted; a `contentless_delete` table is not told them.
+fn deletes_at_once(tx: &Transaction<'_>, table: &str) -> Result<bool> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM {table}_config WHERE k = 'secure-delete' AND v = 1)
+         AND NOT EXISTS (SELECT 1 FROM sqlite_schema
+            WHERE name = ?1 AND sql LIKE '%contentless!_delete%' ESCAPE '!')"
+    );
+    Ok(tx.query_row(&sql, [table], |row| row.get(0))?)
 }
 
 /// Says whether an indexed row holds a word.

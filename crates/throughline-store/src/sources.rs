@@ -294,6 +294,14 @@ pub(crate) fn is_hidden(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
     Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
 }
 
+/// Says whether a source belongs to a session that stays, or its log is kept for other reasons.
+pub(crate) fn is_others(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sources f WHERE key = ?1 AND (
+        EXISTS (SELECT 1 FROM source_sessions WHERE source = f.id)
+        OR EXISTS (SELECT 1 FROM raw WHERE source = f.id)))";
+    Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
+}
+
 pub(crate) fn unhide(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sources SET forgotten = 0 WHERE id = ?1 AND forgotten")?
         .execute([id])?;

@@ -1,6 +1,6 @@
 //! The deletion: one transaction, noun by noun.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use memory::{Kind, RecordId};
@@ -48,9 +48,6 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
     ("tombstone_keys", "set; keyed hashes"),
     ("traces", "noted; no text"),
 ];
-
-/// Words of forgotten texts that are looked up; a longer text is a paste that its letters find.
-const WORDS_MAX: usize = 4000;
 
 /// A record on its way out.
 struct Going {
@@ -292,16 +289,10 @@ fn erase_records(tx: &Transaction<'_>, names: &mut Names, all: &[Going]) -> Resu
 /// Returns what to look for in logs and titles: the texts, and the words that only they had.
 fn needles(tx: &Transaction<'_>, all: &[Going]) -> Result<Needles> {
     let mut needles = Needles::default();
-    let mut words = HashSet::new();
     for going in all {
         needles.add(&going.stored.text);
-        if words.len() < WORDS_MAX {
-            words.extend(words_of(&going.stored.text));
-        }
     }
-    let mut words: Vec<_> = words.into_iter().collect();
-    words.sort_unstable();
-    for word in words {
+    for word in words_of(all.iter().map(|going| going.stored.text.as_str())) {
         if !index::holds(tx, &word)? {
             needles.add_word(word);
         }

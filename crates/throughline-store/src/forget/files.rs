@@ -71,9 +71,8 @@ pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn role(name: &str) -> Role {
     let side = name.strip_prefix(crate::DATABASE);
-    match side {
-        Some("" | "-wal" | "-shm" | "-journal") => return Role::Store,
-        _ => {}
+    if let Some("" | "-wal" | "-shm" | "-journal") = side {
+        return Role::Store;
     }
     let is_ours = name.starts_with(crate::KEY) || name.ends_with(".lock") || name == "config.toml";
     if is_ours {

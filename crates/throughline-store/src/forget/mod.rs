@@ -29,7 +29,7 @@ use crate::error::Result;
 use crate::writer::Hurry;
 
 pub use self::files::{ManagedFile, Role, managed_files};
-pub(crate) use self::needles::{Lines, Needles, literals};
+pub(crate) use self::needles::{Lines, Needles, literals, words_in, words_of};
 pub use self::traces::Traces;
 
 /// What somebody wants forgotten. Names are alternatives, filters all hold.
@@ -118,6 +118,8 @@ pub struct Forgotten {
     pub facts: usize,
     /// Pieces of archived logs that were dropped or rewritten.
     pub archived_pieces: usize,
+    /// The agents' own files that still hold it.
+    pub sources: Vec<String>,
     pub traces: Traces,
     /// Copies of the store beside it, which held it too.
     pub copies_removed: Vec<PathBuf>,
@@ -135,7 +137,9 @@ impl Store {
         if doomed.is_empty() {
             return Ok(Forgotten::default());
         }
+        let sources = doomed.sources.clone();
         let mut forgotten = self.erase(doomed, now)?;
+        forgotten.sources = sources;
         let cleared = traces::clear(&self.path, traces::PATIENCE)?;
         forgotten.traces = cleared.traces;
         forgotten.copies_removed = cleared.copies_removed;

@@ -19,7 +19,9 @@ const NEEDLE_BYTES_MIN: usize = 12;
 /// What of a needle must be met before the rest is compared.
 const HEAD_BYTES: usize = 48;
 /// A shorter word is found in too many others' texts.
-pub(crate) const WORD_CHARS_MIN: usize = 5;
+const WORD_CHARS_MIN: usize = 5;
+/// With this many words no further text is taken apart; its letters still find it.
+const WORDS_MAX: usize = 4000;
 
 /// Forgotten texts, ready to be looked for.
 #[derive(Clone, Debug, Default)]
@@ -127,20 +129,22 @@ fn head(text: &str) -> &str {
 }
 
 /// Returns the distinct words of a text, folded.
-pub(crate) fn words_in(text: &str) -> HashSet<String> {
+pub(crate) fn words_in(text: &str) -> BTreeSet<String> {
     let letters = Letters::of(text);
     letters.words().map(|(word, _)| word.to_owned()).collect()
 }
 
-/// Returns the distinct words of a text, folded, that are long enough to tell it from others.
-pub(crate) fn words_of(text: &str) -> HashSet<String> {
-    let letters = Letters::of(text);
-    letters
-        .words()
-        .map(|(word, _)| word)
-        .filter(|word| word.chars().count() >= WORD_CHARS_MIN)
-        .map(str::to_owned)
-        .collect()
+/// Returns the distinct words of texts, folded, that are long enough to tell them from others.
+pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for text in texts {
+        if words.len() >= WORDS_MAX {
+            break;
+        }
+        let long = |word: &String| word.chars().count() >= WORD_CHARS_MIN;
+        words.extend(words_in(text).into_iter().filter(long));
+    }
+    words
 }
 
 /// Returns the strings of a text that is JSON, decoded.

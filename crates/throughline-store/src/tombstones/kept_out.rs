@@ -9,10 +9,12 @@ use super::Gate;
 use crate::batch::Batch;
 use crate::clean::CleanSession;
 use crate::error::Result;
-use crate::forget::{Lines, Needles};
+use crate::forget::{self, Lines, Needles};
+use crate::index;
 use crate::raw::Piece;
 use crate::redact::{CleanString, Redactor};
 use crate::sources::{self, Cursor};
+use crate::writer::Names;
 
 /// What of a batch must not be written.
 #[derive(Debug, Default)]
@@ -31,6 +33,7 @@ pub(crate) struct KeptOut {
 
 pub(crate) fn kept_out(
     tx: &Transaction<'_>,
+    names: &mut Names,
     redactor: &Redactor,
     batch: &Batch,
 ) -> Result<KeptOut> {
@@ -80,12 +83,38 @@ pub(crate) fn kept_out(
             out.titles.insert(title.as_str().to_owned());
         }
     }
-    let was_hidden = sources::is_hidden(tx, &batch.cursor.cursor.key)?;
-    out.whole = !stays && (!out.sessions.is_empty() || was_hidden);
+    let key = &batch.cursor.cursor.key;
+    let only_forgotten = !stays && (!out.sessions.is_empty() || sources::is_hidden(tx, key)?);
+    // A history of prompts may bring nothing else this time, and belong to others all the same.
+    out.whole = only_forgotten && !sources::is_others(tx, key)?;
+    if !out.whole && !out.records.is_empty() {
+        // Words that wait for the index are not only the forgotten's.
+        names.index.write(tx)?;
+        out.look_for_words(tx, batch)?;
+    }
     Ok(out)
 }
 
 impl KeptOut {
+    /// Adds the words that only the forgotten records have: their log may tell them in pieces.
+    fn look_for_words(&mut self, tx: &Transaction<'_>, batch: &Batch) -> Result<()> {
+        let all = batch.cleaned.records.iter().enumerate();
+        let (gone, stays): (Vec<_>, Vec<_>) = all.partition(|(at, _)| self.records.contains(at));
+        let gone = gone.into_iter().map(|(_, record)| record.content.as_str());
+        let mut words = forget::words_of(gone);
+        for (_, record) in stays {
+            for word in forget::words_in(record.content.as_str()) {
+                words.remove(&word);
+            }
+        }
+        for word in words {
+            if !index::holds(tx, &word)? {
+                self.needles.add_word(word);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the title that a session may have.
     pub fn title<'s>(&self, session: &'s CleanSession) -> Option<&'s CleanString> {
         let title = session.title.as_ref();

@@ -58,12 +58,9 @@ pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
         print(app, &diagnosis)?;
     }
     let sound = diagnosis.permissions.is_empty()
-        && diagnosis
-            .store
-            .as_ref()
-            .is_none_or(|health| {
-                health.problems.is_empty() && health.damaged.unwrap_or(0) == 0 && !health.traces
-            });
+        && diagnosis.store.as_ref().is_none_or(|health| {
+            health.problems.is_empty() && health.damaged.unwrap_or(0) == 0 && !health.traces
+        });
     Ok(if sound {
         Outcome::Done
     } else {

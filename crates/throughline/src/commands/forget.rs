@@ -8,7 +8,7 @@ use store::{Lifted, Store, Tombstone};
 
 use crate::commands::search::parse_kind;
 use crate::commands::{App, parse_flavor, show};
-use crate::output::table::table;
+use crate::output::table::{count, table};
 use crate::output::text::safe;
 use crate::output::{self, Outcome, hinted, say, time};
 
@@ -52,7 +52,7 @@ pub struct ForgetArgs {
     yes: bool,
 
     /// List what was forgotten and is kept from coming back
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["ids", "workspace", "query", "before", "dry_run", "yes"])]
     list: bool,
 
     /// Let a forgotten session or record be read again, if its agent still has it
@@ -101,12 +101,11 @@ pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Outcome> {
         say("Nothing was forgotten.");
         return Ok(Outcome::NothingFound);
     }
-    let sources = doomed.sources.clone();
     let forgotten = store.forget(doomed, app.environment.now)?;
     if args.json {
         output::json(&forgotten)?;
     }
-    report(app, &forgotten, &sources)
+    report(app, &forgotten)
 }
 
 fn selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Selection> {
@@ -153,10 +152,13 @@ fn listing(app: &App<'_>, doomed: &Doomed) -> String {
     let mut text = String::new();
     for session in doomed.sessions.iter().take(LISTED_MAX) {
         text += &format!(
-            "session  {}  {}  {} records  {}\n",
+            "session  {}  {}  {}  {}\n",
             time::show(session.ended.or(session.started), zone),
             safe(session.id.as_str()),
-            session.records,
+            count(
+                usize::try_from(session.records).unwrap_or(usize::MAX),
+                "record"
+            ),
             safe(
                 session
                     .title
@@ -208,11 +210,15 @@ fn confirmed(app: &App<'_>, doomed: &Doomed) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn report(app: &App<'_>, forgotten: &Forgotten, sources: &[String]) -> anyhow::Result<Outcome> {
+fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
     say(&format!(
-        "Forgot {} sessions, {} records and {} facts; {} pieces of archived logs were rewritten or dropped.",
-        forgotten.sessions, forgotten.records, forgotten.facts, forgotten.archived_pieces
+        "Forgot {}, {} and {}; {} of archived logs rewritten or dropped.",
+        count(forgotten.sessions, "session"),
+        count(forgotten.records, "record"),
+        count(forgotten.facts, "fact"),
+        count(forgotten.archived_pieces, "piece"),
     ));
+    let sources = &forgotten.sources;
     for copy in &forgotten.copies_removed {
         say(&format!("Removed the copy {}.", copy.display()));
     }
