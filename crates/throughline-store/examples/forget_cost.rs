@@ -215,7 +215,7 @@ impl Words {
         let mut text = format!("unique{nth}x7");
         for _ in 0..40 + self.next() % 80 {
             let common = self.next() % 200;
-            let word = if self.next() % 3 == 0 {
+            let word = if self.next().is_multiple_of(3) {
                 self.next() % 40_000
             } else {
                 common
