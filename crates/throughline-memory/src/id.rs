@@ -47,6 +47,16 @@ text_id! {
     SessionId
 }
 
+impl MessageId {
+    /// How the names of entries begin that an agent's history of prompts told.
+    pub const HISTORY: &str = "history/";
+
+    /// Says whether no log told it, so that its session and its place are not known.
+    pub fn is_from_history(&self) -> bool {
+        self.0.starts_with(Self::HISTORY)
+    }
+}
+
 impl SessionId {
     pub fn of(flavor: crate::Flavor, native: &str) -> Self {
         Self(format!("{}:{native}", flavor.name()))

@@ -12,14 +12,15 @@ use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
+use crate::tombstones::kept_out;
 use crate::writer::{Hurry, Names};
 use crate::{Store, Ticket, records, secrets, sessions, sources, usage};
 
 /// What one reading of a source gave.
 #[derive(Debug)]
 pub struct Batch {
-    cleaned: Cleaned,
-    cursor: CleanCursor,
+    pub(crate) cleaned: Cleaned,
+    pub(crate) cursor: CleanCursor,
     reading: Reading,
     piece: Option<Piece>,
     after: After,
@@ -163,7 +164,8 @@ fn apply(
             ..Written::default()
         });
     }
-    let source = sources::known(tx, &batch.cursor)?;
+    let kept_out = kept_out(tx, names, redactor, batch)?;
+    let source = sources::known(tx, &batch.cursor, kept_out.whole)?;
     if matches!(
         batch.reading,
         Reading::Restarted
@@ -175,26 +177,44 @@ fn apply(
         sources::restart(tx, source)?;
     }
     let flavor = batch.cursor.flavor;
+    let is_kept_out = |session: &CleanString| kept_out.sessions.contains(session.as_str());
     for session in &batch.cleaned.sessions {
-        sessions::upsert(tx, names, session)?;
+        if !is_kept_out(&session.name) {
+            sessions::upsert(tx, names, session, kept_out.title(session))?;
+        }
     }
     let mut sessions = BTreeMap::new();
     for secrets in &batch.cleaned.secrets {
+        if is_kept_out(&secrets.session) {
+            continue;
+        }
         let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
         secrets::write(tx, names, redactor, session, secrets)?;
     }
     let mut blocks = records::Blocks::new(&batch.cleaned.blocks);
     let mut written = Written::default();
     let mut grown = HashSet::new();
-    for record in &batch.cleaned.records {
+    let mut unwritten = Vec::new();
+    for (at, record) in batch.cleaned.records.iter().enumerate() {
+        if kept_out.records.contains(&at) {
+            unwritten.push(record);
+            continue;
+        }
         let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
         if records::insert(tx, names, session, source, record, &mut blocks)? {
             written.records += 1;
             grown.insert(session.id);
+        } else {
+            unwritten.push(record);
         }
     }
+    // A text without a row would outlive its being forgotten.
+    blocks.blank(tx, &unwritten)?;
     let mut changed = grown.clone();
     for usage in &batch.cleaned.usage {
+        if is_kept_out(&usage.session) {
+            continue;
+        }
         let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
         if usage::upsert(tx, session, usage)? && changed.insert(session.id) {
             sessions::touch(tx, session.id)?;
@@ -208,8 +228,12 @@ fn apply(
     };
     // What is read again of a log whose records were evicted must not come back.
     let is_gone = generation != whole && any_evicted(tx, names, sessions.values())?;
-    if let Some(piece) = batch.piece.as_ref().filter(|_| !is_gone) {
-        raw::insert(tx, source, generation, piece)?;
+    if let Some(piece) = &batch.piece
+        && !kept_out.whole
+        && !is_gone
+    {
+        let blanked = kept_out.blanked(tx, redactor, piece, &batch.cursor.cursor)?;
+        raw::insert(tx, source, generation, blanked.as_ref().unwrap_or(piece))?;
     }
     if let Reading::Replaced { kept, .. } = &batch.reading {
         if let Some(kept) = kept {
@@ -224,6 +248,7 @@ fn apply(
         records::recount(tx, session.id)?;
     }
     sources::advance(tx, source, &batch.cursor)?;
+    kept_out.finish(tx, source)?;
     Ok(written)
 }
 

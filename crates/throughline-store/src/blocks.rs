@@ -24,6 +24,11 @@ pub(crate) fn part(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<S
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
+/// Returns all of a block's texts.
+pub(crate) fn whole(connection: &Connection, id: i64) -> Result<String> {
+    String::from_utf8(read(connection, id)?).map_err(|_| Error::LostBody(format!("block {id}")))
+}
+
 /// Deletes a block that nothing refers to any more, and says whether it is gone.
 pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     tx.prepare_cached(

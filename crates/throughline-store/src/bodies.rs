@@ -20,9 +20,14 @@ pub(crate) fn text(connection: &Connection, hash: &[u8]) -> Result<String> {
         .prepare_cached("SELECT data FROM bodies WHERE hash = ?1")?
         .query_row([hash], |row| row.get(0))
         .optional()?;
-    let data = data.ok_or_else(lost)?;
-    let size = zstd::bulk::Decompressor::upper_bound(&data).unwrap_or(TEXT_BYTES_MAX);
-    let bytes = zstd::bulk::decompress(&data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
+    unpack(hash, &data.ok_or_else(lost)?)
+}
+
+/// Returns the text that a compressed one stands for.
+pub(crate) fn unpack(hash: &[u8], data: &[u8]) -> Result<String> {
+    let lost = || Error::LostBody(hash.iter().map(|byte| format!("{byte:02x}")).collect());
+    let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
+    let bytes = zstd::bulk::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
     String::from_utf8(bytes).map_err(|_| lost())
 }
 

@@ -204,6 +204,20 @@ pub(crate) fn import(
     Ok(())
 }
 
+/// Takes back a digest that may tell of a forgotten record; it is made anew of those that stay. What
+/// it says of evicted records stays where nothing forgotten is `met` in it.
+pub(crate) fn forget(tx: &Transaction<'_>, session: i64, met: impl Fn(&str) -> bool) -> Result<()> {
+    match texts(tx, session)? {
+        Some((_, Some(base))) if !met(&base) => tx
+            .prepare_cached("UPDATE digests SET data = base, revision = -1 WHERE session = ?1")?
+            .execute([session])?,
+        _ => tx
+            .prepare_cached("DELETE FROM digests WHERE session = ?1")?
+            .execute([session])?,
+    };
+    Ok(())
+}
+
 /// Takes secrets out of a digest that was made before they were known for what they are.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,

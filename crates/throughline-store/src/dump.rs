@@ -81,10 +81,17 @@ const TABLES: &[(&str, &str)] = &[
         "SELECT x.fact, x.record, s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
          ORDER BY 1, 2",
     ),
+    (
+        "tombstones",
+        "SELECT t.kind, t.flavor, t.records, t.at, (SELECT group_concat(sort || 'x' || n, ' ') FROM
+            (SELECT sort, count(*) AS n FROM tombstone_keys WHERE tombstone = t.id GROUP BY sort))
+         FROM tombstones t ORDER BY 1, 2, 3, 5, t.name",
+    ),
+    ("traces", "SELECT since FROM traces"),
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.
-const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search"];
+const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search", "tombstone_keys"];
 
 impl Store {
     /// Prints every table.

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::forget::traces;
 use crate::{Store, records};
 
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +20,8 @@ pub struct Health {
     pub workspaces: u64,
     pub sources: u64,
     pub sources_gone: u64,
+    /// Traces of what was forgotten are still in the files: another process was reading.
+    pub traces: bool,
     /// What SQLite itself found wrong; empty when sound.
     pub problems: Vec<String>,
     /// Records whose text is not what was written; only looked for when asked.
@@ -47,6 +50,7 @@ impl Store {
                 workspaces: count("SELECT count(*) FROM workspaces")?,
                 sources: count("SELECT count(*) FROM sources")?,
                 sources_gone: count("SELECT count(*) FROM sources WHERE gone")?,
+                traces: traces::pending(connection)?,
                 problems: problems(connection)?,
                 damaged: if deep {
                     Some(damaged(connection)?)

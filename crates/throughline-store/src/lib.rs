@@ -5,6 +5,8 @@
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
 //! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`]. [`portable`] is all of it as text.
+//! [`forget`] takes things out again, and [`tombstones`] keep them out; [`rescan`] brings what is stored
+//! up to today's rules.
 //!
 //! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
 //! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
@@ -20,6 +22,7 @@ mod digests;
 mod dump;
 mod error;
 pub mod foreign;
+pub mod forget;
 mod health;
 pub mod housekeeping;
 mod index;
@@ -28,12 +31,14 @@ pub mod portable;
 mod raw;
 mod records;
 pub mod redact;
+mod rescan;
 pub mod retention;
 pub mod search;
 mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod tombstones;
 mod usage;
 mod workspaces;
 mod writer;
@@ -51,10 +56,12 @@ pub use crate::error::{Error, Result};
 pub use crate::health::Health;
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
+pub use crate::rescan::{Rescan, RescanProgress, Which};
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 

@@ -17,10 +17,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_facts.sql"),
     include_str!("migrations/0003_digests.sql"),
+    include_str!("migrations/0004_forget.sql"),
 ];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
 pub(crate) fn writer(path: &Path) -> Result<Connection> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, Transaction, params};
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
 use crate::error::Result;
+use crate::forget::{Lines, Needles};
 use crate::records::Texts;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
@@ -28,13 +29,26 @@ impl Piece {
         Some(Self {
             offset,
             size,
+            body: body(text.as_str())?,
+        })
+    }
+
+    pub fn text(&self) -> Result<String> {
+        bodies::unpack(&self.body.hash, &self.body.data)
+    }
+
+    /// Returns the piece with another text, which came out of its own.
+    pub fn with(&self, text: &str) -> Option<Self> {
+        Some(Self {
+            offset: self.offset,
+            size: self.size,
             body: body(text)?,
         })
     }
 }
 
-fn body(text: &CleanString) -> Option<Body> {
-    let bytes = text.as_str().as_bytes();
+pub(crate) fn body(text: &str) -> Option<Body> {
+    let bytes = text.as_bytes();
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
     Some(Body {
@@ -129,6 +143,16 @@ pub(crate) enum Kept {
     Block(i64, usize, usize),
 }
 
+impl Kept {
+    /// The columns `body, block, start, length` begin at `first`.
+    pub fn of(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        Ok(match row.get::<_, Option<i64>>(first + 1)? {
+            Some(block) => Self::Block(block, row.get(first + 2)?, row.get(first + 3)?),
+            None => Self::Body(row.get(first)?),
+        })
+    }
+}
+
 /// Returns where the texts of pieces are kept.
 pub(crate) fn kept_of(
     connection: &Connection,
@@ -137,12 +161,7 @@ pub(crate) fn kept_of(
 ) -> Result<Vec<Kept>> {
     let sql = format!("SELECT body, block, start, length FROM raw WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(values, |row| {
-        Ok(match row.get::<_, Option<i64>>(1)? {
-            Some(block) => Kept::Block(block, row.get(2)?, row.get(3)?),
-            None => Kept::Body(row.get(0)?),
-        })
-    })?;
+    let rows = statement.query_map(values, |row| Kept::of(row, 0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -178,12 +197,7 @@ pub(crate) fn scrub(
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
     for old in kept_of(tx, of_session, &[&session.id])? {
-        let text = match &old {
-            Kept::Body(hash) => bodies::text(tx, hash)?,
-            Kept::Block(block, start, length) => {
-                Texts::default().part(tx, *block, *start, *length)?
-            }
-        };
+        let text = text(tx, &old)?;
         if !fresh
             .iter()
             .any(|secret| text.contains(secret.value.as_str()))
@@ -191,20 +205,80 @@ pub(crate) fn scrub(
             continue;
         }
         let clean = redactor.lines_in(&text, &mut redactor.seen(fresh), &mut []);
-        let Some(body) = body(&clean) else { continue };
-        bodies::insert(tx, &body)?;
-        match &old {
-            Kept::Body(hash) => tx
-                .prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1 AND block IS NULL")?
-                .execute(params![hash, body.hash])?,
-            Kept::Block(block, start, _) => tx
-                .prepare_cached(
-                    "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL
-                     WHERE block = ?1 AND start = ?2",
-                )?
-                .execute(params![block, start, body.hash])?,
+        let Some(body) = body(clean.as_str()) else {
+            continue;
         };
-        release(tx, &old)?;
+        replace_text(tx, &old, &body)?;
     }
     Ok(())
+}
+
+/// Gives every piece with this text another one: a log that was copied is cleaned with its copy.
+pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Result<()> {
+    bodies::insert(tx, new)?;
+    match old {
+        Kept::Body(hash) => tx
+            .prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1 AND block IS NULL")?
+            .execute(params![hash, new.hash])?,
+        Kept::Block(block, start, _) => tx
+            .prepare_cached(
+                "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL
+                 WHERE block = ?1 AND start = ?2",
+            )?
+            .execute(params![block, start, new.hash])?,
+    };
+    release(tx, old)
+}
+
+/// Returns the text of a piece.
+pub(crate) fn text(connection: &Connection, kept: &Kept) -> Result<String> {
+    match kept {
+        Kept::Body(hash) => bodies::text(connection, hash),
+        Kept::Block(block, start, length) => {
+            Texts::default().part(connection, *block, *start, *length)
+        }
+    }
+}
+
+/// Deletes a source's log, and counts its pieces.
+pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
+    let old = kept_of(tx, "source = ?1", &[&source])?;
+    tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
+        .execute([source])?;
+    old.iter().try_for_each(|kept| release(tx, kept))?;
+    Ok(old.len())
+}
+
+/// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.
+pub(crate) fn blank(
+    tx: &Transaction<'_>,
+    source: i64,
+    needles: &Needles,
+    lines: &Lines,
+) -> Result<usize> {
+    let mut statement = tx.prepare_cached(
+        "SELECT offset, body, block, start, length FROM raw WHERE source = ?1
+         ORDER BY generation, offset",
+    )?;
+    let pieces: Vec<(u64, Kept)> = statement
+        .query_map([source], |row| Ok((row.get(0)?, Kept::of(row, 1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut count = 0;
+    // Lines can be counted only from the start of a log.
+    let mut before: Option<u64> = None;
+    for (offset, old) in pieces {
+        let first = if offset == 0 { Some(0) } else { before };
+        let text = text(tx, &old)?;
+        let here = first.map_or_else(Lines::new, |first| {
+            let within = lines.iter().filter(|line| **line > first);
+            within.map(|line| line - first).collect()
+        });
+        before = first.map(|first| first + text.matches('\n').count() as u64);
+        let Some(new) = needles.blank(&text, &here).as_deref().and_then(body) else {
+            continue;
+        };
+        replace_text(tx, &old, &new)?;
+        count += 1;
+    }
+    Ok(count)
 }

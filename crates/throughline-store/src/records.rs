@@ -1,6 +1,6 @@
 //! Records: rows, their texts, and their place in the search index.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use memory::{Context, Kind, RecordId, SessionId, Trust};
@@ -16,6 +16,9 @@ use crate::{Store, blocks, bodies};
 
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
 pub(crate) const REDACTION_VERSION: i64 = 1;
+
+/// Fewer digits of an id name too many.
+const PREFIX_DIGITS_MIN: usize = 4;
 
 /// A record as it was stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,6 +58,31 @@ impl Store {
                 each(record_of(connection, row, &mut texts)?);
             }
             Ok(())
+        })
+    }
+
+    /// Returns the ids that begin with these hexadecimal digits; at most `limit`, and none for fewer
+    /// than four digits.
+    pub fn records_named(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
+        let digits = prefix.to_ascii_lowercase();
+        let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !(PREFIX_DIGITS_MIN..=32).contains(&digits.len()) || !is_id(&digits) {
+            return Ok(Vec::new());
+        }
+        let low = digits.clone() + &"0".repeat(32 - digits.len());
+        let high = digits.clone() + &"f".repeat(32 - digits.len());
+        let (Ok(low), Ok(high)) = (low.parse::<RecordId>(), high.parse::<RecordId>()) else {
+            return Ok(Vec::new());
+        };
+        self.read(|connection| {
+            let sql = "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
+            let mut statement = connection.prepare_cached(sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement
+                .query_map(params![low.as_bytes(), high.as_bytes(), limit], |row| {
+                    row.get(0)
+                })?;
+            rows.map(|id| Ok(RecordId::from_bytes(id?))).collect()
         })
     }
 
@@ -287,6 +315,23 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Takes texts that were not written out of the blocks that were.
+    pub fn blank(&self, tx: &Transaction<'_>, unwritten: &[&CleanRecord]) -> Result<()> {
+        let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+        for record in unwritten {
+            if let Place::Block { index, start } = record.place
+                && let Some(id) = self.ids[index]
+            {
+                let size = record.content.as_str().len();
+                places.entry(id).or_default().push((start, size));
+            }
+        }
+        for (block, places) in &places {
+            blocks::blank_all(tx, *block, places)?;
+        }
+        Ok(())
+    }
+
     fn id(&mut self, tx: &Transaction<'_>, index: usize) -> Result<i64> {
         if let Some(id) = self.ids[index] {
             return Ok(id);
@@ -471,7 +516,7 @@ pub(crate) fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> 
     Ok(())
 }
 
-fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
+pub(crate) fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
     let found: Option<(i64, String)> = connection
         .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -510,6 +555,28 @@ pub(crate) fn rewrite(
         names
             .index
             .add(tx, stored.row, session, stored.kind, text.as_str())?;
+    }
+    Ok(())
+}
+
+/// Deletes records, texts and all. Their copies are the caller's business.
+pub(crate) fn erase(tx: &Transaction<'_>, names: &mut Names, all: &[&StoredRow]) -> Result<()> {
+    let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+    for stored in all {
+        tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
+            .execute([stored.row])?;
+        if let Some((block, start, size)) = stored.block {
+            places.entry(block).or_default().push((start, size));
+        }
+        if let Some(body) = &stored.body {
+            bodies::release(tx, body)?;
+        }
+        if !stored.copy {
+            names.index.remove(tx, stored.row)?;
+        }
+    }
+    for (block, places) in &places {
+        blocks::blank_all(tx, *block, places)?;
     }
     Ok(())
 }

@@ -109,6 +109,12 @@ impl Store {
     }
 }
 
+/// Returns the index's form of a question that only rows with all its words answer.
+pub(crate) fn all_words(question: &str) -> Option<String> {
+    let words = Words::parse(question);
+    (!words.wanted.is_empty()).then(|| words.expression(" AND ", ""))
+}
+
 /// A question, taken apart.
 #[derive(Debug, Default, PartialEq)]
 struct Words {

@@ -165,6 +165,13 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
     })
 }
 
+/// Returns a session by its number.
+pub(crate) fn by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
+    let sql = format!("{SELECT} WHERE s.id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row([id], session).optional()?)
+}
+
 pub(crate) fn timestamp(millis: Option<i64>) -> Option<Timestamp> {
     millis.and_then(|millis| Timestamp::from_millisecond(millis).ok())
 }
@@ -174,6 +181,7 @@ pub(crate) fn upsert(
     tx: &Transaction<'_>,
     names: &mut Names,
     session: &CleanSession,
+    title: Option<&CleanString>,
 ) -> Result<()> {
     let workspace = match &session.workspace {
         Some((key, root)) => Some(workspaces::known(tx, names, key, root)?),
@@ -199,7 +207,7 @@ pub(crate) fn upsert(
     .execute(params![
         before.id,
         patch.kind.map(SessionKind::name),
-        session.title.as_ref().map(CleanString::as_str),
+        title.map(CleanString::as_str),
         patch.title.as_ref().map_or(0, |title| title.rank as i64),
         workspace,
         session.cwd.as_ref().map(CleanString::as_str),

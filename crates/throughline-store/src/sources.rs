@@ -6,6 +6,7 @@ use memory::Flavor;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
+use crate::forget::{Lines, Needles};
 use crate::redact::CleanString;
 use crate::writer::Hurry;
 use crate::{Store, Ticket};
@@ -116,7 +117,7 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT flavor, path, size, offset, gone, skipped FROM sources
-                 WHERE gone OR skipped > 0 ORDER BY path",
+                 WHERE (gone OR skipped > 0) AND NOT forgotten ORDER BY path",
             )?;
             let rows = statement.query_map([], |row| {
                 let flavor: String = row.get(0)?;
@@ -147,9 +148,29 @@ impl Store {
 }
 
 const SELECT: &str = "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
-    archived, settled, gone, state";
+    archived, settled, gone, state, forgotten";
 
 fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
+    let cursor = stored_cursor(row)?;
+    if !row.get::<_, bool>(14)? {
+        return Ok(cursor);
+    }
+    // Of a file that holds only what was forgotten nothing is kept to go on from: should it change,
+    // it is read from its start, so that its session is known for what it is.
+    Ok(Cursor {
+        key: cursor.key,
+        stamp: cursor.stamp,
+        settled: cursor.settled,
+        gone: cursor.gone,
+        head: UNREAD,
+        ..Cursor::default()
+    })
+}
+
+/// The fingerprint of no text.
+const UNREAD: [u8; 16] = [0xff; 16];
+
+fn stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
         key: row.get(0)?,
         stamp: Stamp {
@@ -171,7 +192,12 @@ fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
 }
 
 /// Returns a source's number, making its row when there is none.
-pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
+pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor, is_hidden: bool) -> Result<i64> {
+    let path = if is_hidden {
+        HIDDEN
+    } else {
+        clean.path.as_str()
+    };
     Ok(tx
         .prepare_cached(
             "INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset,
@@ -180,7 +206,7 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor) -> Result<i64> {
              ON CONFLICT (key) DO UPDATE SET path = excluded.path RETURNING id",
         )?
         .query_row(
-            params![clean.cursor.key, clean.flavor.name(), clean.path.as_str()],
+            params![clean.cursor.key, clean.flavor.name(), path],
             |row| row.get(0),
         )?)
 }
@@ -235,7 +261,15 @@ pub(crate) fn stands_at(
     expected: Option<&Cursor>,
 ) -> Result<bool> {
     let mut statement = tx.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
-    let found = statement.query_row([key], cursor).optional()?;
+    let found = statement
+        .query_row([key], |row| Ok((stored_cursor(row)?, row.get(14)?)))
+        .optional()?;
+    let found = match found {
+        // Nothing of it is written, so nobody can be overtaken.
+        Some((_, true)) => return Ok(true),
+        Some((cursor, _)) => Some(cursor),
+        None => None,
+    };
     // What the door or a look for vanished files changes says nothing of who read it.
     let place = |cursor: &Cursor| Cursor {
         state: None,
@@ -280,6 +314,50 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
              ON CONFLICT (source, kind) DO UPDATE SET count = count + excluded.count",
         )?
         .execute(params![id, kind.as_str(), count])?;
+    }
+    Ok(())
+}
+
+/// Stands for the path of a source that holds only what was forgotten.
+const HIDDEN: &str = "(forgotten)";
+
+/// Hides what a source is called and how far it was read, when its last session is forgotten.
+pub(crate) fn hide(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    restart(tx, id)?;
+    tx.prepare_cached("UPDATE sources SET path = ?2, state = NULL, forgotten = 1 WHERE id = ?1")?
+        .execute(params![id, HIDDEN])?;
+    tx.prepare_cached("DELETE FROM source_sessions WHERE source = ?1")?
+        .execute([id])?;
+    Ok(())
+}
+
+/// Says whether a source held only what was forgotten when it was last read.
+pub(crate) fn is_hidden(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sources WHERE key = ?1 AND forgotten)";
+    Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
+}
+
+/// Says whether a source belongs to a session that stays, or its log is kept for other reasons.
+pub(crate) fn is_others(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sources f WHERE key = ?1 AND (
+        EXISTS (SELECT 1 FROM source_sessions WHERE source = f.id)
+        OR EXISTS (SELECT 1 FROM raw WHERE source = f.id)))";
+    Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
+}
+
+pub(crate) fn unhide(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sources SET forgotten = 0 WHERE id = ?1 AND forgotten")?
+        .execute([id])?;
+    Ok(())
+}
+
+/// Takes forgotten texts out of what an adapter wants to remember.
+pub(crate) fn blank(tx: &Transaction<'_>, id: i64, needles: &Needles) -> Result<()> {
+    let sql = "SELECT state FROM sources WHERE id = ?1";
+    let state: Option<String> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+    if let Some(state) = state.and_then(|state| needles.blank(&state, &Lines::new())) {
+        tx.prepare_cached("UPDATE sources SET state = ?2 WHERE id = ?1")?
+            .execute(params![id, state])?;
     }
     Ok(())
 }

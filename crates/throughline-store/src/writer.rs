@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::forget::traces;
 use crate::open;
 
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
@@ -32,6 +33,15 @@ pub(crate) struct Names {
     pub index: crate::index::Waiting,
     pub evicted: crate::retention::Evicted,
     data_version: i64,
+}
+
+impl Names {
+    /// Drops the numbers, some of which are no longer true. What waits for the index still waits.
+    pub fn forget(&mut self) {
+        self.sessions.clear();
+        self.contexts.clear();
+        self.workspaces.clear();
+    }
 }
 
 /// May be run again after a rollback, so it gives up nothing it holds.
@@ -94,10 +104,12 @@ impl<T> Ticket<T> {
 impl Writer {
     pub fn start(path: &Path) -> Result<Self> {
         let mut connection = open::writer(path)?;
+        let store = path.to_owned();
         let (jobs, queue) = bounded(QUEUE_MAX);
         let thread = std::thread::Builder::new()
             .name("throughline-writer".into())
             .spawn(move || {
+                go_on_forgetting(&mut connection, &store);
                 run(&mut connection, &queue);
                 // Leaves a small side file behind; an error only means somebody still reads.
                 let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -146,6 +158,18 @@ impl Drop for Writer {
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
+    }
+}
+
+/// Removes what a process that was stopped while forgetting has left.
+fn go_on_forgetting(connection: &mut Connection, store: &Path) {
+    let went_on = match traces::pending(connection) {
+        Ok(false) => return,
+        Ok(true) => traces::clear_on(connection, store, traces::IN_PASSING),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = went_on {
+        tracing::warn!(%error, "traces of what was forgotten are still there");
     }
 }
 

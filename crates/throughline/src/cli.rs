@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, digest, doctor, export, import, ingest, redact, resume, retain, search,
-    sessions, show, usage, watch,
+    completions, config, digest, doctor, export, forget, import, ingest, redact, resume, retain,
+    search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -52,6 +52,7 @@ pub enum Command {
     Retain(retain::RetainArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    Forget(forget::ForgetArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

@@ -46,6 +46,8 @@ pub struct Environment {
     pub color: bool,
     /// Somebody watches standard error.
     pub watched: bool,
+    /// Somebody can answer on standard input.
+    pub asked: bool,
     log: Option<String>,
     /// The clock stands still.
     is_fixed: bool,
@@ -92,6 +94,7 @@ impl Environment {
             zone: TimeZone::system(),
             color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
             watched: std::io::stderr().is_terminal(),
+            asked: std::io::stdin().is_terminal(),
             log: variable("THROUGHLINE_LOG"),
         }
     }

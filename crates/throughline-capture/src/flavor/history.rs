@@ -71,7 +71,8 @@ impl<P: Prompts> History<P> {
             ..SessionPatch::new(session.clone(), self.flavor)
         }));
         let hash = blake3::hash(prompt.text.as_bytes()).to_hex();
-        let id = format!("history/{}/{}", prompt.at.as_millisecond(), &hash[..12]);
+        let millis = prompt.at.as_millisecond();
+        let id = format!("{}{millis}/{}", MessageId::HISTORY, &hash[..12]);
         out.push(Entry::Message(Message {
             at: Some(prompt.at),
             blocks: vec![Block::Text(prompt.text)],

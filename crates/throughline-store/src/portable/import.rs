@@ -39,6 +39,8 @@ pub struct Imported {
     pub records: usize,
     /// Records that were there already.
     pub known_records: usize,
+    /// Records that were forgotten here and stay out.
+    pub forgotten_records: usize,
     pub facts: usize,
     pub log_pieces: usize,
     /// Lines that could not be used.
@@ -343,6 +345,7 @@ impl Import<'_> {
             let counts = ticket.wait()?;
             self.report.records += counts.records;
             self.report.known_records += counts.known_records;
+            self.report.forgotten_records += counts.forgotten_records;
             self.report.facts += counts.facts;
             self.report.log_pieces += counts.log_pieces;
         }

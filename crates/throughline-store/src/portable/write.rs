@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
+use crate::tombstones::Gate;
 use crate::writer::Names;
 use crate::{records, secrets, sessions, sources, usage, workspaces};
 
@@ -23,6 +24,7 @@ const NO_LOG: &str = "import";
 pub(super) struct Counts {
     pub records: usize,
     pub known_records: usize,
+    pub forgotten_records: usize,
     pub facts: usize,
     pub log_pieces: usize,
 }
@@ -94,10 +96,23 @@ pub(super) fn apply(
             workspaces::known(tx, names, key, root)?;
         }
     }
+    let mut gate = Gate::new(tx, redactor)?;
     for session in &batch.cleaned.sessions {
-        sessions::upsert(tx, names, session)?;
+        let name = session.name.as_str();
+        let title = session.title.as_ref();
+        if gate.session(tx, name, None)? {
+            continue;
+        }
+        let title = match title {
+            Some(text) if gate.title(tx, name, text.as_str())? => None,
+            title => title,
+        };
+        sessions::upsert(tx, names, session, title)?;
     }
     for (flavor, session, path) in &batch.sources {
+        if gate.session(tx, session.as_str(), None)? {
+            continue;
+        }
         let session = sessions::known(tx, names, session, *flavor)?;
         let source = match sources::swept(tx, *flavor, path)? {
             Some(source) => source,
@@ -106,8 +121,9 @@ pub(super) fn apply(
         sources::link_session(tx, source, session.id)?;
     }
     let mut counts = Counts::default();
-    write_records(tx, names, redactor, batch, &mut counts)?;
-    for (flavor, path, piece) in &batch.logs {
+    write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
+    // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
+    for (flavor, path, piece) in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
     }
     for line in &batch.evictions {
@@ -127,21 +143,29 @@ fn write_records(
     tx: &Transaction<'_>,
     names: &mut Names,
     redactor: &Redactor,
+    gate: &mut Gate<'_>,
     batch: &Batch,
     counts: &mut Counts,
 ) -> Result<()> {
     let cleaned = &batch.cleaned;
     for found in &cleaned.secrets {
-        if let Some(session) = known(tx, names, &found.session)? {
+        if !gate.session(tx, found.session.as_str(), None)?
+            && let Some(session) = known(tx, names, &found.session)?
+        {
             secrets::write(tx, names, redactor, session, found)?;
         }
     }
     let mut blocks = records::Blocks::new(&cleaned.blocks);
     let mut changed = BTreeSet::new();
+    let mut unwritten = Vec::new();
     for (record, flavor) in cleaned.records.iter().zip(&batch.flavors) {
         let Some(flavor) = *flavor else { continue };
-        if records::is_stored(tx, record.id)? {
-            counts.known_records += 1;
+        let is_forgotten =
+            gate.session(tx, record.session.as_str(), None)? || gate.record(tx, record)?;
+        if is_forgotten || records::is_stored(tx, record.id)? {
+            counts.forgotten_records += usize::from(is_forgotten);
+            counts.known_records += usize::from(!is_forgotten);
+            unwritten.push(record);
             continue;
         }
         let session = sessions::known(tx, names, &record.session, flavor)?;
@@ -150,8 +174,12 @@ fn write_records(
         changed.insert(session.id);
         counts.records += 1;
     }
+    // A text without a row would outlive its being forgotten.
+    blocks.blank(tx, &unwritten)?;
     for entry in &cleaned.usage {
-        if let Some(session) = known(tx, names, &entry.session)? {
+        if !gate.session(tx, entry.session.as_str(), None)?
+            && let Some(session) = known(tx, names, &entry.session)?
+        {
             usage::upsert(tx, session, entry)?;
         }
     }

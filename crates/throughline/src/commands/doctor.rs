@@ -58,10 +58,9 @@ pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
         print(app, &diagnosis)?;
     }
     let sound = diagnosis.permissions.is_empty()
-        && diagnosis
-            .store
-            .as_ref()
-            .is_none_or(|health| health.problems.is_empty() && health.damaged.unwrap_or(0) == 0);
+        && diagnosis.store.as_ref().is_none_or(|health| {
+            health.problems.is_empty() && health.damaged.unwrap_or(0) == 0 && !health.traces
+        });
     Ok(if sound {
         Outcome::Done
     } else {
@@ -257,6 +256,12 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
     )?;
     for problem in &health.problems {
         writeln!(out, "  PROBLEM: {problem}")?;
+    }
+    if health.traces {
+        writeln!(
+            out,
+            "  PROBLEM: what was forgotten is still in the write-ahead log; another process is reading"
+        )?;
     }
     match health.damaged {
         None => writeln!(

@@ -5,6 +5,7 @@ pub mod config;
 pub mod digest;
 pub mod doctor;
 pub mod export;
+pub mod forget;
 pub mod import;
 pub mod ingest;
 pub mod redact;
@@ -70,6 +71,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
         Command::Import(args) => import::run(&app, args),
+        Command::Forget(args) => forget::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),

@@ -3,15 +3,19 @@
 use std::io::{self, BufRead, Read, Write, stdin, stdout};
 
 use anyhow::Context;
+use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
+use store::forget::Traces;
 use store::redact::Redactor;
+use store::{RescanProgress, Which};
 
 use crate::commands::App;
-use crate::output::{Outcome, say};
+use crate::output::{self, Outcome, hinted, say};
 
 /// Take the secrets out of a text: standard input to standard output
 ///
-/// What Throughline stores has passed through the same rules.
+/// What Throughline stores has passed through the same rules; --rescan applies those of today to what
+/// older ones have let in.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
     /// Read and write one {"id", "text"} object a line, each text on its own
@@ -21,6 +25,22 @@ pub struct RedactArgs {
     /// Say on standard error what was replaced, where, and by which rule
     #[arg(long)]
     explain: bool,
+
+    /// Apply today's rules to what is already stored, instead of to standard input
+    #[arg(long, conflicts_with_all = ["jsonl", "explain"])]
+    rescan: bool,
+
+    /// With --rescan: look also at what today's rules have cleaned already
+    #[arg(long, requires = "rescan")]
+    all: bool,
+
+    /// With --rescan: count what would change, and change nothing
+    #[arg(long, requires = "rescan")]
+    dry_run: bool,
+
+    /// With --rescan: print the figures as JSON
+    #[arg(long, requires = "rescan")]
+    json: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -31,6 +51,9 @@ struct Item {
 }
 
 pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
+    if args.rescan {
+        return rescan(app, args);
+    }
     let redactor = Redactor::new(store::installation_key(&app.home)?);
     let mut out = io::BufWriter::new(stdout().lock());
     if args.jsonl {
@@ -58,6 +81,54 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
         write!(out, "{}", redactor.clean(&text).as_str())?;
     }
     out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// Brings the store up to today's rules.
+fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    let which = if args.all {
+        Which::All
+    } else {
+        Which::Outdated
+    };
+    let bar = app.environment.watched.then(ProgressBar::no_length);
+    let progress = |done: RescanProgress| {
+        if let Some(bar) = &bar {
+            bar.set_length(done.sessions_total as u64);
+            bar.set_position(done.sessions as u64);
+        }
+    };
+    let rescan = if args.dry_run {
+        store.survey_redaction(which, &progress)?
+    } else {
+        store.rescan(which, app.environment.now, &progress)?
+    };
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    if args.json {
+        output::json(&rescan)?;
+    } else {
+        let (looked_at, changed) = (rescan.looked_at, rescan.changed);
+        let would = if args.dry_run {
+            "would change"
+        } else {
+            "changed"
+        };
+        say(&format!(
+            "Looked at {looked_at} records; {changed} texts {would}."
+        ));
+        for (rule, count) in &rescan.marks {
+            writeln!(stdout().lock(), "{count:>6}  {rule}")?;
+        }
+    }
+    if rescan.traces == Traces::Waiting {
+        return Err(hinted(
+            "the texts are rewritten, but another process still reads the old state, so its bytes are still in the write-ahead log",
+            "end that process (`throughline watch`?); the next command finishes the job",
+        ));
+    }
     Ok(Outcome::Done)
 }
 

@@ -72,7 +72,8 @@ struct Filter {
     until: Option<String>,
 }
 
-fn parse_kind(name: &str) -> Result<Kind, String> {
+/// Reads a record's type on the command line.
+pub fn parse_kind(name: &str) -> Result<Kind, String> {
     Kind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         format!("no such type; known are {}", known.join(", "))

@@ -1,0 +1,461 @@
+//! The deletion: one transaction, noun by noun.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use memory::{Kind, RecordId};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::needles::{Lines, Needles, words_of};
+use super::{Doomed, Forgotten, traces};
+use crate::error::Result;
+use crate::records::StoredRow;
+use crate::redact::Redactor;
+use crate::tombstones::{self, Grave, Key};
+use crate::writer::Names;
+use crate::{digests, index, raw, records, sources};
+
+/// Every table, and what forgetting does to it. A test complains of a table that is not here.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
+pub(super) const NOUNS: &[(&str, &str)] = &[
+    ("records", "deleted"),
+    ("blocks", "blanked"),
+    ("bodies", "deleted with the last reference"),
+    ("search", "deleted, then merged"),
+    ("raw", "blanked, deleted with the session"),
+    (
+        "sessions",
+        "deleted; a title that quotes a record is taken away",
+    ),
+    ("contexts", "deleted with the last record"),
+    ("workspaces", "deleted with the last session"),
+    ("roots", "deleted with the last session"),
+    ("usage", "deleted with the session"),
+    ("secrets", "deleted with the session"),
+    (
+        "sources",
+        "path and state hidden with the last session; state blanked",
+    ),
+    ("source_sessions", "deleted with the session"),
+    ("skips", "deleted with the last session of the source"),
+    ("drift", "deleted with the last session of the source"),
+    (
+        "facts",
+        "deleted with the last source, or when they fit themselves",
+    ),
+    ("fact_sources", "deleted"),
+    (
+        "digests",
+        "deleted with the session; made again without a record",
+    ),
+    ("evictions", "deleted with the session; no text"),
+    ("chores", "no text"),
+    ("tombstones", "set; keyed hashes"),
+    ("tombstone_keys", "set; keyed hashes"),
+    ("traces", "noted; no text"),
+];
+
+/// A record on its way out.
+struct Going {
+    stored: StoredRow,
+    message: String,
+    ordinal: u32,
+    line: u64,
+    source: i64,
+    context: i64,
+}
+
+pub(super) fn erase(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    doomed: &Doomed,
+    now: Timestamp,
+) -> Result<Forgotten> {
+    names.index.write(tx)?;
+    let mut forgotten = Forgotten::default();
+    traces::note(tx, now)?;
+    // A workspace stays while a fact is of it, so facts go first.
+    let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
+    forgotten.facts += facts_themselves(tx, keys)?;
+    let singles = singles(tx, doomed)?;
+    erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
+    erase_sessions(
+        tx,
+        names,
+        redactor,
+        &doomed.session_ids,
+        now,
+        &mut forgotten,
+    )?;
+    // What is remembered names numbers that are gone.
+    names.forget();
+    Ok(forgotten)
+}
+
+fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
+    let mut rows = BTreeSet::new();
+    for record in &doomed.records {
+        rows.insert(record.row);
+        let (low, high) = record.id.copies();
+        let sql = "SELECT row, session FROM records WHERE id BETWEEN ?1 AND ?2";
+        let mut statement = tx.prepare_cached(sql)?;
+        let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
+        while let Some(copy) = copies.next()? {
+            // Since it was listed another fork may have been read.
+            if !doomed.session_ids.contains(&copy.get(1)?) {
+                rows.insert(copy.get(0)?);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for row in rows {
+        all.extend(going(tx, "row = ?1", row)?);
+    }
+    Ok(all)
+}
+
+fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>> {
+    let stored = records::rows_of(tx, condition, &[&value])?;
+    let sql = "SELECT message, ordinal, line, source, context FROM records WHERE row = ?1";
+    let mut statement = tx.prepare_cached(sql)?;
+    let with_place = |stored: StoredRow| {
+        let place = statement.query_row([stored.row], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
+        });
+        let (message, ordinal, line, source, context) = place?;
+        Ok(Going {
+            stored,
+            message,
+            ordinal,
+            line,
+            source,
+            context,
+        })
+    };
+    stored.into_iter().map(with_place).collect()
+}
+
+/// Forgets records of sessions that stay.
+fn erase_singles(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    singles: &[Going],
+    now: Timestamp,
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    if singles.is_empty() {
+        return Ok(());
+    }
+    let mut graves = BTreeMap::new();
+    for going in singles {
+        let (session, flavor) = name_of(tx, going.stored.session)?;
+        let keys = record_keys(redactor, &session, going);
+        let name = tombstones::copy_key(redactor, going.stored.id).0;
+        let id = tombstones::set(tx, name, Grave::Record, &flavor, &keys, 1, now)?;
+        graves.insert(going.stored.session, id);
+    }
+    erase_records(tx, names, singles)?;
+    forgotten.records += singles.len();
+    forgotten.facts += facts_of_records(tx, singles)?;
+    let needles = needles(tx, singles)?;
+    let mut sources = BTreeSet::new();
+    for (session, grave) in graves {
+        sources.extend(sources_of(tx, session)?);
+        untitle(tx, redactor, session, grave, &needles)?;
+        digests::forget(tx, session, |text| needles.meets(text))?;
+        records::recount(tx, session)?;
+    }
+    let mut lines: BTreeMap<i64, Lines> = BTreeMap::new();
+    for going in singles {
+        sources.insert(going.source);
+        lines.entry(going.source).or_default().insert(going.line);
+    }
+    forgotten.archived_pieces += blank_sources(tx, &sources, &needles, &lines)?;
+    contexts(tx, singles)
+}
+
+fn record_keys(redactor: &Redactor, session: &str, going: &Going) -> Vec<Key> {
+    let Going {
+        stored,
+        message,
+        ordinal,
+        ..
+    } = going;
+    let mut keys = vec![
+        tombstones::copy_key(redactor, stored.id),
+        tombstones::text_key(redactor, session, &stored.text),
+        tombstones::entry_key(redactor, session, message, *ordinal, stored.kind),
+    ];
+    if stored.kind == Kind::Prompt {
+        keys.extend(tombstones::prompt_key(redactor, &stored.text));
+    }
+    keys
+}
+
+/// Forgets whole sessions.
+fn erase_sessions(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    redactor: &Redactor,
+    ids: &[i64],
+    now: Timestamp,
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    for &id in ids {
+        let (name, flavor) = name_of(tx, id)?;
+        let all = going(tx, "session = ?1", id)?;
+        let mut keys = vec![tombstones::session_key(redactor, &name)];
+        for going in all.iter().filter(|going| !going.stored.copy) {
+            keys.push(tombstones::copy_key(redactor, going.stored.id));
+            if going.stored.kind == Kind::Prompt {
+                keys.extend(tombstones::prompt_key(redactor, &going.stored.text));
+            }
+        }
+        tombstones::set(
+            tx,
+            keys[0].0,
+            Grave::Session,
+            &flavor,
+            &keys,
+            all.len(),
+            now,
+        )?;
+        erase_records(tx, names, &all)?;
+        forgotten.records += all.len();
+        forgotten.facts += facts_of_session(tx, id)?;
+        forgotten.archived_pieces += erase_logs(tx, id, ids, &all)?;
+        erase_session(tx, id, &name)?;
+        contexts(tx, &all)?;
+    }
+    forgotten.sessions += ids.len();
+    Ok(())
+}
+
+/// Takes a session out of its logs: one of its own goes whole, one that it shares is rewritten.
+fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> Result<usize> {
+    let mut pieces = 0;
+    let mut shared = BTreeSet::new();
+    for source in sources_of(tx, id)? {
+        let sessions = sessions_of(tx, source)?;
+        if sessions.contains(&id) && sessions.iter().all(|id| doomed.contains(id)) {
+            pieces += raw::erase(tx, source)?;
+            sources::hide(tx, source)?;
+        } else {
+            shared.insert(source);
+        }
+    }
+    if shared.is_empty() {
+        return Ok(pieces);
+    }
+    let needles = needles(tx, all)?;
+    let mut lines: BTreeMap<i64, Lines> = BTreeMap::new();
+    for going in all {
+        lines.entry(going.source).or_default().insert(going.line);
+    }
+    Ok(pieces + blank_sources(tx, &shared, &needles, &lines)?)
+}
+
+fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
+    let workspace: Option<i64> = tx
+        .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))?;
+    for table in [
+        "usage",
+        "secrets",
+        "source_sessions",
+        "digests",
+        "evictions",
+    ] {
+        tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
+    }
+    tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
+    tx.execute(
+        "UPDATE sessions SET parent = NULL WHERE parent = ?1",
+        [name],
+    )?;
+    let Some(workspace) = workspace else {
+        return Ok(());
+    };
+    let lived_in = "SELECT EXISTS (SELECT 1 FROM sessions WHERE workspace = ?1)
+        OR EXISTS (SELECT 1 FROM facts WHERE workspace = ?1)";
+    if tx.query_row(lived_in, [workspace], |row| row.get::<_, bool>(0))? {
+        return Ok(());
+    }
+    tx.execute("DELETE FROM roots WHERE workspace = ?1", [workspace])?;
+    tx.execute("DELETE FROM workspaces WHERE id = ?1", [workspace])?;
+    Ok(())
+}
+
+fn erase_records(tx: &Transaction<'_>, names: &mut Names, all: &[Going]) -> Result<()> {
+    let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
+    records::erase(tx, names, &stored)
+}
+
+/// Returns what to look for in logs and titles: the texts, and the words that only they had.
+fn needles(tx: &Transaction<'_>, all: &[Going]) -> Result<Needles> {
+    let mut needles = Needles::default();
+    for going in all {
+        needles.add(&going.stored.text);
+    }
+    for word in words_of(all.iter().map(|going| going.stored.text.as_str())) {
+        if !index::holds(tx, &word)? {
+            needles.add_word(word);
+        }
+    }
+    Ok(needles)
+}
+
+fn blank_sources(
+    tx: &Transaction<'_>,
+    all: &BTreeSet<i64>,
+    needles: &Needles,
+    lines: &BTreeMap<i64, Lines>,
+) -> Result<usize> {
+    let mut pieces = 0;
+    let none = Lines::new();
+    for source in all {
+        let lines = lines.get(source).unwrap_or(&none);
+        pieces += raw::blank(tx, *source, needles, lines)?;
+        sources::blank(tx, *source, needles)?;
+    }
+    Ok(pieces)
+}
+
+/// Takes a title away that was made of a forgotten record, and keeps it away.
+fn untitle(
+    tx: &Transaction<'_>,
+    redactor: &Redactor,
+    session: i64,
+    grave: i64,
+    needles: &Needles,
+) -> Result<()> {
+    let sql = "SELECT name, title FROM sessions WHERE id = ?1 AND title IS NOT NULL";
+    let found: Option<(String, String)> = tx
+        .prepare_cached(sql)?
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((name, title)) = found.filter(|(_, title)| needles.meets(title)) else {
+        return Ok(());
+    };
+    tx.execute(
+        "UPDATE sessions SET title = NULL, title_rank = 0 WHERE id = ?1",
+        [session],
+    )?;
+    tombstones::add(tx, grave, &[tombstones::title_key(redactor, &name, &title)])
+}
+
+/// Returns the sources that may tell what a session said: its own, and those of its agent that are
+/// not one session's, such as histories of prompts.
+fn sources_of(connection: &Connection, session: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT source FROM source_sessions WHERE session = ?1
+        UNION SELECT source FROM records WHERE session = ?1
+        UNION SELECT f.id FROM sources f
+            WHERE f.flavor = (SELECT flavor FROM sessions WHERE id = ?1) AND NOT f.forgotten
+            AND (SELECT count(*) FROM (
+                SELECT 1 FROM source_sessions x WHERE x.source = f.id LIMIT 2)) <> 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([session], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn sessions_of(connection: &Connection, source: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT session FROM source_sessions WHERE source = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([source], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn name_of(connection: &Connection, session: i64) -> Result<(String, String)> {
+    let sql = "SELECT name, flavor FROM sessions WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// Deletes the contexts that no record has any more.
+fn contexts(tx: &Transaction<'_>, all: &[Going]) -> Result<()> {
+    let ids: BTreeSet<i64> = all.iter().map(|going| going.context).collect();
+    for id in ids {
+        tx.prepare_cached(
+            "DELETE FROM contexts WHERE id = ?1
+             AND NOT EXISTS (SELECT 1 FROM records WHERE context = ?1)",
+        )?
+        .execute([id])?;
+    }
+    Ok(())
+}
+
+fn facts_of_records(tx: &Transaction<'_>, all: &[Going]) -> Result<usize> {
+    let mut touched = BTreeSet::new();
+    for going in all {
+        touched.extend(unlink(tx, "record = ?1", &going.stored.id)?);
+    }
+    without_source(tx, touched)
+}
+
+fn facts_of_session(tx: &Transaction<'_>, session: i64) -> Result<usize> {
+    let touched = unlink(tx, "session = ?1", &session)?;
+    without_source(tx, touched)
+}
+
+/// Takes sources away and returns the facts that had them.
+fn unlink(tx: &Transaction<'_>, condition: &str, value: &dyn AsValue) -> Result<BTreeSet<Vec<u8>>> {
+    let sql = format!("DELETE FROM fact_sources WHERE {condition} RETURNING fact");
+    let mut statement = tx.prepare_cached(&sql)?;
+    let rows = statement.query_map([value.value()], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+trait AsValue {
+    fn value(&self) -> rusqlite::types::Value;
+}
+
+impl AsValue for i64 {
+    fn value(&self) -> rusqlite::types::Value {
+        (*self).into()
+    }
+}
+
+impl AsValue for RecordId {
+    fn value(&self) -> rusqlite::types::Value {
+        self.as_bytes().to_vec().into()
+    }
+}
+
+/// Deletes those of the facts that have lost their last source.
+fn without_source(tx: &Transaction<'_>, touched: BTreeSet<Vec<u8>>) -> Result<usize> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM fact_sources WHERE fact = ?1)";
+    let mut bare = Vec::new();
+    for fact in touched {
+        if tx
+            .prepare_cached(sql)?
+            .query_row([&fact], |row| row.get(0))?
+        {
+            bare.push(fact);
+        }
+    }
+    facts_themselves(tx, bare.iter().map(Vec::as_slice))
+}
+
+fn facts_themselves<'k>(
+    tx: &Transaction<'_>,
+    keys: impl Iterator<Item = &'k [u8]>,
+) -> Result<usize> {
+    let mut count = 0;
+    for key in keys {
+        tx.execute("DELETE FROM fact_sources WHERE fact = ?1", [key])?;
+        tx.execute(
+            "UPDATE facts SET superseded = NULL WHERE superseded = ?1",
+            [key],
+        )?;
+        count += tx.execute("DELETE FROM facts WHERE id = ?1", [key])?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,94 @@
+//! What lies in our folder, and which of it can hold captured text.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+/// Folders of copies that we make ourselves and can do without.
+const COPIES: &[&str] = &["safety"];
+
+/// A file in the folder of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ManagedFile {
+    pub path: PathBuf,
+    pub role: Role,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The database, its write-ahead log and its shared memory.
+    Store,
+    /// A copy of the store that we made for safety: it goes when something is forgotten.
+    Copy,
+    /// The key, the configuration, a lock: no captured text.
+    Settings,
+    /// Nothing of ours: a backup that somebody put here, perhaps.
+    Foreign,
+}
+
+/// Lists the files in the folder of a store.
+pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
+    let mut files = Vec::new();
+    for path in entries(folder)? {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            let role = if COPIES.contains(&name.as_str()) {
+                Role::Copy
+            } else {
+                Role::Foreign
+            };
+            let inside = entries(&path)?.into_iter().filter(|path| path.is_file());
+            files.extend(inside.map(|path| ManagedFile { path, role }));
+        } else {
+            files.push(ManagedFile {
+                role: role(&name),
+                path,
+            });
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Removes the copies that may hold what was forgotten, and returns them.
+pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut removed = Vec::new();
+    for file in managed_files(folder)? {
+        if file.role == Role::Copy {
+            std::fs::remove_file(&file.path).map_err(Error::io(&file.path))?;
+            removed.push(file.path);
+        }
+    }
+    Ok(removed)
+}
+
+fn role(name: &str) -> Role {
+    let side = name.strip_prefix(crate::DATABASE);
+    if let Some("" | "-wal" | "-shm" | "-journal") = side {
+        return Role::Store;
+    }
+    let is_ours = name.starts_with(crate::KEY) || name.ends_with(".lock") || name == "config.toml";
+    if is_ours {
+        Role::Settings
+    } else {
+        Role::Foreign
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(folder)(error)),
+    };
+    listed
+        .map(|entry| Ok(entry.map_err(Error::io(folder))?.path()))
+        .collect()
+}

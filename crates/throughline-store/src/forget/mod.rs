@@ -1,0 +1,160 @@
+//! Forgetting: gone from every byte, and kept gone.
+//!
+//! [`select`] decides what goes and returns it as [`Doomed`], which can be listed and refused. [`erase`]
+//! deletes it in one transaction, with everything that was derived from it, and sets the tombstones that
+//! keep it from coming back. [`traces`] then removes what a deletion leaves behind: terms in the index,
+//! the write-ahead log, copies beside the store. A mark in that transaction makes the next open go on
+//! where a crash stopped it. [`needles`] finds a text inside the archived logs, [`files`] knows what else
+//! lies in our folder.
+//!
+//! A new table with captured text gets its line in [`erase::NOUNS`]; a test complains of one without.
+
+mod erase;
+mod files;
+mod needles;
+mod select;
+#[cfg(test)]
+mod tests;
+pub(crate) mod traces;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind, RecordId, Session, SessionId};
+use serde::Serialize;
+
+use crate::Store;
+use crate::error::Result;
+use crate::writer::Hurry;
+
+pub use self::files::{ManagedFile, Role, managed_files};
+pub(crate) use self::needles::{Lines, Needles, literals, words_in, words_of};
+pub use self::traces::Traces;
+
+/// What somebody wants forgotten. Names are alternatives, filters all hold.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub records: Vec<RecordId>,
+    /// With the subagents they started.
+    pub sessions: Vec<SessionId>,
+    pub facts: Vec<[u8; 16]>,
+    /// A workspace's key, its last part, or one of its folders.
+    pub workspace: Option<String>,
+    /// Words that all occur.
+    pub query: Option<String>,
+    pub flavor: Option<Flavor>,
+    pub kinds: Vec<Kind>,
+    pub before: Option<Timestamp>,
+}
+
+impl Selection {
+    /// Says whether nothing was asked for, which must not mean everything.
+    pub fn is_empty(&self) -> bool {
+        self.names_nothing() && !self.has_filter()
+    }
+
+    fn names_nothing(&self) -> bool {
+        self.records.is_empty() && self.sessions.is_empty() && self.facts.is_empty()
+    }
+
+    fn has_filter(&self) -> bool {
+        self.workspace.is_some()
+            || self.query.is_some()
+            || self.flavor.is_some()
+            || !self.kinds.is_empty()
+            || self.before.is_some()
+    }
+}
+
+/// What will be forgotten.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Doomed {
+    /// Sessions of which nothing remains.
+    pub sessions: Vec<Session>,
+    /// Records of sessions that stay, with the copies that forks made of them.
+    pub records: Vec<DoomedRecord>,
+    pub facts: Vec<DoomedFact>,
+    /// The agents' own files that hold it and are still there. They are not ours to change.
+    pub sources: Vec<String>,
+    #[serde(skip)]
+    session_ids: Vec<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DoomedRecord {
+    pub id: RecordId,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    pub at: Option<Timestamp>,
+    pub session: SessionId,
+    pub size_bytes: u64,
+    pub copy: bool,
+    /// The first line of it.
+    pub text: String,
+    #[serde(skip)]
+    row: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DoomedFact {
+    pub id: String,
+    pub text: String,
+    #[serde(skip)]
+    key: Vec<u8>,
+}
+
+impl Doomed {
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.records.is_empty() && self.facts.is_empty()
+    }
+}
+
+/// What was forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Forgotten {
+    pub sessions: usize,
+    pub records: usize,
+    pub facts: usize,
+    /// Pieces of archived logs that were dropped or rewritten.
+    pub archived_pieces: usize,
+    /// The agents' own files that still hold it.
+    pub sources: Vec<String>,
+    pub traces: Traces,
+    /// Copies of the store beside it, which held it too.
+    pub copies_removed: Vec<PathBuf>,
+}
+
+impl Store {
+    /// Returns what a selection would forget. Nothing is changed.
+    pub fn doomed(&self, selection: &Selection) -> Result<Doomed> {
+        self.read(|connection| select::doomed(connection, selection))
+    }
+
+    /// Forgets. On return the text is in no byte of our folder, unless [`Traces::Waiting`] says that
+    /// another process still reads the old state; then the next open goes on.
+    pub fn forget(&self, doomed: Doomed, now: Timestamp) -> Result<Forgotten> {
+        if doomed.is_empty() {
+            return Ok(Forgotten::default());
+        }
+        let sources = doomed.sources.clone();
+        let mut forgotten = self.erase(doomed, now)?;
+        forgotten.sources = sources;
+        let cleared = traces::clear(&self.path, traces::PATIENCE)?;
+        forgotten.traces = cleared.traces;
+        forgotten.copies_removed = cleared.copies_removed;
+        Ok(forgotten)
+    }
+
+    /// The part of forgetting that is one transaction.
+    fn erase(&self, doomed: Doomed, now: Timestamp) -> Result<Forgotten> {
+        let redactor = self.redactor_handle();
+        let doomed = Arc::new(doomed);
+        let work = move |tx: &rusqlite::Transaction<'_>, names: &mut _| {
+            erase::erase(tx, names, &redactor, &doomed, now)
+        };
+        self.writer()
+            .submit(usize::MAX / 2, Hurry::Now, work)
+            .wait()
+    }
+}

@@ -1,0 +1,336 @@
+//! Tombstones: what was forgotten and must not come back while an agent's own file still has it.
+//!
+//! A tombstone is a handful of keyed hashes. A record has one of what it says and where ([`Sort::Copy`],
+//! which its copies in forks share), one of its text in its session, one of its place in its log, and,
+//! if it is a prompt, one of the text alone, because the agents' histories of prompts know no session.
+//! A session has one of its name, and those of its records that a later fork could repeat. Every batch
+//! passes the [`Gate`], whatever way it came in ([`kept_out`]).
+
+mod kept_out;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind, MessageId, RecordId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::Serialize;
+
+use crate::clean::CleanRecord;
+use crate::error::Result;
+use crate::redact::Redactor;
+use crate::sessions::timestamp;
+use crate::writer::Hurry;
+use crate::{Store, forget};
+
+pub(crate) use self::kept_out::kept_out;
+
+/// A shorter prompt ("yes", "go on") is said too often to be blocked without its session.
+const PROMPT_BYTES_MIN: usize = 12;
+
+/// A tombstone as `throughline forget --list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tombstone {
+    /// Names the tombstone, not what is under it.
+    pub id: String,
+    pub kind: Grave,
+    pub agent: String,
+    pub records: u64,
+    pub forgotten: Option<Timestamp>,
+}
+
+/// What lies under a tombstone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grave {
+    Record,
+    Session,
+}
+
+impl Grave {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// What came of lifting a tombstone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifted {
+    Lifted(Tombstone),
+    Unknown,
+    Ambiguous(usize),
+}
+
+/// What a key was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Session = 0,
+    Copy = 1,
+    Text = 2,
+    Entry = 3,
+    Prompt = 4,
+    Title = 5,
+}
+
+pub(crate) type Key = ([u8; 16], Sort);
+
+impl Store {
+    /// Lists the tombstones, the latest first.
+    pub fn tombstones(&self) -> Result<Vec<Tombstone>> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached(&format!("{SELECT} ORDER BY at DESC, kind, hex(name)"))?;
+            let rows = statement.query_map([], tombstone)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Lifts a tombstone, named by its own id or by the session or record that lies under it. What
+    /// was forgotten comes back with the next sweep if its agent's file still has it.
+    pub fn allow(&self, name: &str) -> Result<Lifted> {
+        let redactor = self.redactor_handle();
+        let name = name.to_owned();
+        let work = move |tx: &Transaction<'_>, _: &mut _| lift(tx, &redactor, &name);
+        self.writer().submit(1, Hurry::Now, work).wait()
+    }
+}
+
+const SELECT: &str =
+    "SELECT lower(hex(substr(name, 1, 6))), kind, flavor, records, at FROM tombstones";
+
+fn tombstone(row: &rusqlite::Row<'_>) -> rusqlite::Result<Tombstone> {
+    let kind: String = row.get(1)?;
+    Ok(Tombstone {
+        id: row.get(0)?,
+        kind: if kind == Grave::Session.name() {
+            Grave::Session
+        } else {
+            Grave::Record
+        },
+        agent: row.get(2)?,
+        records: row.get(3)?,
+        forgotten: timestamp(row.get(4)?),
+    })
+}
+
+fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<Lifted> {
+    let mut exact = vec![session_key(redactor, name).0];
+    exact.extend(name.parse::<RecordId>().map(|id| copy_key(redactor, id).0));
+    exact.extend(Flavor::ALL.iter().map(|flavor| {
+        let id = SessionId::of(*flavor, name);
+        session_key(redactor, id.as_str()).0
+    }));
+    let mut found = Vec::new();
+    for key in &exact {
+        let sql = "SELECT id FROM tombstones WHERE name = ?1";
+        found.extend(
+            tx.query_row(sql, [key], |row| row.get::<_, i64>(0))
+                .optional()?,
+        );
+    }
+    if found.is_empty() {
+        let sql = "SELECT id FROM tombstones WHERE substr(lower(hex(name)), 1, length(?1)) = ?1";
+        let mut statement = tx.prepare_cached(sql)?;
+        let rows = statement.query_map([name.to_ascii_lowercase()], |row| row.get(0))?;
+        found = rows.collect::<Result<_, _>>()?;
+    }
+    let [id] = found[..] else {
+        return Ok(match found.len() {
+            0 => Lifted::Unknown,
+            several => Lifted::Ambiguous(several),
+        });
+    };
+    let lifted = tx.query_row(&format!("{SELECT} WHERE id = ?1"), [id], tombstone)?;
+    tx.execute("DELETE FROM tombstone_keys WHERE tombstone = ?1", [id])?;
+    tx.execute("DELETE FROM tombstones WHERE id = ?1", [id])?;
+    // Which file holds it is not known any more, so all of that agent's are looked at again.
+    let sql = "UPDATE sources SET offset = 0, line = 0, head = ?2, tail = ?2, size = 0, mtime = 0,
+        archived = 0, state = NULL, forgotten = 0 WHERE flavor = ?1";
+    tx.execute(sql, params![lifted.agent, UNREAD])?;
+    Ok(Lifted::Lifted(lifted))
+}
+
+/// A fingerprint that no text has: the source is read again from its start.
+const UNREAD: [u8; 16] = [0xff; 16];
+
+/// Sets a tombstone and returns its number; one that is there already gets the new keys too.
+pub(crate) fn set(
+    tx: &Transaction<'_>,
+    name: [u8; 16],
+    kind: Grave,
+    flavor: &str,
+    keys: &[Key],
+    records: usize,
+    now: Timestamp,
+) -> Result<i64> {
+    let id: i64 = tx
+        .prepare_cached(
+            "INSERT INTO tombstones (name, kind, flavor, records, at) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (name) DO UPDATE SET records = max(records, excluded.records)
+             RETURNING id",
+        )?
+        .query_row(
+            params![name, kind.name(), flavor, records, now.as_millisecond()],
+            |row| row.get(0),
+        )?;
+    add(tx, id, keys)?;
+    Ok(id)
+}
+
+pub(crate) fn add(tx: &Transaction<'_>, id: i64, keys: &[Key]) -> Result<()> {
+    let mut statement = tx.prepare_cached(
+        "INSERT OR IGNORE INTO tombstone_keys (key, tombstone, sort) VALUES (?1, ?2, ?3)",
+    )?;
+    for (key, sort) in keys {
+        statement.execute(params![key, id, *sort as i64])?;
+    }
+    Ok(())
+}
+
+pub(crate) fn session_key(redactor: &Redactor, name: &str) -> Key {
+    (redactor.keyed("session", &[name.as_bytes()]), Sort::Session)
+}
+
+pub(crate) fn copy_key(redactor: &Redactor, id: RecordId) -> Key {
+    let shared = &id.as_bytes()[..RecordId::SHARED_BYTES];
+    (redactor.keyed("copy", &[shared]), Sort::Copy)
+}
+
+pub(crate) fn text_key(redactor: &Redactor, session: &str, text: &str) -> Key {
+    let hash = blake3::hash(text.as_bytes());
+    let parts: &[&[u8]] = &[session.as_bytes(), hash.as_bytes()];
+    (redactor.keyed("text", parts), Sort::Text)
+}
+
+pub(crate) fn entry_key(
+    redactor: &Redactor,
+    session: &str,
+    message: &str,
+    ordinal: u32,
+    kind: Kind,
+) -> Key {
+    let (ordinal, kind) = (ordinal.to_le_bytes(), kind.name().as_bytes());
+    let parts: &[&[u8]] = &[session.as_bytes(), message.as_bytes(), &ordinal, kind];
+    (redactor.keyed("entry", parts), Sort::Entry)
+}
+
+/// Returns the key of a prompt, unless it is too short to be told from others.
+pub(crate) fn prompt_key(redactor: &Redactor, text: &str) -> Option<Key> {
+    let text = text.trim();
+    let hash = blake3::hash(text.as_bytes());
+    (text.len() >= PROMPT_BYTES_MIN)
+        .then(|| (redactor.keyed("prompt", &[hash.as_bytes()]), Sort::Prompt))
+}
+
+pub(crate) fn title_key(redactor: &Redactor, session: &str, title: &str) -> Key {
+    let parts: &[&[u8]] = &[session.as_bytes(), title.as_bytes()];
+    (redactor.keyed("title", parts), Sort::Title)
+}
+
+/// Says of what a batch brings whether it was forgotten.
+#[derive(Debug)]
+pub(crate) struct Gate<'a> {
+    redactor: &'a Redactor,
+    /// Most stores have no tombstones, and then nothing is asked.
+    is_open: bool,
+    sessions: HashMap<String, bool>,
+}
+
+impl<'a> Gate<'a> {
+    pub fn new(tx: &Connection, redactor: &'a Redactor) -> Result<Self> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM tombstones)";
+        let is_open = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(Self {
+            redactor,
+            is_open,
+            sessions: HashMap::new(),
+        })
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Says whether a session, or the one that started it, was forgotten.
+    pub fn session(&mut self, tx: &Connection, name: &str, parent: Option<&str>) -> Result<bool> {
+        if self.is_open {
+            return Ok(false);
+        }
+        if let Some(known) = self.sessions.get(name)
+            && (*known || parent.is_none())
+        {
+            return Ok(*known);
+        }
+        let mut forgotten = false;
+        for name in [Some(name), parent].into_iter().flatten() {
+            // A subagent's name begins with its parent's.
+            for (end, _) in name.match_indices('/').chain([(name.len(), "")]) {
+                forgotten |= has(tx, session_key(self.redactor, &name[..end]))?;
+            }
+        }
+        self.sessions.insert(name.to_owned(), forgotten);
+        Ok(forgotten)
+    }
+
+    pub fn record(&self, tx: &Connection, record: &CleanRecord) -> Result<bool> {
+        if self.is_open {
+            return Ok(false);
+        }
+        let (session, text) = (record.session.as_str(), record.content.as_str());
+        let message = record.message.as_str();
+        let mut keys = vec![
+            copy_key(self.redactor, record.id),
+            text_key(self.redactor, session, text),
+            entry_key(self.redactor, session, message, record.ordinal, record.kind),
+        ];
+        if MessageId::new(message).is_from_history() {
+            keys.extend(prompt_key(self.redactor, text));
+        }
+        for key in keys {
+            if has(tx, key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub fn title(&self, tx: &Connection, session: &str, title: &str) -> Result<bool> {
+        if self.is_open {
+            return Ok(false);
+        }
+        has(tx, title_key(self.redactor, session, title))
+    }
+
+    /// Adds the forgotten prompts that a log holds word for word, whoever tells them.
+    pub fn prompts_in(
+        &self,
+        tx: &Connection,
+        log: &str,
+        needles: &mut forget::Needles,
+    ) -> Result<()> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM tombstone_keys WHERE sort = ?1)";
+        let any = tx
+            .prepare_cached(sql)?
+            .query_row([Sort::Prompt as i64], |row| row.get::<_, bool>(0))?;
+        if !any {
+            return Ok(());
+        }
+        for literal in forget::literals(log) {
+            if let Some(key) = prompt_key(self.redactor, &literal)
+                && has(tx, key)?
+            {
+                needles.add(&literal);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has(connection: &Connection, (key, sort): Key) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM tombstone_keys WHERE sort = ?2 AND key = ?1)";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row(params![key, sort as i64], |row| row.get(0))?)
+}

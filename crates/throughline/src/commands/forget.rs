@@ -1,0 +1,305 @@
+//! `throughline forget`
+
+use std::io::{BufRead, Write, stdin, stdout};
+
+use memory::{Flavor, Kind, RecordId};
+use store::forget::{Doomed, Forgotten, Role, Selection, Traces, managed_files};
+use store::{Lifted, Store, Tombstone};
+
+use crate::commands::search::parse_kind;
+use crate::commands::{App, parse_flavor, show};
+use crate::output::table::{count, table};
+use crate::output::text::safe;
+use crate::output::{self, Outcome, hinted, say, time};
+
+/// Forget records, sessions, a workspace, or everything before a date
+///
+/// What is forgotten is gone from every byte of the store, with the facts that were taken from it, and
+/// does not come back with the next sweep. The agents' own files are not touched. Filters narrow each
+/// other.
+#[derive(Debug, clap::Args)]
+pub struct ForgetArgs {
+    /// Records and sessions, by their ids or the beginnings of them; a session goes with its subagents
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// What happened in this workspace: its address, its name or its folder
+    #[arg(long, value_name = "WORKSPACE")]
+    workspace: Option<String>,
+
+    /// Records with all of these words
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+
+    /// What this agent wrote
+    #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
+    agent: Option<Flavor>,
+
+    /// Records of this type; may be given several times
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
+    kind: Vec<Kind>,
+
+    /// What happened before this time: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    #[arg(long, value_name = "TIME")]
+    before: Option<String>,
+
+    /// List what would be forgotten, and forget nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    yes: bool,
+
+    /// List what was forgotten and is kept from coming back
+    #[arg(long, conflicts_with_all = ["ids", "workspace", "query", "before", "dry_run", "yes"])]
+    list: bool,
+
+    /// Let a forgotten session or record be read again, if its agent still has it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "workspace", "query", "before", "list"])]
+    allow: Option<String>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// As many records with one beginning are looked at to see whether they are copies of each other.
+const NAMED_MAX: usize = 100;
+/// Records and sessions listed before the rest are only counted.
+const LISTED_MAX: usize = 20;
+
+pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    if args.list {
+        return list(app, &store, args);
+    }
+    if let Some(name) = &args.allow {
+        return allow(&store, args, name);
+    }
+    let selection = selection(app, &store, args)?;
+    if selection.is_empty() {
+        return Err(hinted(
+            "nothing is named",
+            "give an ID, --workspace, --query or --before; `throughline forget --help` says more",
+        ));
+    }
+    let doomed = store.doomed(&selection)?;
+    if doomed.is_empty() {
+        say("Nothing fits.");
+        return Ok(Outcome::NothingFound);
+    }
+    if args.dry_run {
+        if args.json {
+            output::json(&doomed)?;
+        } else {
+            print(app, &doomed)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    if !args.yes && !confirmed(app, &doomed)? {
+        say("Nothing was forgotten.");
+        return Ok(Outcome::NothingFound);
+    }
+    let forgotten = store.forget(doomed, app.environment.now)?;
+    if args.json {
+        output::json(&forgotten)?;
+    }
+    report(app, &forgotten)
+}
+
+fn selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Selection> {
+    let mut selection = Selection {
+        workspace: args.workspace.clone(),
+        query: args.query.clone(),
+        flavor: args.agent,
+        kinds: args.kind.clone(),
+        before: app.moment(args.before.as_deref())?,
+        ..Selection::default()
+    };
+    for id in &args.ids {
+        match the_record(store, id)? {
+            Some(record) => selection.records.push(record),
+            None => selection.sessions.push(show::the_session(store, id)?.id),
+        }
+    }
+    Ok(selection)
+}
+
+/// Returns the one record whose id begins so.
+fn the_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> {
+    let named = store.records_named(prefix, NAMED_MAX)?;
+    match named[..] {
+        [] => Ok(None),
+        // Copies of one record lie side by side, and go together.
+        [id, ..] if named.iter().all(|other| other.copies() == id.copies()) => Ok(Some(id)),
+        [..] if !store.sessions_named(prefix, 1)?.is_empty() => Ok(None),
+        [..] => Err(hinted(
+            format!("several records begin with {prefix:?}"),
+            "give more of the id",
+        )),
+    }
+}
+
+fn print(app: &App<'_>, doomed: &Doomed) -> anyhow::Result<()> {
+    write!(stdout().lock(), "{}", listing(app, doomed))?;
+    Ok(())
+}
+
+/// Returns what would go, as people read it.
+fn listing(app: &App<'_>, doomed: &Doomed) -> String {
+    let zone = &app.environment.zone;
+    let mut text = String::new();
+    for session in doomed.sessions.iter().take(LISTED_MAX) {
+        text += &format!(
+            "session  {}  {}  {}  {}\n",
+            time::show(session.ended.or(session.started), zone),
+            safe(session.id.as_str()),
+            count(
+                usize::try_from(session.records).unwrap_or(usize::MAX),
+                "record"
+            ),
+            safe(
+                session
+                    .title
+                    .as_deref()
+                    .unwrap_or("-")
+                    .lines()
+                    .next()
+                    .unwrap_or("-")
+            ),
+        );
+    }
+    text += &more(doomed.sessions.len(), "sessions");
+    for record in doomed.records.iter().take(LISTED_MAX) {
+        text += &format!(
+            "record   {}  {}  {}{}  {}\n",
+            time::show(record.at, zone),
+            record.id,
+            record.kind,
+            if record.copy { " (copy)" } else { "" },
+            safe(&record.text),
+        );
+    }
+    text += &more(doomed.records.len(), "records");
+    for fact in doomed.facts.iter().take(LISTED_MAX) {
+        text += &format!("fact     {}  {}\n", fact.id, safe(&fact.text));
+    }
+    text + &more(doomed.facts.len(), "facts")
+}
+
+fn more(count: usize, what: &str) -> String {
+    match count.saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more => format!("… and {more} more {what}\n"),
+    }
+}
+
+/// Asks, where there is somebody to ask.
+fn confirmed(app: &App<'_>, doomed: &Doomed) -> anyhow::Result<bool> {
+    if !app.environment.watched || !app.environment.asked {
+        return Err(hinted(
+            "nobody is there to confirm it",
+            "add --yes, or see with --dry-run what would be forgotten",
+        ));
+    }
+    say(listing(app, doomed).trim_end());
+    say("Forget this for good? [y/N]");
+    let mut answer = String::new();
+    stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
+    say(&format!(
+        "Forgot {}, {} and {}; {} of archived logs rewritten or dropped.",
+        count(forgotten.sessions, "session"),
+        count(forgotten.records, "record"),
+        count(forgotten.facts, "fact"),
+        count(forgotten.archived_pieces, "piece"),
+    ));
+    let sources = &forgotten.sources;
+    for copy in &forgotten.copies_removed {
+        say(&format!("Removed the copy {}.", copy.display()));
+    }
+    if !sources.is_empty() {
+        say("The agents' own files still hold it; they are yours to delete:");
+        for source in sources.iter().take(LISTED_MAX) {
+            say(&format!("  {}", safe(source)));
+        }
+        if sources.len() > LISTED_MAX {
+            say(more(sources.len(), "files").trim_end());
+        }
+    }
+    let others = managed_files(&app.home)?;
+    let others: Vec<_> = others
+        .iter()
+        .filter(|file| file.role == Role::Foreign)
+        .collect();
+    for file in others.iter().take(LISTED_MAX) {
+        say(&format!(
+            "{} is not ours and was not looked at.",
+            file.path.display()
+        ));
+    }
+    if forgotten.traces == Traces::Waiting {
+        return Err(hinted(
+            "the rows are deleted, but another process still reads the old state, so its bytes are still in the write-ahead log",
+            "end that process (`throughline watch`?); the next command finishes the job",
+        ));
+    }
+    Ok(Outcome::Done)
+}
+
+fn list(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Outcome> {
+    let tombstones = store.tombstones()?;
+    if args.json {
+        output::json(&tombstones)?;
+    } else if tombstones.is_empty() {
+        say("Nothing was forgotten.");
+    } else {
+        let head = ["FORGOTTEN", "WHAT", "AGENT", "RECORDS", "ID"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows.extend(tombstones.iter().map(|tombstone| row(app, tombstone)));
+        write!(stdout().lock(), "{}", table(&rows))?;
+    }
+    Ok(if tombstones.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn row(app: &App<'_>, tombstone: &Tombstone) -> Vec<String> {
+    vec![
+        time::show(tombstone.forgotten, &app.environment.zone),
+        tombstone.kind.name().to_owned(),
+        tombstone.agent.clone(),
+        tombstone.records.to_string(),
+        tombstone.id.clone(),
+    ]
+}
+
+fn allow(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Result<Outcome> {
+    let lifted = store.allow(name)?;
+    if args.json {
+        output::json(&lifted)?;
+    }
+    match lifted {
+        Lifted::Lifted(tombstone) => {
+            let what = tombstone.kind.name();
+            say(&format!(
+                "The {what} may be read again; `throughline ingest` does if its agent still has it."
+            ));
+            Ok(Outcome::Done)
+        }
+        Lifted::Unknown => Err(hinted(
+            format!("nothing that was forgotten is called {name:?}"),
+            "`throughline forget --list` shows what was; a session or a record is named by its full id",
+        )),
+        Lifted::Ambiguous(count) => Err(hinted(
+            format!("{count} tombstones begin with {name:?}"),
+            "give more of the id",
+        )),
+    }
+}
