@@ -343,7 +343,47 @@ mod tests {
             call.path = Some("/p/list.rs".to_owned());
             call.input = "{}".to_owned();
         }
-        insta::assert_snapshot!(account(&messages).unwrap(), @"");
+        insta::assert_snapshot!(account(&messages).unwrap(), @r#"
+    # Title
+    Make the list sorted.
+
+    # Current state
+    The user's last request, word for word:
+
+    > Now the docs in docs/A.md
+
+    Not answered yet: Bash `ls`
+
+    # Task
+    The first request, word for word:
+
+    > Make the list sorted.
+
+    Later requests, the last one is above:
+
+    > Never touch main.rs, and use tabs.
+
+    # Files and functions
+    - /p/list.rs (used 1×)
+
+    # Commands and workflow
+    - `ls` → no result
+
+    # Errors and corrections
+    - Bash `ls` failed: `error: no list`
+
+    # Learnings
+    The user said:
+    - "Never touch main.rs, and use tabs."
+
+    # Key results
+    done so far
+
+    # Worklog
+    1. asked: Make the list sorted.
+    2. asked: Never touch main.rs, and use tabs.
+    3. asked: Now the docs in docs/A.md
+    "#);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Ties {
                     _ => {}
                 }
             }
-            if message.blocks.iter().any(is_sent) {
+            if is_part(message) {
                 let plain = message.role == Role::Assistant && message.api_id.is_none();
                 if plain {
                     first = first.min(thought.unwrap_or(place));
@@ -78,7 +78,7 @@ fn in_flight(messages: &[Message]) -> Option<usize> {
     let mut turn: Option<&Message> = None;
     let mut adjacent = true;
     let sent = messages.iter().enumerate().rev();
-    for (place, message) in sent.filter(|(_, m)| m.blocks.iter().any(is_sent)) {
+    for (place, message) in sent.filter(|(_, message)| is_part(message)) {
         let results = message.blocks.iter().filter_map(|block| match block {
             Block::ToolResult(result) => result.call.as_ref(),
             _ => None,
@@ -114,6 +114,11 @@ fn is_spoken(block: &Block) -> bool {
 /// Says whether a block of an assistant's message is its own, and not a tool's.
 fn is_said(block: &Block) -> bool {
     is_sent(block) && !matches!(block, Block::ToolResult(_) | Block::Image { .. })
+}
+
+/// Says whether a message is part of what a provider gets.
+fn is_part(message: &Message) -> bool {
+    message.role != Role::System && message.blocks.iter().any(is_sent)
 }
 
 /// Says whether a block is part of what a provider gets.

@@ -21,7 +21,7 @@ mod settle;
 pub mod wait;
 
 use memory::summary::Template;
-use memory::{Block, Message, MessageId, Role, Summary, Tokens};
+use memory::{Block, Message, MessageId, Summary, Tokens};
 
 pub use self::account::account;
 pub use self::close::Ties;
@@ -118,6 +118,7 @@ pub fn compact_or_full(
 struct Scene<'a> {
     task: &'a Task<'a>,
     weights: Vec<Weight>,
+    ties: Ties,
     /// The first message behind the last boundary.
     floor: usize,
     tokens_before: Tokens,
@@ -130,6 +131,7 @@ impl<'a> Scene<'a> {
         let scene = Self {
             task,
             tokens_before: Tokens(0),
+            ties: Ties::of(task.messages),
             weights,
             floor,
         };
@@ -166,6 +168,15 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Counts the messages that a model sees.
+    fn said(&self, from: usize) -> usize {
+        let is_summary = |block: &Block| matches!(block, Block::Summary(_));
+        let messages = self.task.messages[from..].iter().zip(&self.weights[from..]);
+        messages
+            .filter(|(m, weight)| weight.tokens > Tokens(0) || m.blocks.iter().any(is_summary))
+            .count()
+    }
+
     /// Returns the summary of the compaction before.
     fn earlier(&self) -> Option<&'a str> {
         self.summaries().next()
@@ -180,7 +191,7 @@ impl<'a> Scene<'a> {
         from: usize,
     ) -> Result<Compacted, Declined> {
         let task = self.task;
-        let from = Ties::of(task.messages).close(from);
+        let from = self.ties.close(from);
         let (cut, tail) = task.messages.split_at(from);
         let settled = settle(tail);
         let restored = match task.restored {
@@ -223,9 +234,8 @@ impl<'a> Scene<'a> {
         let tokens_summary = draft.summary.tokens();
         let restored = draft.restored.as_ref();
         let tokens_restored = restored.map_or(Tokens(0), Message::tokens);
-        let said = |messages: &[Message]| messages.iter().filter(|m| is_said(m)).count();
-        let messages_before = said(self.live());
-        let live_kept = said(&self.task.messages[from.max(self.first_live())..]);
+        let messages_before = self.said(self.first_live());
+        let live_kept = self.said(from.max(self.first_live()));
         Figures {
             messages_before,
             messages_cut: messages_before - live_kept,
@@ -248,14 +258,6 @@ impl<'a> Scene<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// Says whether a message is part of the conversation that a model sees.
-fn is_said(message: &Message) -> bool {
-    let blocks = || message.blocks.iter();
-    let is_summary = |block: &Block| matches!(block, Block::Summary(_));
-    let speaks = message.role != Role::System;
-    blocks().any(is_summary) || (speaks && blocks().any(|block| block.tokens() > Tokens(0)))
 }
 
 #[cfg(test)]

@@ -276,7 +276,27 @@ mod tests {
     fn files_todos_and_plan_come_from_the_messages() {
         let messages = messages();
         let restored = Restored::from_messages(&messages, &[], &RestoreLimits::default());
-        insta::assert_snapshot!(restored.text(&RestoreLimits::default()).unwrap(), @"");
+        insta::assert_snapshot!(restored.text(&RestoreLimits::default()).unwrap(), @r#"
+    The plan:
+    ```
+    1. sort
+    2. test
+    ```
+
+    The todo list:
+    - [completed] sort
+    - [open] test it
+
+    The file /p/b.rs was in use; read it again.
+
+    The file /p/c.rs was in use; read it again.
+
+    The file /p/a.rs as it was read:
+    ````
+    fn of_1() {}
+    ```
+    ````
+    "#);
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn check_cut(before: &str, sent: &str, open: &[&str], expected: &[&str]) {
         before: &transcript(before),
         messages: &messages,
         open: &open,
-        window: Some(Tokens(100)),
+        window: Some(Tokens(5_000)),
     });
     let found: Vec<_> = found.iter().map(|broken| format!("{broken:?}")).collect();
     assert_eq!(found, expected, "{sent}");
@@ -127,7 +127,10 @@ fn results_come_first() {
 
 #[test]
 fn everybody_keeps_to_their_blocks() {
-    check("u think + prompt", &["UserThinks(0)"]);
+    check(
+        "u think + prompt",
+        &["UserThinks(0)", "ReasoningAlone(0)"],
+    );
     check(
         "u use #1\na hello",
         &[
@@ -170,7 +173,13 @@ fn a_response_is_whole() {
         "a hello @A\na goodbye @A",
         "u prompt\na goodbye @A\nu so\na hello @A",
         &[],
-        &["PartedResponse(\"A\")", "PartedResponse(\"A\")"],
+        &["PartedResponse(\"A\")"],
+    );
+    check_cut(
+        "a hello @A\na goodbye @A\na more @A",
+        "u prompt\na goodbye @A",
+        &[],
+        &["PartedResponse(\"A\")"],
     );
 }
 
@@ -187,7 +196,7 @@ fn a_thought_is_not_parted_from_what_it_led_to() {
 #[test]
 fn a_window_has_an_end() {
     check(
-        "u prompt ~101",
-        &["TooLong { tokens: Tokens(101), window: Tokens(100) }"],
+        "u prompt ~5001",
+        &["TooLong { tokens: Tokens(5001), window: Tokens(5000) }"],
     );
 }

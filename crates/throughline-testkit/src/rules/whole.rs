@@ -53,7 +53,8 @@ fn reasoning(before: &[Message], sent: &[Message], broken: &mut Vec<Broken>) {
     let said = sent.iter().filter(|m| m.role == Role::Assistant);
     let ids: HashSet<_> = said.map(|message| &message.id).collect();
     let mut thought: Option<&Message> = None;
-    for message in before.iter().filter(|m| m.blocks.iter().any(is_sent)) {
+    let said = |m: &&Message| m.role != Role::System && m.blocks.iter().any(is_sent);
+    for message in before.iter().filter(said) {
         let plain = message.role == Role::Assistant && message.api_id.is_none();
         if let Some(thought) = thought
             && plain
