@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
-    watch,
+    compact, completions, config, doctor, export, ingest, redact, resume, search, sessions, show,
+    usage, watch,
 };
 
 /// Session memory for coding agents
@@ -47,6 +47,7 @@ pub enum Command {
     Show(show::ShowArgs),
     Resume(resume::ResumeArgs),
     Usage(usage::UsageArgs),
+    Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
     Config(config::ConfigArgs),

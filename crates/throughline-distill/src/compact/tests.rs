@@ -181,7 +181,9 @@ fn what_a_log_lost_is_repaired() {
     let shown = texts.map(|text| {
         let messages = transcript(text);
         let result = compact_with(&messages, Some(&notes()), Some("1"), &limits);
-        let repairs = result.as_ref().map_or(0, |compacted| compacted.repairs.len());
+        let repairs = result
+            .as_ref()
+            .map_or(0, |compacted| compacted.repairs.len());
         format!("{} ({repairs})", shape(&messages, &result))
     });
     assert_snapshot!(shown.join("\n"), @"");

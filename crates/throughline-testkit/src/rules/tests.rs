@@ -127,10 +127,7 @@ fn results_come_first() {
 
 #[test]
 fn everybody_keeps_to_their_blocks() {
-    check(
-        "u think + prompt",
-        &["UserThinks(0)", "ReasoningAlone(0)"],
-    );
+    check("u think + prompt", &["UserThinks(0)", "ReasoningAlone(0)"]);
     check(
         "u use #1\na hello",
         &[

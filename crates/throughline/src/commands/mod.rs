@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod doctor;
@@ -62,6 +63,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Show(args) => show::run(&app, args),
         Command::Resume(args) => resume::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
+        Command::Compact(args) => compact::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
         Command::Config(args) => config::run(&app, args),
