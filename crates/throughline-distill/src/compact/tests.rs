@@ -108,18 +108,18 @@ fn the_end_stays_and_the_beginning_becomes_notes() {
 #[test]
 fn a_long_session_at_a_glance() {
     let mut text = "u prompt ~100\na text ~40\n".repeat(8);
-    text += "u prompt\na use #4 @A\nu result #4 ~90\na text";
-    assert_snapshot!(check(&text, Some("16")), @"boundary | summary 1-15 | text 16 | prompt 17 | use #4 | result #4 | text 20");
-    assert_snapshot!(check(&text, None), @"");
-    assert_snapshot!(check(&text, Some("20")), @"");
-    assert_snapshot!(check(&text, Some("18")), @"");
+    text += "u prompt\na use #4 @A\nu result #4 ~99\na text";
+    assert_snapshot!(check(&text, Some("16")), @"boundary | summary 1-16 | prompt 17 | use #4 | result #4 | text 20");
+    assert_snapshot!(check(&text, None), @"boundary | summary 1-16 | prompt 17 | use #4 | result #4 | text 20");
+    assert_snapshot!(check(&text, Some("20")), @"boundary | summary 1-16 | prompt 17 | use #4 | result #4 | text 20");
+    assert_snapshot!(check(&text, Some("18")), @"boundary | summary 1-16 | prompt 17 | use #4 | result #4 | text 20");
 }
 
 #[test]
 fn nothing_is_reached_for_beyond_a_boundary() {
     let text = "u prompt ~900\ns boundary\nu summary ~300\nu prompt ~30\na text ~20\nu prompt";
     assert_snapshot!(check(text, Some("5")), @"boundary | summary 1-2 | prompt 4 | text 5 | prompt 6");
-    assert_snapshot!(check(text, None), @"");
+    assert_snapshot!(check(text, None), @"boundary | summary 1-2 | prompt 4 | text 5 | prompt 6");
 }
 
 #[test]
@@ -186,7 +186,20 @@ fn what_a_log_lost_is_repaired() {
             .map_or(0, |compacted| compacted.repairs.len());
         format!("{} ({repairs})", shape(&messages, &result))
     });
-    assert_snapshot!(shown.join("\n"), @"");
+    assert_snapshot!(shown.join("\n"), @r#"
+    boundary | summary 1-1 | note 2 | text 3 (1)
+    boundary | summary 1-1 | use #1 | result #1 (made) | prompt 3 | text 4 (1)
+    boundary | summary 1-1 | text 2 | prompt 3 | use #1 | use #2 | result #2 (0)
+    boundary | summary 1-1 | use #1 | result #1 | prompt 3 | text 4 (1)
+    boundary | summary 1-1 | use #1 | use #2 | result #1 | result #2 | note 3 (1)
+    boundary | summary 1-1 | use #1 | result #1 | use #1-2 | result #1-2 (1)
+    boundary | summary 1-1 | use #1 | result #1 (1)
+    boundary | summary 1-1 | use #1 | result #1 (1)
+    boundary | summary 1-1 | prompt 3 | text 4 (2)
+    boundary | summary 1-1 | note 2 | text 3 (2)
+    boundary | summary 1-1 | use #1 | result #1 | prompt 4 (0)
+    boundary | summary 1-1 | prompt 5 (0)
+    "#);
 }
 
 #[test]
@@ -351,7 +364,7 @@ fn without_a_summary_the_messages_give_their_own_account() {
         threshold: Some(Tokens(450)),
         ..SMALL
     };
-    assert_snapshot!(shape(&messages, &run(&tight, account).result), @"");
+    assert_snapshot!(shape(&messages, &run(&tight, account).result), @"boundary | summary 1-6");
     assert_eq!(run(&SMALL, |_| None).result, Err(Declined::NoAccount));
 }
 
@@ -384,7 +397,7 @@ fn what_is_restored_gives_way_first() {
     let whole = run(None);
     assert_snapshot!(shape(&messages, &whole), @"boundary | summary 1-1 | restored | text 2 | prompt 3");
     let after = whole.unwrap().figures.tokens_after.0;
-    assert_snapshot!(shape(&messages, &run(Some(after - 1))), @"");
+    assert_snapshot!(shape(&messages, &run(Some(after - 1))), @"boundary | summary 1-1 | text 2 | prompt 3");
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
