@@ -15,10 +15,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use distill::compact::{Limits, Notes, Task, Ties, Trigger, account, compact, full, settle};
 use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
+use throughline_distill::compact::{
+    Limits, Notes, Task, Ties, Trigger, account, compact, full, settle,
+};
 
 const RUNS: usize = 7;
 
