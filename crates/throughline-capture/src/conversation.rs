@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use memory::{Entry, Flavor, Message, SessionId};
 
 use crate::flavor::{ADAPTERS, adapter};
-use crate::{Adapter, Root, Source, discover, tail};
+use crate::{Adapter, Format, Root, Source, discover, tail};
 
 /// Reads every message of a log, in its order. Whose log it is, is asked of the file where no flavor
 /// is given; `None` when it is nobody's.
@@ -19,18 +19,43 @@ pub fn read(
     flavor: Option<Flavor>,
     now: Timestamp,
 ) -> io::Result<Option<Vec<Message>>> {
-    let root = Root {
+    let known = match flavor {
+        Some(_) => None,
+        None => recognised(path)?,
+    };
+    let source = known.or_else(|| {
+        let root = Root {
+            path: path.to_owned(),
+            flavor,
+        };
+        discover(ADAPTERS, &[root]).sources.into_iter().next()
+    });
+    let adapter = source.as_ref().and_then(|source| adapter(source.flavor));
+    match source.zip(adapter) {
+        Some((source, adapter)) => messages(adapter, &source, now).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Asks who knows the first lines of a file, whatever it is called.
+fn recognised(path: &Path) -> io::Result<Option<Source>> {
+    let head = tail::head(path)?;
+    let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.recognises(&head)) else {
+        return Ok(None);
+    };
+    let folder = path.parent().unwrap_or(path);
+    let name = path.strip_prefix(folder).unwrap_or(path);
+    let is_document = path.extension().is_some_and(|end| end == "json");
+    let usual = if is_document {
+        Format::Document
+    } else {
+        Format::Lines
+    };
+    Ok(Some(Source {
+        flavor: adapter.flavor(),
         path: path.to_owned(),
-        flavor,
-    };
-    let found = discover(ADAPTERS, &[root]);
-    let Some(source) = found.sources.into_iter().next() else {
-        return Ok(None);
-    };
-    let Some(adapter) = adapter(source.flavor) else {
-        return Ok(None);
-    };
-    messages(adapter, &source, now).map(Some)
+        format: adapter.claim(folder, name).unwrap_or(usual),
+    }))
 }
 
 /// Reads every message of a source.
@@ -83,6 +108,14 @@ mod tests {
             assert!(messages.len() > 10);
             let session = main_session(&messages).unwrap();
             assert_eq!(session.native(), "703ad6e2-1d62-41f4-9458-d210f8be4c06");
+        }
+        for (file, flavor) in [
+            ("codex/synthetic/agent-sessions-small.jsonl", "codex"),
+            ("claude/synthetic/sidechain.jsonl", "claude"),
+        ] {
+            let messages = read(&testkit::fixture(file), None, now).unwrap().unwrap();
+            let session = main_session(&messages).unwrap();
+            assert!(session.as_str().starts_with(flavor), "{session}");
         }
         let nobodys = testkit::fixture("claude/README.md");
         assert_eq!(read(&nobodys, None, now).unwrap(), None);

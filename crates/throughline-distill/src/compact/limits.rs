@@ -73,6 +73,17 @@ impl Limits {
             ..usual
         }
     }
+
+    /// Returns limits that keep only a part of what these keep.
+    pub fn divided(&self, share: u64) -> Self {
+        let share = share.max(1);
+        Self {
+            min_tokens: Tokens(self.min_tokens.0 / share),
+            min_messages: if share == 1 { self.min_messages } else { 1 },
+            max_tokens: Tokens((self.max_tokens.0 / share).max(1)),
+            ..*self
+        }
+    }
 }
 
 #[cfg(test)]

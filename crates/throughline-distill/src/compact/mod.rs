@@ -81,8 +81,8 @@ pub fn compact(task: &Task<'_>) -> Result<Compacted, Declined> {
     scene.build(Way::Summary, &summary, notes.file, from)
 }
 
-/// Compacts with an account of the messages. Keeps as much of the end as a resumed session, or
-/// nothing where that is too much.
+/// Compacts with an account of the messages. Keeps as much of the end as a resumed session, less
+/// where that is too much, and at last nothing.
 pub fn full(
     task: &Task<'_>,
     account: impl FnOnce(&[Message]) -> Option<Summary>,
@@ -91,11 +91,22 @@ pub fn full(
     let summary = account(scene.live()).ok_or(Declined::NoAccount)?;
     let file = task.transcript.unwrap_or("the transcript");
     let end = task.messages.len();
-    let from = keep_from(&scene.weights, end, scene.floor, task.limits);
-    scene
-        .build(Way::Full, &summary, file, from)
-        .or_else(|_| scene.build(Way::Full, &summary, file, end))
+    let kept = SHARES.map(|share| {
+        let limits = task.limits.divided(share);
+        keep_from(&scene.weights, end, scene.floor, &limits)
+    });
+    let mut declined = None;
+    for from in kept.into_iter().chain([end]) {
+        match scene.build(Way::Full, &summary, file, from) {
+            Ok(compacted) => return Ok(compacted),
+            Err(why) => declined = Some(why),
+        }
+    }
+    Err(declined.unwrap_or(Declined::Empty))
 }
+
+/// By how much a full compaction divides what it keeps, try after try.
+const SHARES: [u64; 3] = [1, 4, 16];
 
 /// Compacts with the running summary where that is possible, else with an account of the messages.
 pub fn compact_or_full(

@@ -359,12 +359,18 @@ fn without_a_summary_the_messages_give_their_own_account() {
     let compacted = outcome.result.unwrap();
     assert_eq!(compacted.way, Way::Full);
     assert!(format!("{:?}", compacted.summary).contains("> Sort it."));
-    // Where the end itself is too large, nothing is kept.
+    // Where the end itself is too large, less of it is kept, and at last nothing.
     let tight = Limits {
         threshold: Some(Tokens(450)),
         ..SMALL
     };
-    assert_snapshot!(shape(&messages, &run(&tight, account).result), @"boundary | summary 1-6");
+    let tight = run(&tight, account).result;
+    assert_snapshot!(shape(&messages, &tight), @"boundary | summary 1-3 | use #1 | result #1 | text 6");
+    let least = Limits {
+        threshold: Some(Tokens(tight.unwrap().figures.tokens_after.0 - 1)),
+        ..SMALL
+    };
+    assert_snapshot!(shape(&messages, &run(&least, account).result), @"boundary | summary 1-6");
     assert_eq!(run(&SMALL, |_| None).result, Err(Declined::NoAccount));
 }
 

@@ -124,6 +124,8 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
     let session = session.or_else(|| conversation::main_session(&messages));
     let mut messages = messages;
     messages.retain(|message| Some(&message.session) == session.as_ref());
+    // The model that reads it may work in another folder.
+    let path = std::path::absolute(&path).unwrap_or(path);
     Ok(Log { path, messages })
 }
 
@@ -149,7 +151,8 @@ fn tell(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Outcome> {
     } else if let Ok(compacted) = &outcome.result {
         write!(stdout().lock(), "{}", as_text(compacted))?;
     }
-    if let Some(declined) = &outcome.fell_through {
+    let both = outcome.fell_through.as_ref() == outcome.result.as_ref().err();
+    if let Some(declined) = outcome.fell_through.as_ref().filter(|_| !both) {
         say(&format!("The summary was not used: {declined}."));
     }
     match &outcome.result {
