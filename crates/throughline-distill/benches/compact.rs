@@ -41,11 +41,11 @@ fn main() {
         let template = Template::default();
         let task = Task {
             messages: &messages,
-            notes: Some(Notes {
+            notes: Ok(Some(Notes {
                 summary: &summary,
                 file: "summary.md",
                 last: Some(&last),
-            }),
+            })),
             template: &template,
             transcript: Some("log.jsonl"),
             restored: None,

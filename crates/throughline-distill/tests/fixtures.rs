@@ -61,11 +61,11 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     };
     let task = Task {
         messages,
-        notes: Some(Notes {
+        notes: Ok(Some(Notes {
             summary: &summary,
             file: "summary.md",
             last: Some(&messages[cut - 1].id),
-        }),
+        })),
         template: &Template::default(),
         transcript: None,
         restored: None,

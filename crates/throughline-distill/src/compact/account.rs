@@ -159,19 +159,26 @@ fn task(seen: &Seen<'_>) -> String {
 
 /// Returns the lines in which the user set rules or corrected, in their words.
 fn rules(seen: &Seen<'_>) -> String {
-    let lines = seen.prompts.iter().flat_map(|prompt| prompt.lines());
+    let lines = seen
+        .prompts
+        .iter()
+        .rev()
+        .flat_map(|prompt| prompt.lines().rev());
     let mut rules: Vec<String> = Vec::new();
     for line in lines.filter(|line| is_rule(line)) {
         let rule = one_line(line, 2 * LINE_CHARS_MAX);
-        rules.retain(|known| *known != rule);
-        rules.push(rule);
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+        if rules.len() >= RULES_MAX {
+            break;
+        }
     }
-    let recent = &rules[rules.len().saturating_sub(RULES_MAX)..];
-    if recent.is_empty() {
+    if rules.is_empty() {
         return String::new();
     }
-    let rules: Vec<_> = recent.iter().map(|rule| format!("- \"{rule}\"")).collect();
-    format!("The user said:\n{}", rules.join("\n"))
+    let rules = rules.iter().rev().map(|rule| format!("\"{rule}\""));
+    format!("The user said:\n{}", list(rules))
 }
 
 fn is_rule(line: &str) -> bool {
@@ -256,7 +263,7 @@ fn failures(seen: &Seen<'_>) -> String {
         .take(FAILURES_MAX)
         .map(|(call, result)| {
             let said = result.content.lines().map(str::trim);
-            let said = said.filter(|line| !line.is_empty()).last().unwrap_or("");
+            let said = said.rev().find(|line| !line.is_empty()).unwrap_or("");
             format!(
                 "{} failed: `{}`",
                 called(call),

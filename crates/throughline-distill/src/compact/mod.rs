@@ -36,7 +36,8 @@ pub use self::settle::{Repair, Settled, settle};
 pub struct Task<'a> {
     /// The conversation, in the order of its log; what lies before the last boundary may be there.
     pub messages: &'a [Message],
-    pub notes: Option<Notes<'a>>,
+    /// The running summary, if there is one; or why it could not be read.
+    pub notes: Result<Option<Notes<'a>>, &'a str>,
     pub template: &'a Template,
     /// The agent's own log, where the model can look up what was cut.
     pub transcript: Option<&'a str>,
@@ -59,7 +60,10 @@ pub struct Notes<'a> {
 /// Compacts with the running summary.
 pub fn compact(task: &Task<'_>) -> Result<Compacted, Declined> {
     let scene = Scene::of(task)?;
-    let notes = task.notes.ok_or(Declined::NoSummary)?;
+    let failed = |why: &str| Declined::Failed {
+        why: why.to_owned(),
+    };
+    let notes = task.notes.map_err(failed)?.ok_or(Declined::NoSummary)?;
     if notes.summary.is_bare(task.template) {
         return Err(Declined::BareTemplate);
     }

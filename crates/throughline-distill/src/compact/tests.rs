@@ -36,11 +36,11 @@ fn compact_with(
     let last = last.map(MessageId::new);
     compact(&Task {
         messages,
-        notes: summary.map(|summary| Notes {
+        notes: Ok(summary.map(|summary| Notes {
             summary,
             file: "/m/summary.md",
             last: last.as_ref(),
-        }),
+        })),
         template: &Template::default(),
         transcript: Some("/logs/s.jsonl"),
         restored: None,
@@ -282,6 +282,19 @@ fn every_way_of_giving_up() {
     };
     let large = declined(Some(&notes), Some("2"), &tight);
     assert!(matches!(large, Declined::StillTooLarge { .. }), "{large}");
+    let unread = compact(&Task {
+        messages: &messages,
+        notes: Err("the disk is gone"),
+        template: &Template::default(),
+        transcript: None,
+        restored: None,
+        trigger: Trigger::Auto,
+        limits: &SMALL,
+    });
+    assert_eq!(
+        unread.unwrap_err().to_string(),
+        "it failed: the disk is gone"
+    );
     let nothing = transcript("s boundary\ns note");
     let empty = compact_with(&nothing, Some(&notes), None, &SMALL);
     assert_eq!(empty.unwrap_err(), Declined::Empty);
@@ -343,7 +356,7 @@ fn without_a_summary_the_messages_give_their_own_account() {
         compact_or_full(
             &Task {
                 messages: &messages,
-                notes: None,
+                notes: Ok(None),
                 template: &Template::default(),
                 transcript: None,
                 restored: None,
@@ -388,11 +401,11 @@ fn what_is_restored_gives_way_first() {
         };
         compact(&Task {
             messages: &messages,
-            notes: Some(Notes {
+            notes: Ok(Some(Notes {
                 summary: &notes(),
                 file: "f",
                 last: None,
-            }),
+            })),
             template: &Template::default(),
             transcript: None,
             restored: Some(&restored),
@@ -427,7 +440,7 @@ fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
     let outcome = full(
         &Task {
             messages,
-            notes: None,
+            notes: Ok(None),
             template: &Template::default(),
             transcript: None,
             restored: None,

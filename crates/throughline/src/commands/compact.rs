@@ -61,21 +61,22 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
         return tell(args, &outcome);
     }
     let log = log(app, &args.target)?;
-    let notes = args.summary.as_deref().map(read_summary).transpose()?;
+    let notes = args.summary.as_deref().map(read_summary).transpose();
     let covers = args.covers.as_deref().map(MessageId::new);
     let limits = limits(app, args);
     let transcript = log.path.display().to_string();
     let file = args.summary.as_ref().map(|file| file.display().to_string());
+    let notes_in = |(summary, file)| Notes {
+        summary,
+        file,
+        last: covers.as_ref(),
+    };
     let task = Task {
         messages: &log.messages,
-        notes: notes
-            .as_ref()
-            .zip(file.as_deref())
-            .map(|(summary, file)| Notes {
-                summary,
-                file,
-                last: covers.as_ref(),
-            }),
+        notes: match &notes {
+            Ok(summary) => Ok(summary.as_ref().zip(file.as_deref()).map(notes_in)),
+            Err(why) => Err(why.as_str()),
+        },
         template: &Template::default(),
         transcript: Some(&transcript),
         restored: None,
@@ -129,10 +130,12 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
     Ok(Log { path, messages })
 }
 
-fn read_summary(file: &Path) -> anyhow::Result<Summary> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    Ok(Summary::parse(&text))
+/// Reads notes. Where that fails, the compaction goes on without them and says so.
+fn read_summary(file: &Path) -> Result<Summary, String> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Summary::parse(&text)),
+        Err(error) => Err(format!("cannot read {}: {error}", file.display())),
+    }
 }
 
 fn limits(app: &App<'_>, args: &CompactArgs) -> Limits {

@@ -56,6 +56,8 @@ fn notes_by_hand() {
     };
     let bare = run("# Title\n# Task\n", &[]);
     assert_eq!(bare["fell_through"]["name"], "bare_template");
+    let unread = json(&env.run(&["compact", &log(), "--json", "--summary", "/nowhere.md"]));
+    assert_eq!(unread["fell_through"]["name"], "failed");
     let lost = run("# Task\nSort.\n", &["--covers", "nobody"]);
     assert_eq!(lost["fell_through"]["name"], "coverage_lost");
 }
