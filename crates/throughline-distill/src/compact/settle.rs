@@ -91,7 +91,6 @@ impl<'a> Turns<'a> {
     fn take(&mut self, message: &'a Message) {
         let mut own = Vec::new();
         let mut words = Vec::new();
-        let mut results = Vec::new();
         let is_assistant = message.role == Role::Assistant;
         for block in &message.blocks {
             match block {
@@ -108,16 +107,17 @@ impl<'a> Turns<'a> {
                 Block::ToolResult(result) if result.call.is_none() => {
                     words.extend(self.quote(message, result));
                 }
-                Block::ToolResult(result) => results.push(result),
+                Block::ToolResult(result) => {
+                    // A thought leads to what comes next, so it waits for it behind the result.
+                    let said = own.iter().rposition(|b| !matches!(b, Block::Thinking(_)));
+                    let said: Vec<_> = own.drain(..said.map_or(0, |last| last + 1)).collect();
+                    self.say(message, &said);
+                    self.answer(message, result);
+                }
                 Block::Boundary(_) | Block::Summary(_) | Block::Error(_) | Block::Approval(_) => {}
             }
         }
-        if !own.is_empty() {
-            self.say(message, &own);
-        }
-        for result in results {
-            self.answer(message, result);
-        }
+        self.say(message, &own);
         if !words.is_empty() {
             self.user(piece(message, Role::User, words));
         }
@@ -126,6 +126,9 @@ impl<'a> Turns<'a> {
     /// Adds to the turn of the same response, else to the last one where that is the assistant's and
     /// not answered yet.
     fn say(&mut self, message: &'a Message, blocks: &[&'a Block]) {
+        if blocks.is_empty() {
+            return;
+        }
         let response = message.api_id.as_ref();
         let known = response.and_then(|api| self.responses.get(api)).copied();
         let turn = known.unwrap_or_else(|| {

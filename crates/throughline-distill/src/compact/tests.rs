@@ -167,6 +167,8 @@ fn what_a_log_lost_is_repaired() {
         "u prompt ~900\na use #1 @A\na use #1 @A\nu result #1",
         // A thought that led to nothing, before a prompt and at the end.
         "u prompt ~900\na think\nu prompt\na text + think",
+        // A thought in one entry with the result before it belongs to what comes next.
+        "u prompt ~900\na use #1\na use #2\na result #1 + think\na text",
         // What a person ran, and what an assistant cannot show.
         "u prompt ~900\nu result #\na image + text",
         "u prompt ~900\nu use #1\nu result #1\nu prompt",
@@ -196,6 +198,7 @@ fn what_a_log_lost_is_repaired() {
     boundary | summary 1-1 | use #1 | result #1 (1)
     boundary | summary 1-1 | use #1 | result #1 (1)
     boundary | summary 1-1 | prompt 3 | text 4 (2)
+    boundary | summary 1-1 | use #1 | use #2 | result #1 | result #2 (made) | think 4 | text 5 (1)
     boundary | summary 1-1 | note 2 | text 3 (2)
     boundary | summary 1-1 | use #1 | result #1 | prompt 4 (0)
     boundary | summary 1-1 | prompt 5 (0)
