@@ -131,13 +131,7 @@ impl<'a> Turns<'a> {
         }
         let response = message.api_id.as_ref();
         let known = response.and_then(|api| self.responses.get(api)).copied();
-        let turn = known.unwrap_or_else(|| {
-            let last = self.turns.last();
-            if !last.is_some_and(|turn| turn.role == Role::Assistant && turn.answers.is_empty()) {
-                self.turns.push(Turn::new(Role::Assistant));
-            }
-            self.turns.len() - 1
-        });
+        let turn = known.unwrap_or_else(|| self.turn_to_say());
         let mut kept = Vec::with_capacity(blocks.len());
         for block in blocks {
             match block {
@@ -161,6 +155,24 @@ impl<'a> Turns<'a> {
                 .said
                 .push(piece(message, Role::Assistant, kept));
         }
+    }
+
+    /// Returns the last turn where that is the assistant's and not answered yet, else a new one. A
+    /// thought at the end of an answered turn leads to what comes now and goes with it.
+    fn turn_to_say(&mut self) -> usize {
+        let mut said = Vec::new();
+        match self.turns.last_mut() {
+            Some(turn) if turn.role == Role::Assistant && turn.answers.is_empty() => {
+                return self.turns.len() - 1;
+            }
+            Some(turn) if turn.role == Role::Assistant => said = turn.take_last_thoughts(),
+            _ => {}
+        }
+        self.turns.push(Turn {
+            said,
+            ..Turn::new(Role::Assistant)
+        });
+        self.turns.len() - 1
     }
 
     /// Notes a call and returns its name, or `None` when it is only written twice.
@@ -322,6 +334,25 @@ impl Turn {
             calls: Vec::new(),
             answers: Vec::new(),
         }
+    }
+
+    /// Takes the thoughts off the end, but for those of a named response: it stays whole.
+    fn take_last_thoughts(&mut self) -> Vec<Message> {
+        let mut thoughts = Vec::new();
+        while let Some(message) = self.said.last_mut().filter(|m| m.api_id.is_none()) {
+            let is_thought = |block: &Block| matches!(block, Block::Thinking(_));
+            let kept = message.blocks.iter().rposition(|block| !is_thought(block));
+            let blocks = message.blocks.split_off(kept.map_or(0, |last| last + 1));
+            if !blocks.is_empty() {
+                thoughts.push(piece(message, Role::Assistant, blocks));
+            }
+            if !message.blocks.is_empty() {
+                break;
+            }
+            self.said.pop();
+        }
+        thoughts.reverse();
+        thoughts
     }
 }
 
