@@ -126,6 +126,7 @@ impl<'a> Turns<'a> {
     /// Adds to the turn of the same response, else to the last one where that is the assistant's and
     /// not answered yet.
     fn say(&mut self, message: &'a Message, blocks: &[&'a Block]) {
+        let blocks = self.without_repeats(message, blocks);
         if blocks.is_empty() {
             return;
         }
@@ -133,7 +134,7 @@ impl<'a> Turns<'a> {
         let known = response.and_then(|api| self.responses.get(api)).copied();
         let turn = known.unwrap_or_else(|| self.turn_to_say());
         let mut kept = Vec::with_capacity(blocks.len());
-        for block in blocks {
+        for block in &blocks {
             match block {
                 Block::ToolUse(call) => {
                     let name = self.call(message, &call.call, turn);
@@ -157,6 +158,29 @@ impl<'a> Turns<'a> {
         }
     }
 
+    /// Leaves out calls that were written before and still wait for their answer, so that they
+    /// begin no turn.
+    fn without_repeats(&mut self, message: &Message, blocks: &[&'a Block]) -> Vec<&'a Block> {
+        let mut kept = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            match block {
+                Block::ToolUse(call) if self.is_open(&call.call) => {
+                    self.repairs.push(Repair::RepeatedCall {
+                        message: message.id.clone(),
+                        call: call.call.clone(),
+                    });
+                }
+                block => kept.push(*block),
+            }
+        }
+        kept
+    }
+
+    fn is_open(&self, call: &CallId) -> bool {
+        let noted = self.calls.get(call);
+        noted.is_some_and(|noted| !self.turns[noted.turn].calls[noted.place].1)
+    }
+
     /// Returns the last turn where that is the assistant's and not answered yet, else a new one. A
     /// thought at the end of an answered turn leads to what comes now and goes with it.
     fn turn_to_say(&mut self) -> usize {
@@ -177,8 +201,7 @@ impl<'a> Turns<'a> {
 
     /// Notes a call and returns its name, or `None` when it is only written twice.
     fn call(&mut self, message: &Message, call: &'a CallId, turn: usize) -> Option<CallId> {
-        let before = self.calls.get(call);
-        if before.is_some_and(|call| !self.turns[call.turn].calls[call.place].1) {
+        if self.is_open(call) {
             self.repairs.push(Repair::RepeatedCall {
                 message: message.id.clone(),
                 call: call.clone(),

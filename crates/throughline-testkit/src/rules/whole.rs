@@ -1,8 +1,8 @@
 //! What can only be seen beside the conversation that was cut.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memory::{Block, CallId, Message, MessageId, Role};
+use memory::{ApiId, Block, CallId, Message, MessageId, Role};
 
 use super::Broken;
 use super::shape::{Turn, called, turns};
@@ -11,12 +11,7 @@ pub fn broken(before: &[Message], sent: &[Message]) -> Vec<Broken> {
     let mut broken = Vec::new();
     parted(before, sent, &mut broken);
     reasoning(before, sent, &mut broken);
-    if let Some(turn) = turns(sent)
-        .iter()
-        .rfind(|turn| turn.role == Role::Assistant)
-    {
-        thinking(before, turn, &mut broken);
-    }
+    thinking(before, &turns(sent), &mut broken);
     broken
 }
 
@@ -68,43 +63,74 @@ fn reasoning(before: &[Message], sent: &[Message], broken: &mut Vec<Broken>) {
     }
 }
 
-/// The thoughts of the last turn are those of its messages, byte for byte.
-fn thinking(before: &[Message], turn: &Turn<'_>, broken: &mut Vec<Broken>) {
-    let mut calls: HashMap<CallId, u32> = HashMap::new();
-    for call in before.iter().flat_map(|m| &m.blocks).filter_map(called) {
-        *calls.entry(call).or_default() += 1;
-    }
-    let once = |block: &&Block| called(block).is_none_or(|call| calls[&call] == 1);
-    let originals: HashMap<&MessageId, &Message> = before
-        .iter()
-        .map(|message| (&message.id, message))
-        .collect();
-    let mut expected: Vec<&Block> = Vec::new();
-    let mut last = None;
-    for part in &turn.content {
-        if last != Some(&part.message.id) {
-            last = Some(&part.message.id);
-            let original = originals.get(&part.message.id);
-            let blocks = original.iter().flat_map(|m| &m.blocks);
-            expected.extend(blocks.filter(|block| is_said(block)));
+/// The thoughts of every response in the last turn are as they were, byte for byte. A message may
+/// be sent in pieces, the first of them in an earlier turn. A thought that led to nothing in its own
+/// response may be left out: where it ends a turn, it must be.
+fn thinking(before: &[Message], turns: &[Turn<'_>], broken: &mut Vec<Broken>) {
+    let spoken = || turns.iter().filter(|turn| turn.role == Role::Assistant);
+    let Some(last) = spoken().next_back() else {
+        return;
+    };
+    let mut responses: BTreeMap<Option<&ApiId>, Vec<&MessageId>> = BTreeMap::new();
+    for part in &last.content {
+        let ids = responses.entry(part.message.api_id.as_ref()).or_default();
+        if !ids.contains(&&part.message.id) {
+            ids.push(&part.message.id);
         }
     }
-    let sent = thoughts(turn.content.iter().map(|part| part.block).collect());
-    // A call that was written twice may be sent once; then the thought before it leads to nothing.
-    let without_repeats = expected.iter().copied().filter(once).collect();
-    if sent != thoughts(expected) && sent != thoughts(without_repeats) {
-        broken.push(Broken::ThinkingChanged);
+    for ids in responses.values() {
+        let (mut sent, mut expected) = (Vec::new(), Vec::new());
+        for id in ids {
+            let parts = spoken().flat_map(|turn| &turn.content);
+            let pieces: Vec<_> = parts
+                .filter(|part| part.message.id == **id)
+                .map(|part| part.block)
+                .collect();
+            let original = before.iter().filter(|message| message.id == **id);
+            let original = original.flat_map(|message| &message.blocks);
+            expected.extend(without_repeats(original.filter(|b| is_said(b)), &pieces));
+            sent.extend(pieces);
+        }
+        sent.retain(|block| is_thought(block));
+        let leading = thoughts(expected.clone());
+        expected.retain(|block| is_thought(block));
+        if sent != expected && sent != leading {
+            broken.push(Broken::ThinkingChanged);
+        }
     }
 }
 
-/// Returns the thoughts that lead to something; others cannot be sent.
+/// Leaves out calls that were written more often than they were sent: the thought before such a
+/// one leads to nothing.
+fn without_repeats<'a>(blocks: impl Iterator<Item = &'a Block>, sent: &[&Block]) -> Vec<&'a Block> {
+    let is_named = |name: &CallId, call: &CallId| {
+        name == call || name.as_str().starts_with(&format!("{call}-"))
+    };
+    let mut seen: HashMap<CallId, usize> = HashMap::new();
+    let is_sent = |block: &&Block| {
+        let Some(call) = called(block) else {
+            return true;
+        };
+        let names = sent.iter().filter_map(|block| called(block));
+        let most = names.filter(|name| is_named(name, &call)).count();
+        let seen = seen.entry(call).or_default();
+        *seen += 1;
+        *seen <= most
+    };
+    blocks.filter(is_sent).collect()
+}
+
+/// Returns the thoughts that lead to something.
 fn thoughts(mut blocks: Vec<&Block>) -> Vec<&Block> {
-    let is_thought = |block: &&Block| matches!(block, Block::Thinking(_));
-    while blocks.last().is_some_and(is_thought) {
+    while blocks.last().is_some_and(|block| is_thought(block)) {
         blocks.pop();
     }
-    blocks.retain(is_thought);
+    blocks.retain(|block| is_thought(block));
     blocks
+}
+
+fn is_thought(block: &Block) -> bool {
+    matches!(block, Block::Thinking(_))
 }
 
 fn is_sent(block: &Block) -> bool {
