@@ -7,6 +7,7 @@
 
 pub mod adapter;
 pub mod calls;
+pub mod conversation;
 pub mod flavor;
 pub mod git;
 pub mod lenient;

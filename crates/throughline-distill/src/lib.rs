@@ -1,5 +1,8 @@
-//! One session made shorter.
+//! One session made shorter: its digest, its summary, its compaction.
 //!
-//! [`digest`] is the permanent account of a session, made of its records without a model.
+//! Every stage is a function of the store and `now` that pulls its pending work and writes its
+//! result back; what is decided is decided by pure functions first. [`digest`] is the permanent account
+//! of a session, made of its records without a model. [`compact`] is pure throughout.
 
+pub mod compact;
 pub mod digest;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, digest, doctor, export, forget, import, ingest, redact, resume, retain,
-    search, sessions, show, usage, watch,
+    compact, completions, config, digest, doctor, export, forget, import, ingest, redact, resume,
+    retain, search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -48,6 +48,7 @@ pub enum Command {
     Digest(digest::DigestArgs),
     Resume(resume::ResumeArgs),
     Usage(usage::UsageArgs),
+    Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),
     Retain(retain::RetainArgs),
     Export(export::ExportArgs),

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use capture::Scope;
+use distill::compact::{Configured, Limits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -23,8 +24,42 @@ pub struct Config {
     pub workspaces: Workspaces,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
+    pub compaction: Compaction,
     pub prices: Prices,
     pub retention: Retention,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compaction {
+    pub enabled: bool,
+    pub min_tokens: i64,
+    pub min_messages: i64,
+    pub max_tokens: i64,
+    pub threshold: i64,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            min_tokens: 10_000,
+            min_messages: 5,
+            max_tokens: 40_000,
+            threshold: 0,
+        }
+    }
+}
+
+impl Compaction {
+    pub fn limits(&self) -> Limits {
+        Limits::configured(Configured {
+            min_tokens: self.min_tokens,
+            min_messages: self.min_messages,
+            max_tokens: self.max_tokens,
+            threshold: self.threshold,
+        })
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -189,6 +224,11 @@ mod tests {
         assert_eq!(config.prices.as_of, Config::default().prices.as_of);
         let config: Config = toml::from_str("[prices.models.m]\ninput = -1\noutput = 1").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("\"m\""));
+    }
+
+    #[test]
+    fn the_printed_limits_are_those_of_compaction() {
+        assert_eq!(Config::default().compaction.limits(), Limits::default());
     }
 
     #[test]

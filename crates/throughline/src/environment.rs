@@ -30,6 +30,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "THROUGHLINE_NOW",
         "take this time for now (for tests and demonstrations)",
     ),
+    (
+        "THROUGHLINE_COMPACTION",
+        "`off` or `on`: whether compaction is done, whatever the configuration says",
+    ),
     ("NO_COLOR", "print without colour"),
     ("TZ", "show times in this zone"),
 ];
@@ -48,6 +52,8 @@ pub struct Environment {
     pub watched: bool,
     /// Somebody can answer on standard input.
     pub asked: bool,
+    /// Whether compaction is switched on or off for this run.
+    pub compaction: Option<bool>,
     log: Option<String>,
     /// The clock stands still.
     is_fixed: bool,
@@ -95,6 +101,7 @@ impl Environment {
             color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
             watched: std::io::stderr().is_terminal(),
             asked: std::io::stdin().is_terminal(),
+            compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| switch(&text)),
             log: variable("THROUGHLINE_LOG"),
         }
     }
@@ -117,5 +124,14 @@ impl Environment {
             .with_ansi(self.watched && self.color)
             .without_time()
             .init();
+    }
+}
+
+/// Reads a switch as people write it. What is neither leaves it to the configuration.
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
     }
 }

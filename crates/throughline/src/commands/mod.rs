@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod digest;
@@ -68,6 +69,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Retain(args) => retain::run(&app, args),
         Command::Resume(args) => resume::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
+        Command::Compact(args) => compact::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
         Command::Import(args) => import::run(&app, args),

@@ -7,6 +7,7 @@
 )]
 
 mod commands;
+mod compact;
 mod crash;
 mod env;
 mod forget;

@@ -1,0 +1,124 @@
+//! A whole conversation, straight from the agent's own log.
+//!
+//! What is compacted must be verbatim, and nothing verbatim comes out of the store.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{Entry, Flavor, Message, SessionId};
+
+use crate::flavor::{ADAPTERS, adapter};
+use crate::{Adapter, Format, Root, Source, discover, tail};
+
+/// Reads every message of a log, in its order. Whose log it is, is asked of the file where no flavor
+/// is given; `None` when it is nobody's.
+pub fn read(
+    path: &Path,
+    flavor: Option<Flavor>,
+    now: Timestamp,
+) -> io::Result<Option<Vec<Message>>> {
+    let known = match flavor {
+        Some(_) => None,
+        None => recognised(path)?,
+    };
+    let source = known.or_else(|| {
+        let root = Root {
+            path: path.to_owned(),
+            flavor,
+        };
+        discover(ADAPTERS, &[root]).sources.into_iter().next()
+    });
+    let adapter = source.as_ref().and_then(|source| adapter(source.flavor));
+    match source.zip(adapter) {
+        Some((source, adapter)) => messages(adapter, &source, now).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Asks who knows the first lines of a file, whatever it is called.
+fn recognised(path: &Path) -> io::Result<Option<Source>> {
+    let head = tail::head(path)?;
+    let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.recognises(&head)) else {
+        return Ok(None);
+    };
+    let folder = path.parent().unwrap_or(path);
+    let name = path.strip_prefix(folder).unwrap_or(path);
+    let is_document = path.extension().is_some_and(|end| end == "json");
+    let usual = if is_document {
+        Format::Document
+    } else {
+        Format::Lines
+    };
+    Ok(Some(Source {
+        flavor: adapter.flavor(),
+        path: path.to_owned(),
+        format: adapter.claim(folder, name).unwrap_or(usual),
+    }))
+}
+
+/// Reads every message of a source.
+pub fn messages(
+    adapter: &dyn Adapter,
+    source: &Source,
+    now: Timestamp,
+) -> io::Result<Vec<Message>> {
+    let mut messages = Vec::new();
+    tail::read(adapter, source, None, now, &mut |chunk| {
+        let entries = chunk.parsed.entries.into_iter();
+        messages.extend(entries.filter_map(|entry| match entry {
+            Entry::Message(message) => Some(message),
+            Entry::Session(_) | Entry::Usage(_) => None,
+        }));
+        ControlFlow::Continue(())
+    })?;
+    Ok(messages)
+}
+
+/// Returns the session that most of the messages belong to; a log may hold its subagents' too.
+pub fn main_session(messages: &[Message]) -> Option<SessionId> {
+    let mut counts: Vec<(&SessionId, usize)> = Vec::new();
+    for message in messages {
+        match counts
+            .iter_mut()
+            .find(|(session, _)| *session == &message.session)
+        {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&message.session, 1)),
+        }
+    }
+    // Of two with as many, the one that came first.
+    let most = counts.iter().map(|(_, count)| *count).max()?;
+    let main = counts.iter().find(|(_, count)| *count == most)?;
+    Some(main.0.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_whole_and_whose_it_is_is_asked() {
+        let now = Timestamp::from_second(2_000_000_000).unwrap();
+        let folder = "claude/generated/longhaul/-home-dev-proj";
+        let path = testkit::fixture(folder).join("703ad6e2-1d62-41f4-9458-d210f8be4c06.jsonl");
+        for flavor in [None, Some(Flavor::Claude)] {
+            let messages = read(&path, flavor, now).unwrap().unwrap();
+            assert!(messages.len() > 10);
+            let session = main_session(&messages).unwrap();
+            assert_eq!(session.native(), "703ad6e2-1d62-41f4-9458-d210f8be4c06");
+        }
+        for (file, flavor) in [
+            ("codex/synthetic/agent-sessions-small.jsonl", "codex"),
+            ("claude/synthetic/sidechain.jsonl", "claude"),
+        ] {
+            let messages = read(&testkit::fixture(file), None, now).unwrap().unwrap();
+            let session = main_session(&messages).unwrap();
+            assert!(session.as_str().starts_with(flavor), "{session}");
+        }
+        let nobodys = testkit::fixture("claude/README.md");
+        assert_eq!(read(&nobodys, None, now).unwrap(), None);
+        assert_eq!(main_session(&[]), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a compaction costs.
+//!
+//!     cargo bench -p throughline-distill --bench compact
+//!
+//! Makes conversations of 1,000, 10,000 and 100,000 messages, compacts them with notes that cover
+//! all but the end, and prints the time beside two floors of the same run: cloning the messages,
+//! and estimating their tokens, without which nobody knows how large they are.
+
+#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run should say where"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use memory::summary::Template;
+use memory::{Message, Summary, Tokens};
+use testkit::transcript::transcript;
+use throughline_distill::compact::{
+    Limits, Notes, Task, Ties, Trigger, account, compact, full, settle,
+};
+
+const RUNS: usize = 7;
+
+fn main() {
+    println!(
+        "messages   text MB  clone ms  estimate ms  compact ms  x estimate  cut alone ms  full ms"
+    );
+    for count in [1_000, 10_000, 100_000] {
+        let messages = conversation(count);
+        let bytes: usize = messages.iter().map(size).sum();
+        let cloned = best(|| drop(black_box(messages.clone())));
+        let estimated = best(|| {
+            black_box(messages.iter().map(Message::tokens).sum::<Tokens>());
+        });
+        let summary = Summary::parse("# Task\nSort the lists.\n# Worklog\nSorted half of them.\n");
+        let last = messages[messages.len() - 40].id.clone();
+        let limits = Limits::default();
+        let template = Template::default();
+        let task = Task {
+            messages: &messages,
+            notes: Ok(Some(Notes {
+                summary: &summary,
+                file: "summary.md",
+                last: Some(&last),
+            })),
+            template: &template,
+            transcript: Some("log.jsonl"),
+            restored: None,
+            trigger: Trigger::Auto,
+            limits: &limits,
+        };
+        let compacted = best(|| drop(black_box(compact(&task).unwrap())));
+        let whole = best(|| drop(black_box(full(&task, account).unwrap())));
+        let cut = best(|| {
+            let from = Ties::of(&messages).close(messages.len() - 40);
+            drop(black_box(settle(&messages[from..])));
+        });
+        println!(
+            "{count:>8}  {:>8.1}  {:>8.2}  {:>11.2}  {:>10.2}  {:>10.2}  {:>12.2}  {:>7.2}",
+            bytes as f64 / 1e6,
+            ms(cloned),
+            ms(estimated),
+            ms(compacted),
+            compacted.as_secs_f64() / estimated.as_secs_f64(),
+            ms(cut),
+            ms(whole),
+        );
+    }
+}
+
+/// A prompt, thoughts, calls in pairs with results of some length, an answer, again and again.
+fn conversation(count: usize) -> Vec<Message> {
+    let mut text = String::new();
+    let mut lines = 0;
+    for round in 0.. {
+        if lines >= count {
+            break;
+        }
+        text += &format!(
+            "u prompt ~40\na think ~60 + text ~20 + use #{round}a @{round}A\na use #{round}b @{round}A\n\
+             u result #{round}a ~150\nu result #{round}b ~300\na text ~80 @{round}B\n"
+        );
+        lines += 6;
+    }
+    let mut messages = transcript(&text);
+    messages.truncate(count - count % 6);
+    messages
+}
+
+fn size(message: &Message) -> usize {
+    let tokens: Tokens = message.tokens();
+    usize::try_from(tokens.0).unwrap() * 3
+}
+
+fn best(mut run: impl FnMut()) -> Duration {
+    let time = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    (0..RUNS).map(time).min().unwrap()
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

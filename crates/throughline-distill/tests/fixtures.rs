@@ -1,0 +1,116 @@
+//! Every session among the fixtures, cut at every place.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use capture::{Source, conversation};
+use jiff::Timestamp;
+use memory::summary::Template;
+use memory::{Message, Summary, Tokens};
+use testkit::rules::{Broken, Sent, broken};
+use testkit::transcript::transcript;
+use throughline_distill::compact::{
+    Limits, Notes, Task, Ties, Trigger, account, compact, full, settle,
+};
+
+#[test]
+fn every_session_at_every_cut_is_accepted() {
+    let (mut sessions, mut cuts, mut compacted) = (0, 0, 0);
+    for (session, messages) in all_sessions() {
+        sessions += 1;
+        cuts += messages.len() + 1;
+        let ties = Ties::of(&messages);
+        let starts: BTreeSet<_> = (0..=messages.len()).map(|cut| ties.close(cut)).collect();
+        for from in starts {
+            let wrong = sent_from(&messages, from);
+            assert!(wrong.is_empty(), "{session} from {from}: {wrong:?}");
+        }
+        for cut in 1..=messages.len() {
+            compacted += whole(&session, &messages, cut);
+        }
+    }
+    println!("{sessions} sessions, {cuts} cuts, {compacted} compactions");
+    assert!(
+        sessions > 100 && cuts > 1_500 && compacted > 1_000,
+        "{sessions} {cuts} {compacted}"
+    );
+}
+
+/// Returns the rules that are broken when a summary and everything from a place on is sent.
+fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
+    let settled = settle(&messages[from..]);
+    let mut sent = transcript("u summary");
+    sent[0].id = memory::MessageId::new("summary");
+    sent.extend(settled.messages);
+    broken(&Sent {
+        before: messages,
+        messages: &sent,
+        open: &settled.open,
+        window: None,
+    })
+}
+
+/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not declined.
+fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
+    let summary = Summary::parse("# Task\nas before\n");
+    let limits = Limits {
+        min_tokens: Tokens(200),
+        max_tokens: Tokens(2_000),
+        ..Limits::default()
+    };
+    let task = Task {
+        messages,
+        notes: Ok(Some(Notes {
+            summary: &summary,
+            file: "summary.md",
+            last: Some(&messages[cut - 1].id),
+        })),
+        template: &Template::default(),
+        transcript: None,
+        restored: None,
+        trigger: Trigger::Auto,
+        limits: &limits,
+    };
+    let results = [compact(&task), full(&task, account)];
+    let done = results.iter().filter_map(|result| result.as_ref().ok());
+    done.map(|compacted| {
+        let wrong = broken(&Sent {
+            before: messages,
+            messages: &compacted.request(),
+            open: &compacted.open,
+            window: None,
+        });
+        assert!(wrong.is_empty(), "{session} at {cut}: {wrong:?}");
+        assert!(compacted.figures.tokens_after < compacted.figures.tokens_before);
+    })
+    .count()
+}
+
+/// Returns the messages of every session in every log; a session may be spread over several.
+fn all_sessions() -> BTreeMap<String, Vec<Message>> {
+    let now = Timestamp::from_second(2_000_000_000).unwrap();
+    let mut sessions: BTreeMap<String, Vec<Message>> = BTreeMap::new();
+    for adapter in capture::flavor::ADAPTERS {
+        let root = testkit::fixture(adapter.flavor().name());
+        for path in testkit::files_below(&root) {
+            let Some(format) = adapter.claim(&root, path.strip_prefix(&root).unwrap()) else {
+                continue;
+            };
+            let source = Source {
+                flavor: adapter.flavor(),
+                path,
+                format,
+            };
+            // Some fixtures are no whole file on purpose.
+            let messages = conversation::messages(*adapter, &source, now).unwrap_or_default();
+            for (place, mut message) in messages.into_iter().enumerate() {
+                // Who trimmed a fixture may have given all its messages one name.
+                message.id = memory::MessageId::new(format!("{}-{place}", message.id));
+                let name = format!("{} in {}", message.session, source.path.display());
+                sessions.entry(name).or_default().push(message);
+            }
+        }
+    }
+    sessions
+}

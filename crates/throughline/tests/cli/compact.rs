@@ -1,0 +1,140 @@
+//! `throughline compact` on logs and sessions.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::env::{Ran, TestEnv, repository};
+
+/// A log with requests, a rule, changes and a failure.
+fn log() -> String {
+    let file = "fixtures/claude/generated/inventory/-home-dev-proj/4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl";
+    repository().join(file).display().to_string()
+}
+
+#[track_caller]
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.shown()))
+}
+
+#[test]
+fn a_log_becomes_notes_and_its_end() {
+    let env = TestEnv::new();
+    let ran = env.run(&["compact", &log()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    // The notes name the log, so their size depends on where it lies.
+    let is_sized = |line: &&str| line.starts_with("notes ") || line.starts_with("after ");
+    let shown = ran.shown();
+    let shown: Vec<_> = shown.lines().filter(|line| !is_sized(line)).collect();
+    assert_snapshot!("compact", shown.join("\n"));
+    let value = json(&env.run(&["compact", &log(), "--json"]));
+    assert_eq!(value["event"], "compaction.full");
+    assert_eq!(value["fell_through"]["name"], "no_summary");
+    let figures = &value["figures"];
+    assert!(figures["tokens_after"].as_u64() < figures["tokens_before"].as_u64());
+    assert_eq!(value["boundary"]["trigger"], "manual");
+    assert!(
+        value["summary"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("The user's last request")
+    );
+    // Nothing was written.
+    assert!(!env.home().join("memory/throughline.db").exists());
+}
+
+#[test]
+fn notes_by_hand() {
+    let env = TestEnv::new();
+    let notes = env.home().join("notes.md");
+    let run = |text: &str, covers: &[&str]| {
+        std::fs::write(&notes, text).unwrap();
+        let notes = notes.display().to_string();
+        let log = log();
+        let mut args = vec!["compact", &log, "--json", "--summary", &notes];
+        args.extend(covers);
+        json(&env.run(&args))
+    };
+    let bare = run("# Title\n# Task\n", &[]);
+    assert_eq!(bare["fell_through"]["name"], "bare_template");
+    let unread = json(&env.run(&["compact", &log(), "--json", "--summary", "/nowhere.md"]));
+    assert_eq!(unread["fell_through"]["name"], "failed");
+    let lost = run("# Task\nSort.\n", &["--covers", "nobody"]);
+    assert_eq!(lost["fell_through"]["name"], "coverage_lost");
+}
+
+#[test]
+fn what_cannot_be_compacted_says_why() {
+    let env = TestEnv::new();
+    let ran = env.run(&["compact", &log(), "--threshold", "9"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr
+            .starts_with("The summary was not used: the session has no summary yet.\n")
+    );
+    assert!(
+        ran.stderr
+            .ends_with("still more than the threshold of 9.\n"),
+        "{}",
+        ran.stderr
+    );
+    let tight = json(&env.run(&["compact", &log(), "--threshold", "9", "--json"]));
+    assert_eq!(tight["event"], "compaction.declined.still_too_large");
+    let readme = repository().join("README.md").display().to_string();
+    assert_snapshot!(env.run(&["compact", &readme]).shown(), @r"
+    error: $REPO/README.md is no log of an agent that we know
+    hint: `throughline doctor` lists the agents
+    [2]
+    ");
+    assert_snapshot!(env.run(&["compact", "nothing"]).shown(), @r"
+    error: there is no memory in $HOME/memory yet
+    hint: run `throughline ingest` first
+    [2]
+    ");
+}
+
+#[test]
+fn it_can_be_switched_off() {
+    let env = TestEnv::new();
+    let config = env.home().join("memory/config.toml");
+    std::fs::write(&config, "[compaction]\nenabled = false\n").unwrap();
+    let switched = |value: &str| {
+        let output = env
+            .command(&["compact", &log(), "--json"])
+            .env("THROUGHLINE_COMPACTION", value)
+            .output()
+            .unwrap();
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            value["event"].as_str().unwrap().to_owned(),
+            output.status.code(),
+        )
+    };
+    let off = ("compaction.declined.off".to_owned(), Some(1));
+    let on = ("compaction.full".to_owned(), Some(0));
+    assert_eq!(switched(""), off);
+    assert_eq!(switched("on"), on);
+    std::fs::remove_file(&config).unwrap();
+    assert_eq!(switched("off"), off);
+    assert_eq!(switched(""), on);
+}
+
+#[test]
+fn a_session_is_compacted_from_its_log_and_never_from_memory() {
+    let env = TestEnv::new();
+    let home = env.home().join("projects/-home-dev-proj");
+    let log_copy = home.join("4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::copy(log(), &log_copy).unwrap();
+    let root = env.home().join("projects").display().to_string();
+    env.run(&["ingest", "--root", &root]);
+    let by_session = json(&env.run(&["compact", "4c5420d7", "--json"]));
+    let by_file = json(&env.run(&["compact", &log_copy.display().to_string(), "--json"]));
+    assert_eq!(by_session["figures"], by_file["figures"]);
+    assert_eq!(by_session["kept"], by_file["kept"]);
+    std::fs::remove_file(&log_copy).unwrap();
+    assert_snapshot!(env.run(&["compact", "4c5420d7"]).shown(), @r"
+    error: the log of claude:4c5420d7-85c7-46b9-b34d-eaf1c42847fd is gone, so there is nothing to compact
+    hint: `throughline export --raw` gives back what was kept of it, without its secrets
+    [2]
+    ");
+}
