@@ -5,21 +5,32 @@
 //! [`session`] and [`workspace`] say whose they are, [`flavor`] which agent wrote them,
 //! [`tokens`] how large they are for a model, [`price`] what they cost.
 //!
+//! [`fact`] is a short durable statement; [`words`] compares such texts, [`hygiene`] tells those
+//! that want to be obeyed, [`fence`] stands around what goes back to a model, and [`command`]
+//! reads shell commands.
+//!
 //! This crate performs no I/O, reads no clock and knows no agent's own format.
 
+pub mod command;
+pub mod fact;
 pub mod fence;
 pub mod flatten;
 pub mod flavor;
+pub mod hygiene;
 pub mod id;
+pub mod item;
 pub mod message;
 pub mod price;
 pub mod record;
 pub mod session;
 pub mod tokens;
+pub mod words;
 pub mod workspace;
 
+pub use fact::{Fact, FactId, FactKind};
 pub use flavor::{Evidence, Flavor};
 pub use id::{ApiId, CallId, Chain, MessageId, RecordId, SessionId};
+pub use item::Item;
 pub use message::{Block, Boundary, Change, Entry, Message, Origin, Role, ToolResult, ToolUse};
 pub use price::{Cost, Price, Prices};
 pub use record::{Context, Kind, Record, Trust};

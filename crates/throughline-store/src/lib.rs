@@ -4,7 +4,8 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`].
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`facts`], [`injections`];
+//! [`steps`] and [`touches`] answer what followed what, and who touched a file.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -14,9 +15,11 @@ mod bodies;
 mod clean;
 mod dump;
 mod error;
+mod facts;
 pub mod foreign;
 mod health;
 mod index;
+mod injections;
 mod open;
 mod raw;
 mod records;
@@ -26,6 +29,8 @@ mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod steps;
+mod touches;
 mod usage;
 mod workspaces;
 mod writer;
@@ -38,12 +43,18 @@ use rusqlite::Connection;
 pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
+pub use crate::facts::{FactFilter, FactScope, NewFact, Remembered};
 pub use crate::health::Health;
+pub use crate::injections::{
+    InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict,
+};
 pub use crate::records::StoredRecord;
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::steps::Step;
+pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 

@@ -134,7 +134,7 @@ pub(crate) fn kind(number: i64) -> Kind {
     Kind::ALL.get(at).copied().unwrap_or(Kind::ToolResult)
 }
 
-fn trust(number: i64) -> Trust {
+pub(crate) fn trust(number: i64) -> Trust {
     [Trust::Tool, Trust::Model, Trust::User]
         .get(usize::try_from(number).unwrap_or_default())
         .copied()
