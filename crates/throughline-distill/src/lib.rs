@@ -2,3 +2,5 @@
 //!
 //! Every stage is a function of the store and `now` that pulls its pending work and writes its
 //! result back; what is decided is decided by pure functions first.
+
+pub mod facts;

@@ -2,18 +2,48 @@
 
 /// What tools that run a shell are called, by the agents we know.
 const SHELLS: &[&str] = &[
-    "bash", "shell", "exec_command", "run_shell_command", "run_terminal_command",
-    "run_terminal_cmd", "execute_command", "local_shell", "local_shell_call", "run_command",
-    "terminal", "developer__shell", "bashtool", "shell_command", "runterminalcommand",
-    "container.exec", "powershell",
+    "bash",
+    "shell",
+    "exec_command",
+    "run_shell_command",
+    "run_terminal_command",
+    "run_terminal_cmd",
+    "execute_command",
+    "local_shell",
+    "local_shell_call",
+    "run_command",
+    "terminal",
+    "developer__shell",
+    "bashtool",
+    "shell_command",
+    "runterminalcommand",
+    "container.exec",
+    "powershell",
 ];
 
 /// Arguments beside the command itself. In the flattened text each stands on a line of its own.
 const BESIDE: &[&str] = &[
-    "description", "timeout", "timeout_ms", "workdir", "cwd", "run_in_background",
-    "max_output_tokens", "yield_time_ms", "justification", "with_escalated_permissions", "login",
-    "dangerouslydisablesandbox", "is_background", "directory", "requires_approval", "tty",
-    "explanation", "working_directory", "shell", "sandbox_permissions", "prefix_rule",
+    "description",
+    "timeout",
+    "timeout_ms",
+    "workdir",
+    "cwd",
+    "run_in_background",
+    "max_output_tokens",
+    "yield_time_ms",
+    "justification",
+    "with_escalated_permissions",
+    "login",
+    "dangerouslydisablesandbox",
+    "is_background",
+    "directory",
+    "requires_approval",
+    "tty",
+    "explanation",
+    "working_directory",
+    "shell",
+    "sandbox_permissions",
+    "prefix_rule",
 ];
 
 /// Says whether a tool runs a shell.
@@ -48,14 +78,23 @@ pub fn of_call(content: &str) -> Option<String> {
 
 /// Takes off `bash -lc '…'`, which some agents put around every command.
 fn unwrapped(command: &str) -> &str {
-    let inner = ["bash -lc ", "bash -c ", "sh -c ", "/bin/bash -lc ", "zsh -lc ", "/bin/sh -c "]
-        .iter()
-        .find_map(|wrap| command.strip_prefix(wrap));
+    let inner = [
+        "bash -lc ",
+        "bash -c ",
+        "sh -c ",
+        "/bin/bash -lc ",
+        "zsh -lc ",
+        "/bin/sh -c ",
+    ]
+    .iter()
+    .find_map(|wrap| command.strip_prefix(wrap));
     let Some(inner) = inner.map(str::trim) else {
         return command;
     };
     for quote in ['\'', '"'] {
-        let bare = inner.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        let bare = inner
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote));
         if let Some(bare) = bare {
             return bare.trim();
         }
@@ -91,10 +130,19 @@ mod tests {
         let check = |content: &str, command: Option<&str>| {
             assert_eq!(of_call(content).as_deref(), command, "{content}");
         };
-        check("command: cargo test\ndescription: run it", Some("cargo test"));
-        check("command: bash -lc 'cargo test -p x'", Some("cargo test -p x"));
+        check(
+            "command: cargo test\ndescription: run it",
+            Some("cargo test"),
+        );
+        check(
+            "command: bash -lc 'cargo test -p x'",
+            Some("cargo test -p x"),
+        );
         check("command: bash -lc ls\nworkdir: /x", Some("ls"));
-        check("command: cat <<E\na: b\nE\ntimeout: 5", Some("cat <<E\na: b\nE"));
+        check(
+            "command: cat <<E\na: b\nE\ntimeout: 5",
+            Some("cat <<E\na: b\nE"),
+        );
         check("cmd: make\nyield_time_ms: 10", Some("make"));
         check("file_path: /x", None);
         check("command: ", None);

@@ -236,13 +236,17 @@ impl Choice {
     }
 }
 
-const VERBS: &[&str] = &["use", "uses", "using", "prefer", "prefers", "choose", "with"];
+const VERBS: &[&str] = &[
+    "use", "uses", "using", "prefer", "prefers", "choose", "with",
+];
 const INSTEAD: &[&str] = &["not", "over", "than", "of"];
 const PURPOSE: &[&str] = &["for", "in", "to", "when", "as", "on"];
 
 fn choice(text: &str) -> Option<Choice> {
     let words: Vec<_> = split(text).collect();
-    let verb = words.iter().position(|word| VERBS.contains(&word.as_str()))?;
+    let verb = words
+        .iter()
+        .position(|word| VERBS.contains(&word.as_str()))?;
     let negated = words[..verb]
         .iter()
         .any(|word| ["not", "never", "don", "dont", "avoid"].contains(&word.as_str()));
@@ -332,7 +336,11 @@ mod tests {
     fn the_same_in_other_words() {
         use Relation::Repeats;
         check("Always use pnpm.", "use pnpm", Repeats);
-        check("run the tests with nextest", "Tests: run with nextest", Repeats);
+        check(
+            "run the tests with nextest",
+            "Tests: run with nextest",
+            Repeats,
+        );
         check(
             "We never commit generated protobuf files",
             "never commit the generated protobuf file",
@@ -351,15 +359,27 @@ mod tests {
         check("use pnpm", "use npm", Contradicts);
         check("Use pnpm, not npm", "use npm", Contradicts);
         check("use npm, not pnpm", "use pnpm, not npm", Contradicts);
-        check("we use tabs for indentation", "we use spaces for indentation", Contradicts);
+        check(
+            "we use tabs for indentation",
+            "we use spaces for indentation",
+            Contradicts,
+        );
         check("don't use tabs", "use tabs", Contradicts);
         check(
             "The tests run with cargo nextest",
             "tests run with cargo test",
             Contradicts,
         );
-        check("The default port is 9090", "the default port is 8080", Contradicts);
-        check("the server listens on 9000", "The server listens on 8000", Contradicts);
+        check(
+            "The default port is 9090",
+            "the default port is 8080",
+            Contradicts,
+        );
+        check(
+            "the server listens on 9000",
+            "The server listens on 8000",
+            Contradicts,
+        );
         check("use vitest instead of jest", "use jest", Contradicts);
     }
 
@@ -369,7 +389,11 @@ mod tests {
         check("use serde", "use tokio", Unrelated);
         check("use pnpm in web", "use npm in docs", Unrelated);
         check("the parser is recursive", "the parser is fast", Unrelated);
-        check("the client uses port 80", "the client uses retries", Unrelated);
+        check(
+            "the client uses port 80",
+            "the client uses retries",
+            Unrelated,
+        );
         check("", "use npm", Unrelated);
         check("deploy with fly", "run the tests with nextest", Unrelated);
         check(

@@ -75,7 +75,12 @@ pub fn find(store: &Store, occasion: &Occasion, words: &Words) -> store::Result<
             hits.push(candidate(record, hit.title, &hit.snippet.text, words));
         }
     }
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)).then(a.id.cmp(&b.id)));
+    hits.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then(b.at.cmp(&a.at))
+            .then(a.id.cmp(&b.id))
+    });
     hits.truncate(CANDIDATES_MAX);
     let confidence = hits.first().map_or(0.0, |best| best.score);
     Ok(Candidates { hits, confidence })
@@ -86,7 +91,9 @@ fn keywords(words: &Words) -> String {
     // The telling words first, and of those the long ones: they are the rare ones.
     stems.sort_by(|a, b| {
         let rank = |stem: &str| (memory::words::weight(stem), stem.len());
-        rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal)
+        rank(b)
+            .partial_cmp(&rank(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
     });
     let stems: Vec<_> = stems.into_iter().take(KEYWORDS_MAX).cloned().collect();
     stems.join(" ")

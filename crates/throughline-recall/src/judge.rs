@@ -139,7 +139,10 @@ impl Known<'_> {
         // What the user said may be an instruction. It still must not hide characters or imitate
         // the marks of a conversation: people paste.
         let shape = hygiene::shape(text);
-        let pasted = matches!(shape, Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send));
+        let pasted = matches!(
+            shape,
+            Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send)
+        );
         if let Some(shape) = shape
             && (trust != Trust::User || pasted)
         {

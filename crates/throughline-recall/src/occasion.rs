@@ -19,7 +19,11 @@ pub struct Occasion {
 impl Occasion {
     /// Returns the workspaces whose memory may be shown.
     pub fn workspaces(&self) -> Vec<String> {
-        self.workspace.iter().chain(&self.related).cloned().collect()
+        self.workspace
+            .iter()
+            .chain(&self.related)
+            .cloned()
+            .collect()
     }
 
     /// Says whether the memory of a workspace may be shown.
@@ -129,8 +133,14 @@ mod tests {
     #[test]
     fn what_nobody_typed_gets_nothing() {
         for (prompt, silence) in [
-            ("<task-notification><id>7</id></task-notification>", Silence::NotTyped),
-            ("  <system-reminder>parser</system-reminder>", Silence::NotTyped),
+            (
+                "<task-notification><id>7</id></task-notification>",
+                Silence::NotTyped,
+            ),
+            (
+                "  <system-reminder>parser</system-reminder>",
+                Silence::NotTyped,
+            ),
             ("[Request interrupted by user]", Silence::NotTyped),
             ("/compact keep the parser", Silence::Command),
             ("/my-plugin:review parser", Silence::Command),
@@ -142,9 +152,16 @@ mod tests {
             ("fix it", Silence::TooLittle),
             ("", Silence::TooLittle),
             ("\0\u{1}", Silence::TooLittle),
-            ("<throughline-memory id=\"1\">parser</throughline-memory>", Silence::TooLittle),
+            (
+                "<throughline-memory id=\"1\">parser</throughline-memory>",
+                Silence::TooLittle,
+            ),
         ] {
-            assert_eq!(typed(prompt).map(|(text, _)| text), Err(silence), "{prompt:?}");
+            assert_eq!(
+                typed(prompt).map(|(text, _)| text),
+                Err(silence),
+                "{prompt:?}"
+            );
         }
     }
 

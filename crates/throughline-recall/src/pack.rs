@@ -189,7 +189,9 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_until_it_fits() {
         let mut packing = Packing::new("w0", Budget::default());
-        packing.add(packed(false, "head", &"word ".repeat(5_000), 1)).unwrap();
+        packing
+            .add(packed(false, "head", &"word ".repeat(5_000), 1))
+            .unwrap();
         let pack = packing.finish().unwrap();
         assert!(pack.tokens <= Tokens(800) && pack.text.contains("word…"));
         let mut packing = Packing::new("w0", Budget::default());

@@ -53,7 +53,9 @@ pub struct World<'a> {
 
 impl std::fmt::Debug for World<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("World")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -92,8 +94,14 @@ pub fn recall(
     let session = occasion.session.as_ref();
     let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
     let found = find(store, occasion, &words)?;
-    let shown = session.map(|id| store.injected_into(id)).transpose()?.unwrap_or_default();
-    let said = session.map(|id| store.last_said(id, SAID_MAX)).transpose()?.unwrap_or_default();
+    let shown = session
+        .map(|id| store.injected_into(id))
+        .transpose()?
+        .unwrap_or_default();
+    let said = session
+        .map(|id| store.last_said(id, SAID_MAX))
+        .transpose()?
+        .unwrap_or_default();
     let said: Vec<_> = said.iter().map(|text| Words::of(text)).collect();
     let items: Vec<_> = facts
         .iter()
@@ -150,7 +158,9 @@ impl Choice {
         };
         judged.sort_by(|(a, x, _), (b, y, _)| {
             let order = rank(b, y).partial_cmp(&rank(a, x));
-            order.unwrap_or(std::cmp::Ordering::Equal).then(x.id.cmp(&y.id))
+            order
+                .unwrap_or(std::cmp::Ordering::Equal)
+                .then(x.id.cmp(&y.id))
         });
         for (verdict, fact, likeness) in judged {
             let item = Item::Fact(fact.id);
@@ -167,13 +177,17 @@ impl Choice {
             .iter()
             .map(|hit| {
                 let verdict = known.record(hit);
-                let verdict = verdict.and_then(|score| if is_sure { Ok(score) } else { Err(Why::Weak) });
+                let verdict =
+                    verdict.and_then(|score| if is_sure { Ok(score) } else { Err(Why::Weak) });
                 (verdict, hit)
             })
             .collect();
         judged.sort_by(|(a, x), (b, y)| {
             let score = |verdict: &Result<f64, Why>| verdict.unwrap_or(-1.0);
-            score(b).total_cmp(&score(a)).then(y.at.cmp(&x.at)).then(x.id.cmp(&y.id))
+            score(b)
+                .total_cmp(&score(a))
+                .then(y.at.cmp(&x.at))
+                .then(x.id.cmp(&y.id))
         });
         for (verdict, hit) in judged {
             match verdict {
@@ -205,21 +219,30 @@ impl Choice {
     fn consider(&mut self, item: Item, text: &str, score: f64, fate: Fate) {
         self.considered.push(Considered {
             item,
-            text: memory::fence::quote_line(text, "").chars().take(160).collect(),
+            text: memory::fence::quote_line(text, "")
+                .chars()
+                .take(160)
+                .collect(),
             score,
             fate,
         });
     }
 
     fn finish(self, confidence: f64, words: &Words) -> Recalled {
-        let weak = self.considered.iter().all(|c| c.fate == Fate::Left(Why::Weak));
+        let weak = self
+            .considered
+            .iter()
+            .all(|c| c.fate == Fate::Left(Why::Weak));
         let silence = match (self.considered.is_empty(), weak) {
             (true, _) => Silence::NothingFound,
             (false, true) => Silence::NotSure,
             (false, false) => Silence::NothingLeft,
         };
         Recalled {
-            answer: self.packing.finish().map_or(Answer::Abstain(silence), Answer::Inject),
+            answer: self
+                .packing
+                .finish()
+                .map_or(Answer::Abstain(silence), Answer::Inject),
             confidence,
             keywords: words.stems.iter().cloned().collect(),
             considered: self.considered,
@@ -236,7 +259,10 @@ fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
     let note = changed(&fact.text, None, Some(fact.seen), world);
     let source = format!("[{pinned}{who}, {when}{note}]");
     let (head, quoted) = if fact.trust == memory::Trust::User {
-        (format!("{introduction}: {} {source}", fact.text), String::new())
+        (
+            format!("{introduction}: {} {source}", fact.text),
+            String::new(),
+        )
     } else {
         (format!("{introduction} {source}:"), fact.text.clone())
     };
@@ -257,7 +283,10 @@ fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
         let title: String = title.chars().take(60).collect();
         format!(" \"{title}\"")
     });
-    let path = hit.path.as_deref().map_or(String::new(), |path| format!(" of {path}"));
+    let path = hit
+        .path
+        .as_deref()
+        .map_or(String::new(), |path| format!(" of {path}"));
     let when = provenance::when(hit.at, world.now);
     let note = changed(&hit.text, hit.path.as_deref(), hit.at, world);
     Packed {

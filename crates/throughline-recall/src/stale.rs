@@ -69,10 +69,16 @@ mod tests {
     #[test]
     fn files_in_text() {
         assert_eq!(
-            files("fixed src/a.rs:42 and `test_b.py`, see https://x.io.", Some("/p/c.go")),
+            files(
+                "fixed src/a.rs:42 and `test_b.py`, see https://x.io.",
+                Some("/p/c.go")
+            ),
             ["/p/c.go", "src/a.rs", "test_b.py"]
         );
-        assert_eq!(files("version 1.2.3, e.g. nothing. 3.14", None), Vec::<String>::new());
+        assert_eq!(
+            files("version 1.2.3, e.g. nothing. 3.14", None),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

@@ -45,7 +45,9 @@ fn uses(store: &Store, injection: &Injection) -> store::Result<Vec<bool>> {
     if let Some(session) = &injection.session {
         let span = injection.at..=injection.at + AFTER;
         store.each_record(session, |record| match record.at {
-            Some(at) if span.contains(&at) && is_deed(&record) => after.extend(names(&record.content)),
+            Some(at) if span.contains(&at) && is_deed(&record) => {
+                after.extend(names(&record.content))
+            }
             Some(_) if record.kind == Kind::Prompt => before.extend(names(&record.content)),
             _ => {}
         })?;
@@ -68,7 +70,10 @@ fn text_of(store: &Store, item: &Item) -> store::Result<String> {
             .pop()
             .map(|fact| fact.text)
             .unwrap_or_default(),
-        Item::Record(id) => store.record(*id)?.map(|record| record.content).unwrap_or_default(),
+        Item::Record(id) => store
+            .record(*id)?
+            .map(|record| record.content)
+            .unwrap_or_default(),
     })
 }
 
@@ -98,15 +103,34 @@ mod tests {
 
     #[track_caller]
     fn check(memory: &str, prompt: &str, done: &str, used: bool) {
-        assert_eq!(is_used(memory, &names(prompt), &names(done)), used, "{memory:?}");
+        assert_eq!(
+            is_used(memory, &names(prompt), &names(done)),
+            used,
+            "{memory:?}"
+        );
     }
 
     #[test]
     fn used_is_what_turns_up_again() {
         let memory = "Tests run with `cargo nextest run -p store`";
-        check(memory, "fix the flaky test", "command: cargo nextest run -p store flaky", true);
-        check(memory, "fix the flaky test", "I looked at the flaky code", false);
-        check(memory, "run cargo nextest for store", "cargo nextest run -p store", false);
+        check(
+            memory,
+            "fix the flaky test",
+            "command: cargo nextest run -p store flaky",
+            true,
+        );
+        check(
+            memory,
+            "fix the flaky test",
+            "I looked at the flaky code",
+            false,
+        );
+        check(
+            memory,
+            "run cargo nextest for store",
+            "cargo nextest run -p store",
+            false,
+        );
         check("use pnpm", "install it", "command: pnpm install", true);
     }
 }

@@ -51,7 +51,9 @@ impl Store {
     pub fn remember(&self, fact: NewFact) -> Result<Remembered> {
         let fact = self.clean_fact(fact);
         self.writer()
-            .submit(1, Hurry::Now, move |tx, names| merge::apply(tx, names, &fact))
+            .submit(1, Hurry::Now, move |tx, names| {
+                merge::apply(tx, names, &fact)
+            })
             .wait()
     }
 
@@ -63,7 +65,10 @@ impl Store {
         records: u64,
         facts: Vec<NewFact>,
     ) -> Result<Vec<Remembered>> {
-        let facts: Vec<_> = facts.into_iter().map(|fact| self.clean_fact(fact)).collect();
+        let facts: Vec<_> = facts
+            .into_iter()
+            .map(|fact| self.clean_fact(fact))
+            .collect();
         let session = session.clone();
         self.writer()
             .submit(facts.len(), Hurry::Bulk, move |tx, names| {
@@ -129,8 +134,8 @@ impl Store {
         if text.sensitive() {
             tags.push("sensitive".to_owned());
         }
-        let tags = (!tags.is_empty())
-            .then(|| clean(&serde_json::to_string(&tags).unwrap_or_default()));
+        let tags =
+            (!tags.is_empty()).then(|| clean(&serde_json::to_string(&tags).unwrap_or_default()));
         let workspace = fact.workspace.map(|w| (clean(&w.key), clean(&w.root)));
         let key = workspace.as_ref().map(|(key, _)| key.as_str());
         CleanFact {

@@ -98,9 +98,8 @@ impl Store {
 
     /// Lists injections, the latest first.
     pub fn injections(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<Injection>> {
-        let sql = format!(
-            "{SELECT} WHERE ?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
-        );
+        let sql =
+            format!("{SELECT} WHERE ?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2");
         let session = session.map(SessionId::as_str);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| listed(connection, &sql, &[&session, &limit]))
@@ -143,11 +142,7 @@ impl Store {
 
     /// Returns injections whose use is not known yet and whose session has gone quiet since
     /// `before`.
-    pub fn injections_to_look_at(
-        &self,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Injection>> {
+    pub fn injections_to_look_at(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
             "{SELECT} WHERE looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
                 WHERE s.name = injections.session AND coalesce(s.ended, s.started, 0) < ?1)
@@ -205,7 +200,12 @@ impl Store {
 
     /// Returns a short word for an injection: the same for the same moment, and known to nobody
     /// without the installation's key.
-    pub fn injection_name(&self, prompt: &str, session: Option<&SessionId>, now: Timestamp) -> String {
+    pub fn injection_name(
+        &self,
+        prompt: &str,
+        session: Option<&SessionId>,
+        now: Timestamp,
+    ) -> String {
         let session = session.map_or("", SessionId::as_str);
         let at = now.as_nanosecond().to_le_bytes();
         let hash = self
@@ -233,7 +233,13 @@ fn listed(
             workspace: row.get(3)?,
             at: timestamp(row.get(4)?).unwrap_or(Timestamp::UNIX_EPOCH),
             tokens: Tokens(row.get(5)?),
-            verdict: verdict.map(|sign| if sign > 0 { Verdict::Good } else { Verdict::Bad }),
+            verdict: verdict.map(|sign| {
+                if sign > 0 {
+                    Verdict::Good
+                } else {
+                    Verdict::Bad
+                }
+            }),
             items: items(connection, row.get(0)?)?,
         });
     }

@@ -45,9 +45,7 @@ pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
 pub use crate::facts::{FactFilter, FactScope, NewFact, Remembered};
 pub use crate::health::Health;
-pub use crate::injections::{
-    InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict,
-};
+pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
 pub use crate::records::StoredRecord;
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;

@@ -5,10 +5,10 @@ use memory::{Kind, RecordId, SessionId};
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
+use crate::Store;
 use crate::error::Result;
 use crate::records::{self, StoredRecord};
 use crate::sessions::timestamp;
-use crate::Store;
 
 /// No more steps of a session are looked at.
 const STEPS_MAX: i64 = 100_000;
@@ -58,7 +58,10 @@ impl Store {
             "{SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
                AND (r.line, r.ordinal) < (?2, ?3) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?4"
         );
-        let sql = format!("SELECT * FROM ({sql}) WHERE kind = {} AND call = ?5 LIMIT 1", Kind::ToolUse as i64);
+        let sql = format!(
+            "SELECT * FROM ({sql}) WHERE kind = {} AND call = ?5 LIMIT 1",
+            Kind::ToolUse as i64
+        );
         self.beside(answer, &sql, ANSWER_STEPS_MAX)
     }
 
@@ -134,11 +137,7 @@ const SELECT: &str = "SELECT r.id AS id, r.kind AS kind, r.at, s.name, r.tool, r
         r.call AS call, json_extract(r.metadata, '$.exit_code'), r.line, r.ordinal
     FROM records r JOIN sessions s ON s.id = r.session";
 
-fn all(
-    connection: &Connection,
-    sql: &str,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Step>> {
+fn all(connection: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Step>> {
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(values, step)?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -58,7 +58,9 @@ impl Store {
                         "SELECT id FROM records WHERE path = ?1 AND session = ?2
                          ORDER BY kind = ?3 DESC, line DESC, ordinal DESC LIMIT 1",
                     )?
-                    .query_row(params![path, session, Kind::Artifact as i64], |row| row.get(0))?;
+                    .query_row(params![path, session, Kind::Artifact as i64], |row| {
+                        row.get(0)
+                    })?;
                 touches.push(Touch {
                     session: SessionId::new(row.get::<_, String>(0)?),
                     title: row.get(1)?,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
-    watch,
+    blame, completions, config, context, doctor, export, facts, fix, how, ingest, injections, pin,
+    prefer, redact, remember, resume, search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -46,6 +46,17 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
     Resume(resume::ResumeArgs),
+    Blame(blame::BlameArgs),
+    How(how::HowArgs),
+    Fix(fix::FixArgs),
+    Remember(remember::RememberArgs),
+    Prefer(prefer::PreferArgs),
+    Pin(pin::PinArgs),
+    Unpin(pin::UnpinArgs),
+    Facts(facts::FactsArgs),
+    Context(context::ContextArgs),
+    Injections(injections::InjectionsArgs),
+    Feedback(injections::FeedbackArgs),
     Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),

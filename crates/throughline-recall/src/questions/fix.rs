@@ -13,6 +13,8 @@ const RECORDS_MAX: usize = 80;
 const KEYWORDS_MAX: usize = 10;
 /// Steps of a way that are told.
 const STEPS_MAX: usize = 12;
+/// Steps after a failure that are looked at.
+const FOLLOWED_MAX: usize = 600;
 /// Longest text that is shown, in characters.
 const GIST_CHARS_MAX: usize = 200;
 /// The share of an error's words that a line must have to be the same error.
@@ -52,7 +54,12 @@ pub struct Way {
 }
 
 /// Finds an error by its text, wherever it occurred, and what followed.
-pub fn fix(store: &Store, error: &str, workspace: Option<&str>, limit: usize) -> store::Result<Fix> {
+pub fn fix(
+    store: &Store,
+    error: &str,
+    workspace: Option<&str>,
+    limit: usize,
+) -> store::Result<Fix> {
     let line = telling_line(error);
     let print = fingerprint(&line);
     let found = store.search(&Query {
@@ -81,7 +88,9 @@ pub fn fix(store: &Store, error: &str, workspace: Option<&str>, limit: usize) ->
         };
         if let Some(command) = &command
             && let Some(way) = way_out(store, &step, command)?
-            && !ways.iter().any(|known| known.session == way.session && known.at == way.at)
+            && !ways
+                .iter()
+                .any(|known| known.session == way.session && known.at == way.at)
         {
             ways.push(way);
         }
@@ -106,13 +115,26 @@ pub fn fix(store: &Store, error: &str, workspace: Option<&str>, limit: usize) ->
 
 /// Returns the line of a pasted error that names it.
 fn telling_line(error: &str) -> String {
-    let bad = ["error", "exception", "panicked", "fatal", "failed", "not found", "cannot"];
+    let bad = [
+        "error",
+        "exception",
+        "panicked",
+        "fatal",
+        "failed",
+        "not found",
+        "cannot",
+    ];
     let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
     let named = lines.clone().find(|line| {
         let line = line.to_lowercase();
         bad.iter().any(|word| line.contains(word))
     });
-    named.or_else(|| lines.next()).unwrap_or_default().chars().take(400).collect()
+    named
+        .or_else(|| lines.next())
+        .unwrap_or_default()
+        .chars()
+        .take(400)
+        .collect()
 }
 
 /// Takes out what differs from run to run: numbers, addresses, paths' folders, quoted names stay.
@@ -121,9 +143,15 @@ pub fn fingerprint(line: &str) -> String {
         .map(|word| {
             let word = word.trim_matches(|c: char| "\"'`(),;".contains(c));
             let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
-            let name = last.split(':').next().filter(|name| !name.is_empty()).unwrap_or(last);
+            let name = last
+                .split(':')
+                .next()
+                .filter(|name| !name.is_empty())
+                .unwrap_or(last);
             let is_hex = name.len() >= 6 && name.chars().all(|c| c.is_ascii_hexdigit());
-            let is_number = name.chars().all(|c| c.is_ascii_digit() || ".,-".contains(c));
+            let is_number = name
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".,-".contains(c));
             if is_hex || is_number || name.starts_with("0x") {
                 "#".to_owned()
             } else {
@@ -186,7 +214,7 @@ fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option
         commands: Vec::new(),
         said: None,
     };
-    for step in &steps[from + 1..] {
+    for step in steps[from + 1..].iter().take(FOLLOWED_MAX) {
         match step.kind {
             Kind::Artifact => {
                 if let Some(path) = &step.path
@@ -236,7 +264,10 @@ mod tests {
             "error[E0382]: borrow of moved value: `x` at /work/b/src/main.rs:9:1",
         ];
         assert_eq!(fingerprint(same[0]), fingerprint(same[1]));
-        assert_ne!(fingerprint("no such file: a.txt"), fingerprint("permission denied: a.txt"));
+        assert_ne!(
+            fingerprint("no such file: a.txt"),
+            fingerprint("permission denied: a.txt")
+        );
         assert_eq!(fingerprint("at 0x7ffe12 after 12 ms"), "at # after # ms");
     }
 
@@ -244,7 +275,13 @@ mod tests {
     fn the_line_that_names_it() {
         let text = "Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad value";
         assert_eq!(telling_line(text), "ValueError: bad value");
-        assert!(same_line("ok\nValueError: bad value\n", &fingerprint("ValueError: bad value")).is_some());
+        assert!(
+            same_line(
+                "ok\nValueError: bad value\n",
+                &fingerprint("ValueError: bad value")
+            )
+            .is_some()
+        );
         assert!(same_line("all good", &fingerprint("ValueError: bad value")).is_none());
     }
 }

@@ -56,7 +56,11 @@ pub fn how(
         limit: CALLS_MAX,
         ..Query::default()
     })?;
-    let wanted: Vec<_> = words.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let wanted: Vec<_> = words
+        .to_lowercase()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
     let mut ways: BTreeMap<String, How> = BTreeMap::new();
     for hit in found.hits {
         let shell = hit.tool.as_deref().is_some_and(command::is_shell);
@@ -85,9 +89,9 @@ pub fn how(
             succeeded: answer.as_ref().map(store::Step::succeeded),
         };
         let failure = match &answer {
-            Some(answer) if !answer.succeeded() => {
-                store.record(answer.id)?.map(|record| telling(&record.content))
-            }
+            Some(answer) if !answer.succeeded() => store
+                .record(answer.id)?
+                .map(|record| telling(&record.content)),
             _ => None,
         };
         add(&mut ways, line, run, failure);
@@ -125,7 +129,15 @@ fn add(ways: &mut BTreeMap<String, How>, line: String, run: Run, failure: Option
 
 /// Returns the line of an output that says what went wrong.
 pub(super) fn telling(output: &str) -> String {
-    let bad = ["error", "failed", "not found", "panicked", "exception", "cannot", "no such"];
+    let bad = [
+        "error",
+        "failed",
+        "not found",
+        "panicked",
+        "exception",
+        "cannot",
+        "no such",
+    ];
     let line = output.lines().find(|line| {
         let line = line.to_lowercase();
         bad.iter().any(|word| line.contains(word))

@@ -39,7 +39,9 @@ impl Store {
         let (part, keys) = match &filter.scope {
             FactScope::All => (None, None),
             FactScope::Part(part) => (Some(part.as_str()), None),
-            FactScope::Workspaces(keys) => (None, Some(serde_json::to_string(keys).unwrap_or_default())),
+            FactScope::Workspaces(keys) => {
+                (None, Some(serde_json::to_string(keys).unwrap_or_default()))
+            }
         };
         let sql = format!(
             "{SELECT} WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
@@ -95,7 +97,10 @@ impl Store {
             let mut scored = scored(connection, words, &keys)?;
             scored.sort_by(|a, b| {
                 let rank = |x: &Scored| (x.pinned, x.score);
-                rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.id.cmp(&b.id))
+                rank(b)
+                    .partial_cmp(&rank(a))
+                    .unwrap_or(std::cmp::Ordering::Equal)
+                    .then(a.id.cmp(&b.id))
             });
             let mut best = Vec::new();
             for candidate in scored {
@@ -174,9 +179,8 @@ fn fact(connection: &Connection, row: &Row<'_>) -> Result<Fact> {
     let tags: Option<String> = row.get(4)?;
     let mut statement = connection
         .prepare_cached("SELECT record FROM fact_sources WHERE fact = ?1 ORDER BY record")?;
-    let sources = statement.query_map([id.as_bytes()], |row| {
-        Ok(RecordId::from_bytes(row.get(0)?))
-    })?;
+    let sources =
+        statement.query_map([id.as_bytes()], |row| Ok(RecordId::from_bytes(row.get(0)?)))?;
     let moment = |at: i64| timestamp(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
     Ok(Fact {
         id,

@@ -31,7 +31,11 @@ struct Held {
     pinned: bool,
 }
 
-pub(super) fn apply(tx: &Transaction<'_>, names: &mut Names, new: &CleanFact) -> Result<Remembered> {
+pub(super) fn apply(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    new: &CleanFact,
+) -> Result<Remembered> {
     let workspace = match &new.workspace {
         Some((key, root)) => Some(workspaces::known(tx, names, key, root)?),
         None => None,
@@ -50,7 +54,8 @@ pub(super) fn apply(tx: &Transaction<'_>, names: &mut Names, new: &CleanFact) ->
     link(tx, id, new)?;
     let mut superseded = Vec::new();
     for old in held.iter().filter(|old| old.id != id) {
-        if relation(new.text.as_str(), &old.text) == Relation::Contradicts && may_replace(new, old) {
+        if relation(new.text.as_str(), &old.text) == Relation::Contradicts && may_replace(new, old)
+        {
             let sql = "UPDATE facts SET superseded = ?2 WHERE id = ?1";
             tx.prepare_cached(sql)?
                 .execute([old.id.as_bytes(), id.as_bytes()])?;

@@ -11,6 +11,7 @@ use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::Flavor;
+use store::Store;
 
 use crate::commands::{App, parse_flavor};
 use crate::output::table::{bytes, count};
@@ -97,7 +98,11 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         };
         capture::survey(&cursors, &plan, now)
     } else {
-        capture::sweep(&app.open()?, &plan, now)?
+        let store = app.open()?;
+        let sweep = capture::sweep(&store, &plan, now)?;
+        bar.finish_and_clear();
+        distill(app, &store, &stop, args.json)?;
+        sweep
     };
     bar.finish_and_clear();
     if args.json {
@@ -116,6 +121,27 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Does what follows a sweep: the facts of sessions that have ended, and whether what was injected
+/// into them was used.
+fn distill(app: &App<'_>, store: &Store, stop: &AtomicBool, json: bool) -> anyhow::Result<()> {
+    let now = app.environment.now;
+    let stopped = || stop.load(Ordering::Relaxed);
+    if app.config.facts.extract && !stopped() {
+        let report = distill::facts::facts_pending(store, now, &stopped)?;
+        if report.facts > 0 && !json {
+            say(&format!(
+                "Found {} in {}.",
+                count(report.facts, "fact"),
+                count(report.sessions, "session")
+            ));
+        }
+    }
+    if !stopped() {
+        recall::used::look_at_pending(store, now)?;
+    }
+    Ok(())
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next
