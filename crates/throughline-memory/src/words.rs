@@ -4,7 +4,8 @@
 //! Two statements are compared, and a prompt is compared with a statement, by these. The search
 //! index has its own tokens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
 
 /// More of a text than this is not compared; a prompt may be a paste of a megabyte.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -187,9 +188,12 @@ impl Words {
     }
 }
 
+static COMMON_STEMS: LazyLock<HashSet<String>> =
+    LazyLock::new(|| COMMON.iter().map(|word| stem(word)).collect());
+
 /// Returns how much a stem tells: little when most prompts about code have it.
 pub fn weight(stem: &str) -> f64 {
-    if COMMON.contains(&stem) || stem.len() < 2 {
+    if COMMON_STEMS.contains(stem) || stem.len() < 2 {
         0.25
     } else {
         1.0
@@ -209,6 +213,19 @@ pub fn split(text: &str) -> impl Iterator<Item = String> {
 
 /// Takes off an ending that only inflects. Names are left as they are.
 pub fn stem(word: &str) -> String {
+    let stem = inflected(word);
+    // `decided` loses its `e`, so `decide` must too.
+    let plain = stem.bytes().all(|byte| byte.is_ascii_lowercase());
+    match stem.strip_suffix('e') {
+        Some(short) if plain && short.len() >= 4 => short.to_owned(),
+        _ => stem,
+    }
+}
+
+fn inflected(word: &str) -> String {
+    if matches!(word, "used" | "using") {
+        return "use".to_owned();
+    }
     let plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
     if !plain || word.len() < 4 {
         return word.to_owned();
@@ -269,6 +286,7 @@ mod tests {
         check("src/main.rs uses serde_json", " serde_json src/main.rs use");
         check("C++ and 50%", " 50 c++");
         check("the of and", " ");
+        check("decided decides decide deciding", " decid");
         check("", " ");
     }
 

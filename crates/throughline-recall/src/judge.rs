@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory::hygiene::{self, Shape};
 use memory::words::Words;
-use memory::{Fact, Item, Trust};
+use memory::{Fact, Item, Kind, Trust};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
@@ -42,6 +42,7 @@ pub enum Fate {
 pub enum Why {
     OwnSession,
     OtherWorkspace,
+    OnlyAsks,
     Copy,
     ShownBefore,
     InPrompt,
@@ -60,6 +61,7 @@ impl Why {
         match self {
             Self::OwnSession => "this session said it",
             Self::OtherWorkspace => "it belongs to another workspace",
+            Self::OnlyAsks => "it only asks",
             Self::Copy => "it is a copy",
             Self::ShownBefore => "it was shown in this session before",
             Self::InPrompt => "the prompt says it already",
@@ -121,6 +123,9 @@ impl Known<'_> {
         if candidate.copy {
             return Err(Why::Copy);
         }
+        if candidate.kind == Kind::Prompt && asks(&candidate.text) {
+            return Err(Why::OnlyAsks);
+        }
         self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
         let score = self.with_experience(&item, candidate.score)?;
         if candidate.score < self.record_floor {
@@ -166,6 +171,16 @@ impl Known<'_> {
         }
         Ok(score * (0.5 + useful))
     }
+}
+
+/// Says whether a prompt is a question and nothing else: it tells nobody anything.
+fn asks(text: &str) -> bool {
+    let mut sentences = text
+        .split_inclusive(['.', '?', '!', '\n'])
+        .filter(|s| s.trim().len() > 1);
+    let first = sentences.next().unwrap_or_default().trim_end();
+    let rest: usize = sentences.map(str::len).sum();
+    first.ends_with('?') && rest < 60
 }
 
 /// Says whether a longer text says what another one says.
