@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use memory::words::Words;
 use memory::{Kind, RecordId, SessionId, Trust};
-use store::{Query, Store, StoredRecord};
+use store::{Hit, Query, Store, StoredRecord};
 
 use crate::occasion::Occasion;
 
@@ -68,7 +68,9 @@ pub fn find(store: &Store, occasion: &Occasion, words: &Words) -> store::Result<
             limit: CANDIDATES_MAX,
             ..Query::default()
         })?;
-        for hit in found.hits {
+        // The search takes a part of a workspace's name; here it must be the whole.
+        let allowed = |hit: &Hit| occasion.allows(hit.workspace.as_deref());
+        for hit in found.hits.into_iter().filter(allowed) {
             let Some(record) = store.record(hit.id)? else {
                 continue;
             };

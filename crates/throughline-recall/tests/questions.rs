@@ -108,6 +108,7 @@ fn store(dir: &Path, script: &str) -> Store {
         log: None,
     };
     let batch = Batch::new(&mut door, cleaned, from);
+    drop(door);
     let ticket = store.append(batch);
     store.flush().unwrap();
     ticket.wait().unwrap();

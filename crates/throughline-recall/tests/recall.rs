@@ -228,6 +228,25 @@ fn another_workspace_is_silent_unless_related() {
 }
 
 #[test]
+fn a_search_that_strays_is_held_back() {
+    let test = Test::new();
+    let text = "The reorder threshold comes from the warehouse table.";
+    test.said("old", "warehouse", Origin::Model, text);
+    let world = World {
+        now: now(),
+        word: "c0ffee1234",
+        changed_since: &|_, _| false,
+    };
+    let elsewhere = at("warehouse", "the reorder threshold of the warehouse");
+    let stray = |store: &Store, _: &Occasion, words: &memory::words::Words| {
+        candidates::find(store, &elsewhere, words)
+    };
+    let asked = at("shop", "the reorder threshold of the warehouse");
+    let recalled = recall(&test.store, &asked, &Config::default(), &world, stray).unwrap();
+    assert_eq!(fates(&recalled), [Fate::Left(Why::OtherWorkspace)]);
+}
+
+#[test]
 fn nothing_twice_and_nothing_the_session_holds() {
     let test = Test::new();
     test.fact(
