@@ -84,6 +84,8 @@ pub struct Known<'a> {
     pub prompt: &'a Words,
     /// What was shown in this session.
     pub shown: &'a BTreeSet<Item>,
+    /// What that said: another record may say it again.
+    pub shown_words: &'a [Words],
     /// What the session has said lately.
     pub said: &'a [Words],
     pub useful: &'a BTreeMap<Item, f64>,
@@ -135,7 +137,8 @@ impl Known<'_> {
     }
 
     fn common(&self, item: &Item, text: &str, trust: Trust, tags: &[String]) -> Result<(), Why> {
-        if self.shown.iter().any(|shown| shown.is_same(item)) {
+        let same = self.shown.iter().any(|shown| shown.is_same(item));
+        if same || repeats(text, self.shown_words) {
             return Err(Why::ShownBefore);
         }
         if !self.sensitive && tags.iter().any(|tag| tag == SENSITIVE) {

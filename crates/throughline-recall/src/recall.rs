@@ -1,5 +1,6 @@
 //! What a prompt gets, and why.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -18,6 +19,8 @@ use crate::{provenance, stale};
 const FACTS_MAX: usize = 24;
 /// What the session said lately that is compared with what is found.
 const SAID_MAX: usize = 16;
+/// What was shown before that is compared too.
+const SHOWN_MAX: usize = 40;
 
 /// How much is injected, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,6 +101,7 @@ pub fn recall(
         .map(|id| store.injected_into(id))
         .transpose()?
         .unwrap_or_default();
+    let shown_words = words_of(store, &shown)?;
     let said = session
         .map(|id| store.last_said(id, SAID_MAX))
         .transpose()?
@@ -113,6 +117,7 @@ pub fn recall(
         occasion,
         prompt: &words,
         shown: &shown,
+        shown_words: &shown_words,
         said: &said,
         useful: &useful,
         fact_floor: config.fact_floor,
@@ -128,6 +133,26 @@ pub fn recall(
     choice.facts(&known, facts, world);
     choice.records(&known, &found, is_sure, world);
     Ok(choice.finish(found.confidence, &words))
+}
+
+/// Returns what was shown to the session, in words.
+fn words_of(store: &Store, shown: &BTreeSet<Item>) -> store::Result<Vec<Words>> {
+    let mut words = Vec::new();
+    for item in shown.iter().take(SHOWN_MAX) {
+        words.push(Words::of(&text_of(store, item)?));
+    }
+    Ok(words)
+}
+
+/// Returns the text of an item; nothing where it is gone.
+pub(crate) fn text_of(store: &Store, item: &Item) -> store::Result<String> {
+    Ok(match item {
+        Item::Fact(id) => store.fact(*id)?.map(|fact| fact.text).unwrap_or_default(),
+        Item::Record(id) => store
+            .record(*id)?
+            .map(|record| record.content)
+            .unwrap_or_default(),
+    })
 }
 
 fn silent(silence: Silence) -> Recalled {

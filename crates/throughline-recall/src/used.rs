@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{Item, Kind};
+use memory::Kind;
 use serde::Serialize;
 use store::{Injection, Store, StoredRecord};
+
+use crate::recall::text_of;
 
 /// A session that did nothing for this long is looked at.
 const QUIET: SignedDuration = SignedDuration::from_mins(30);
@@ -61,20 +63,6 @@ fn uses(store: &Store, injection: &Injection) -> store::Result<Vec<bool>> {
 
 fn is_deed(record: &StoredRecord) -> bool {
     matches!(record.kind, Kind::Assistant | Kind::ToolUse)
-}
-
-fn text_of(store: &Store, item: &Item) -> store::Result<String> {
-    Ok(match item {
-        Item::Fact(id) => store
-            .facts_named(&id.to_string(), 1)?
-            .pop()
-            .map(|fact| fact.text)
-            .unwrap_or_default(),
-        Item::Record(id) => store
-            .record(*id)?
-            .map(|record| record.content)
-            .unwrap_or_default(),
-    })
 }
 
 /// Says whether what was done names what the memory named and the prompts did not.

@@ -82,6 +82,11 @@ impl Store {
         })
     }
 
+    /// Returns the fact with an id.
+    pub fn fact(&self, id: FactId) -> Result<Option<Fact>> {
+        self.read(|connection| one(connection, id))
+    }
+
     /// Returns the facts that say something of what `words` say, and how much, best first; and
     /// pinned ones, whatever they say. Only facts that hold in these workspaces or everywhere, and
     /// that `session` did not itself state.
