@@ -333,3 +333,99 @@ fn changed_between(records: &[StoredRecord], bad: &Run<'_>, good: &Run<'_>) -> V
     }
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use memory::{Context, RecordId, SessionId};
+
+    use super::*;
+
+    /// Reads a session: `run`, then `ok` or `bad` with its output; `edit` with a path.
+    fn session(script: &str) -> Vec<StoredRecord> {
+        let mut records = Vec::new();
+        let mut call = 0;
+        for (at, line) in script
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty())
+            .enumerate()
+        {
+            let (what, text) = line.split_once(' ').unwrap_or((line, ""));
+            let (kind, content) = match what {
+                "run" => (Kind::ToolUse, format!("command: {text}\ndescription: x")),
+                "ok" => (Kind::ToolResult, text.to_owned()),
+                "bad" => (Kind::Error, text.to_owned()),
+                "edit" => (Kind::Artifact, "+x".to_owned()),
+                other => panic!("{other}"),
+            };
+            call += usize::from(what == "run");
+            records.push(StoredRecord {
+                id: RecordId::from_bytes([u8::try_from(at).unwrap(); 16]),
+                kind,
+                at: None,
+                session: SessionId::new("claude:s"),
+                workspace: Some("w".into()),
+                tool: Some("Bash".into()),
+                path: (what == "edit").then(|| text.to_owned()),
+                call: (what != "edit").then(|| format!("c{call}")),
+                tags: Vec::new(),
+                metadata: serde_json::Map::new(),
+                trust: Trust::Model,
+                context: Context::default(),
+                copy: false,
+                content,
+            });
+        }
+        records
+    }
+
+    #[track_caller]
+    fn check(script: &str, facts: &[&str]) {
+        let found: Vec<_> = proved(&session(script))
+            .into_iter()
+            .map(|fact| fact.text)
+            .collect();
+        assert_eq!(found, facts, "{script}");
+    }
+
+    #[test]
+    fn a_command_that_works_again_and_again() {
+        check(
+            "run cargo test -p x\nok\nrun cargo test -p x 2>&1 | tail -5\nok",
+            &["`cargo test -p x` works"],
+        );
+        check("run cargo test\nok", &[]);
+        check("run ls -la\nok\nrun ls -la\nok", &[]);
+        check(
+            "run cargo test\nok\nrun cargo test\nok\nrun cargo test\nbad no",
+            &[],
+        );
+        check(
+            "run make\nok make: *** [all] Error 2\nrun make\nok make: *** stop",
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_command_that_could_not_run_and_the_one_that_did() {
+        check(
+            "run pytest -q\nbad bash: pytest: command not found\nrun uv run pytest -q\nok 3 passed",
+            &["`uv run pytest -q` works where `pytest -q` could not run"],
+        );
+        // The files changed between: the command was not at fault.
+        check(
+            "run pytest -q\nbad No module named app\nedit /p/a.py\nrun uv run pytest -q\nok",
+            &[],
+        );
+        check("run pytest -q\nbad 1 failed\nrun uv run pytest -q\nok", &[]);
+    }
+
+    #[test]
+    fn what_passes_since_a_change() {
+        check(
+            "run cargo test\nbad 1 failed\nedit /p/src/a.rs\nedit /p/src/b.rs\nrun cargo test\nok",
+            &["`cargo test` failed, and passes since a.rs, b.rs changed"],
+        );
+        check("run cargo test\nbad 1 failed\nrun cargo test\nok", &[]);
+    }
+}
