@@ -50,6 +50,7 @@ pub fn facts_pending(
     stop: &dyn Fn() -> bool,
 ) -> store::Result<Report> {
     let mut report = Report::default();
+    let mut written = Vec::new();
     for (session, records) in store.sessions_without_facts(now - QUIET, SESSIONS_MAX)? {
         if stop() {
             report.interrupted = true;
@@ -57,7 +58,11 @@ pub fn facts_pending(
         }
         let facts = of_session(store, &session, now)?;
         report.sessions += 1;
-        for merged in store.remember_all(&session, records, facts)? {
+        written.push(store.remember_all(&session, records, facts));
+    }
+    store.flush()?;
+    for ticket in written {
+        for merged in ticket.wait()? {
             report.facts += usize::from(!merged.repeated);
             report.repeated += usize::from(merged.repeated);
             report.superseded += merged.superseded.len();

@@ -13,7 +13,7 @@ use crate::candidates::{Candidate, Candidates};
 use crate::judge::{Considered, Fate, Known, Why, repeats};
 use crate::occasion::{self, Occasion, Silence};
 use crate::pack::{Budget, ContextPack, Packed, Packing, Refused};
-use crate::{provenance, stale};
+use crate::{pack, provenance, stale};
 
 /// Facts that are looked at closely.
 const FACTS_MAX: usize = 24;
@@ -21,6 +21,9 @@ const FACTS_MAX: usize = 24;
 const SAID_MAX: usize = 16;
 /// What was shown before that is compared too.
 const SHOWN_MAX: usize = 40;
+
+/// Longest fact that is shown, in characters.
+const FACT_CHARS_MAX: usize = 400;
 
 /// How much is injected, and how sure it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -283,13 +286,11 @@ fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
     let when = provenance::when(Some(fact.seen), world.now);
     let note = changed(&fact.text, None, Some(fact.seen), world);
     let source = format!("[{pinned}{who}, {when}{note}]");
+    let text = pack::cut(&fact.text, FACT_CHARS_MAX);
     let (head, quoted) = if fact.trust == memory::Trust::User {
-        (
-            format!("{introduction}: {} {source}", fact.text),
-            String::new(),
-        )
+        (format!("{introduction}: {text} {source}"), String::new())
     } else {
-        (format!("{introduction} {source}:"), fact.text.clone())
+        (format!("{introduction} {source}:"), text)
     };
     Packed {
         item: Item::Fact(fact.id),

@@ -48,7 +48,7 @@ fn uses(store: &Store, injection: &Injection) -> store::Result<Vec<bool>> {
         let span = injection.at..=injection.at + AFTER;
         store.each_record(session, |record| match record.at {
             Some(at) if span.contains(&at) && is_deed(&record) => {
-                after.extend(names(&record.content))
+                after.extend(names(&record.content));
             }
             Some(_) if record.kind == Kind::Prompt => before.extend(names(&record.content)),
             _ => {}

@@ -17,12 +17,30 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
     Ok(tx.last_insert_rowid())
 }
 
-/// Returns a text by its place in a block.
-pub(crate) fn text(connection: &Connection, id: i64, start: usize, size: usize) -> Result<String> {
-    let lost = || Error::LostBody(format!("block {id}"));
-    let bytes = read(connection, id)?;
-    let text = bytes.get(start..start + size).ok_or_else(lost)?;
-    String::from_utf8(text.to_vec()).map_err(|_| lost())
+/// The block that was read last: the records of a session lie side by side in the same ones.
+#[derive(Debug, Default)]
+pub(crate) struct Last {
+    id: i64,
+    bytes: Vec<u8>,
+}
+
+impl Last {
+    /// Returns a text by its place in a block.
+    pub fn text(
+        &mut self,
+        connection: &Connection,
+        id: i64,
+        start: usize,
+        size: usize,
+    ) -> Result<String> {
+        let lost = || Error::LostBody(format!("block {id}"));
+        if self.id != id || self.bytes.is_empty() {
+            self.bytes = read(connection, id)?;
+            self.id = id;
+        }
+        let text = self.bytes.get(start..start + size).ok_or_else(lost)?;
+        String::from_utf8(text.to_vec()).map_err(|_| lost())
+    }
 }
 
 /// Takes a text out of its block; the others stay where they are.

@@ -10,10 +10,10 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 pub use self::lookup::{FactFilter, FactScope};
 pub use self::merge::Remembered;
-use crate::Store;
 use crate::error::Result;
 use crate::redact::CleanString;
 use crate::writer::Hurry;
+use crate::{Store, Ticket};
 
 /// A statement that is to be kept.
 #[derive(Clone, Debug)]
@@ -58,13 +58,14 @@ impl Store {
     }
 
     /// Keeps what a session was found to say, and that it was looked at when it had this many
-    /// records: both or neither.
+    /// records: both or neither. The ticket is honoured when it is on disk, at the latest at
+    /// [`Store::flush`].
     pub fn remember_all(
         &self,
         session: &SessionId,
         records: u64,
         facts: Vec<NewFact>,
-    ) -> Result<Vec<Remembered>> {
+    ) -> Ticket<Vec<Remembered>> {
         let facts: Vec<_> = facts
             .into_iter()
             .map(|fact| self.clean_fact(fact))
@@ -83,7 +84,6 @@ impl Store {
                 .execute(params![session.as_str(), records])?;
                 Ok(merged)
             })
-            .wait()
     }
 
     /// Pins a fact, or lets it go again. Says whether there was one.

@@ -50,8 +50,9 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([session.as_str()])?;
+            let mut last = blocks::Last::default();
             while let Some(row) = rows.next()? {
-                each(record(connection, row)?);
+                each(record_after(connection, row, &mut last)?);
             }
             Ok(())
         })
@@ -78,8 +79,17 @@ pub(crate) const SELECT: &str = "
     LEFT JOIN contexts c ON c.id = r.context";
 
 pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
+    record_after(connection, row, &mut blocks::Last::default())
+}
+
+/// The same, when the record before it may lie in the same block.
+fn record_after(
+    connection: &Connection,
+    row: &Row<'_>,
+    last: &mut blocks::Last,
+) -> Result<StoredRecord> {
     let id = RecordId::from_bytes(row.get(0)?);
-    let content = text(connection, row, 16)?;
+    let content = text_after(connection, row, 16, last)?;
     if row.get::<_, i64>(15)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
         return Err(Error::Damaged(id));
     }
@@ -117,11 +127,20 @@ pub(crate) const TEXT: &str = "r.content, r.block, r.start, r.size, r.body";
 
 /// Returns a record's text, wherever it is kept. The columns of [`TEXT`] begin at `first`.
 pub(crate) fn text(connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
+    text_after(connection, row, first, &mut blocks::Last::default())
+}
+
+fn text_after(
+    connection: &Connection,
+    row: &Row<'_>,
+    first: usize,
+    last: &mut blocks::Last,
+) -> Result<String> {
     if let Some(content) = row.get(first)? {
         return Ok(content);
     }
     if let Some(block) = row.get(first + 1)? {
-        return blocks::text(connection, block, row.get(first + 2)?, row.get(first + 3)?);
+        return last.text(connection, block, row.get(first + 2)?, row.get(first + 3)?);
     }
     match row.get::<_, Option<Vec<u8>>>(first + 4)? {
         Some(hash) => bodies::text(connection, &hash),

@@ -32,7 +32,7 @@ impl Store {
                 "SELECT w.key, coalesce((SELECT min(path) FROM roots WHERE workspace = w.id), w.key)
                  FROM workspaces w WHERE instr(w.key, ?1) OR EXISTS
                     (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1))
-                 ORDER BY w.key LIMIT ?2",
+                 ORDER BY w.key = ?1 DESC, w.key LIMIT ?2",
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![part, limit], |row| {

@@ -50,7 +50,8 @@ pub fn how(
     limit: usize,
 ) -> store::Result<Vec<How>> {
     let found = store.search(&Query {
-        text: words.to_owned(),
+        // A flag must not be read as a word that is not wanted.
+        text: memory::words::split(words).collect::<Vec<_>>().join(" "),
         kinds: vec![Kind::ToolUse],
         workspace: workspace.map(str::to_owned),
         limit: CALLS_MAX,

@@ -35,12 +35,11 @@ pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Outcome> {
     if let Ok(id) = what.parse::<RecordId>()
         && let Some(record) = store.record(id)?
     {
-        let workspace = record.workspace.clone();
-        let root = |key: &String| Workspace {
-            key: key.clone(),
-            root: key.clone(),
+        let workspace = match &record.workspace {
+            Some(key) => Some(app.workspace(&store, Some(key))?),
+            None => None,
         };
-        let merged = store.remember(of_record(&record, workspace.as_ref().map(root), app))?;
+        let merged = store.remember(of_record(&record, workspace, app))?;
         say(&format!("Pinned: {}", merged.id.short()));
         return Ok(Outcome::Done);
     }

@@ -8,7 +8,8 @@ use crate::output::Outcome;
 
 /// Keep a preference: how you want things done
 ///
-/// Preferences are shown to agents before other facts, as yours. No agent can set or change one.
+/// A preference is shown to an agent when a prompt is about it, before other facts and as yours; pinned,
+/// it is shown to every session. No agent can set or change one.
 #[derive(Debug, clap::Args)]
 pub struct PreferArgs {
     /// What you prefer, such as "use pnpm, not npm"
