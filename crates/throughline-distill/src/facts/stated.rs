@@ -77,6 +77,8 @@ const RULES: &[Rule] = &[
             "I prefer that one",
             "Always check this file first now",
             "never saw this error before",
+            "Never was a string in the path",
+            "always works on my machine",
         ],
     },
     Rule {
@@ -297,7 +299,7 @@ fn statement(sentence: &str) -> Option<(FactKind, String)> {
         .iter()
         .find_map(|begin| lower.strip_prefix(begin));
     let said = corrected.unwrap_or(&lower).trim_start();
-    if is_passing(said) || is_hostile(said) {
+    if is_passing(said) || is_tale(said) || is_hostile(said) {
         return None;
     }
     let kind = RULES
@@ -329,6 +331,23 @@ impl Rule {
         self.begins.iter().any(|begin| said.starts_with(begin))
             && (self.with.is_empty() || self.with.iter().any(|word| has_phrase(said, word)))
     }
+}
+
+/// Words after "always" or "never" that tell a story instead of giving a rule.
+const TALES: &[&str] = &[
+    "a", "an", "the", "was", "were", "is", "are", "had", "has", "have", "been", "i", "you", "he",
+    "she", "we", "they", "in", "on", "at", "works", "worked", "fails", "failed", "happens",
+    "happened", "heard", "got", "gets", "returns", "returned", "did", "does", "really", "quite",
+    "to",
+];
+
+/// Says whether "always" or "never" at the beginning is told of something.
+fn is_tale(said: &str) -> bool {
+    let mut words = said.split_whitespace();
+    let begins = words
+        .next()
+        .is_some_and(|word| matches!(word, "always" | "never"));
+    begins && words.next().is_none_or(|word| TALES.contains(&word))
 }
 
 /// "Remember that X" is X.

@@ -90,6 +90,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
+    let mut found_facts = None;
     let sweep = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
@@ -101,7 +102,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
         bar.finish_and_clear();
-        distill(app, &store, &stop, args.json)?;
+        found_facts = distill(app, &store, &stop)?;
         sweep
     };
     bar.finish_and_clear();
@@ -109,6 +110,13 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         output::json(&sweep)?;
     } else {
         report(&sweep, args.dry_run);
+        if let Some(found) = found_facts.filter(|found| found.facts > 0) {
+            let sessions = count(found.sessions, "session");
+            say(&format!(
+                "Found {} in {sessions}.",
+                count(found.facts, "fact")
+            ));
+        }
         if sweep.discovered == 0 {
             say(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
@@ -125,23 +133,21 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
 
 /// Does what follows a sweep: the facts of sessions that have ended, and whether what was injected
 /// into them was used.
-fn distill(app: &App<'_>, store: &Store, stop: &AtomicBool, json: bool) -> anyhow::Result<()> {
+fn distill(
+    app: &App<'_>,
+    store: &Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<distill::facts::Report>> {
     let now = app.environment.now;
     let stopped = || stop.load(Ordering::Relaxed);
-    if app.config.facts.extract && !stopped() {
-        let report = distill::facts::facts_pending(store, now, &stopped)?;
-        if report.facts > 0 && !json {
-            say(&format!(
-                "Found {} in {}.",
-                count(report.facts, "fact"),
-                count(report.sessions, "session")
-            ));
-        }
+    if stopped() {
+        return Ok(None);
     }
-    if !stopped() {
-        recall::used::look_at_pending(store, now)?;
+    recall::used::look_at_pending(store, now)?;
+    if !app.config.facts.extract {
+        return Ok(None);
     }
-    Ok(())
+    Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next

@@ -1,7 +1,5 @@
 //! Facts, what a prompt gets, and the questions people ask, from the command line.
 
-#![expect(clippy::disallowed_methods, reason = "tests start the binary")]
-
 use insta::assert_snapshot;
 
 use crate::env::TestEnv;
