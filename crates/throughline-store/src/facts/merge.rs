@@ -1,5 +1,7 @@
 //! How a new fact meets the old ones.
 
+use std::collections::HashSet;
+
 use memory::fact::{Relation, relation};
 use memory::{FactId, FactKind, Trust};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -75,9 +77,10 @@ fn may_replace(new: &CleanFact, old: &Held) -> bool {
     !old.pinned && users && new.trust >= old.trust
 }
 
-/// Returns the facts that hold in the same place and share a word with the new one.
+/// Returns the facts that hold in the same place and may say the same as the new one, or the
+/// contrary.
 fn held(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result<Vec<Held>> {
-    let stems: Vec<_> = new.words.split_whitespace().filter(|w| *w != "!").collect();
+    let stems: HashSet<_> = new.words.split_whitespace().filter(|w| *w != "!").collect();
     let mut statement = tx.prepare_cached(
         "SELECT id, text, words, kind, trust, pinned FROM facts
          WHERE workspace IS ?1 AND superseded IS NULL",
@@ -85,8 +88,8 @@ fn held(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result
     let mut rows = statement.query([workspace])?;
     let mut held = Vec::new();
     while let Some(row) = rows.next()? {
-        let words: String = row.get(2)?;
-        if !words.split_whitespace().any(|word| stems.contains(&word)) {
+        let words = row.get_ref(2)?.as_str().unwrap_or_default();
+        if !may_relate(&stems, words) {
             continue;
         }
         held.push(Held {
@@ -98,6 +101,25 @@ fn held(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result
         });
     }
     Ok(held)
+}
+
+/// Words of statements that choose one thing over another.
+const CHOOSING: &[&str] = &["use", "prefer", "choos", "with"];
+/// Statements that share less of their words neither repeat nor contradict each other, unless both
+/// choose.
+const SHARED_MIN: f64 = 0.3;
+
+/// Turns down cheaply: with thousands of facts, taking each apart would take seconds.
+fn may_relate(stems: &HashSet<&str>, words: &str) -> bool {
+    let (mut shared, mut own, mut chooses) = (0_usize, 0_usize, false);
+    for word in words.split_whitespace().filter(|word| *word != "!") {
+        own += 1;
+        shared += usize::from(stems.contains(word));
+        chooses |= CHOOSING.contains(&word);
+    }
+    let both_choose = chooses && CHOOSING.iter().any(|word| stems.contains(word));
+    let either = stems.len() + own - shared;
+    both_choose || (shared > 0 && shared as f64 / either as f64 >= SHARED_MIN)
 }
 
 fn exists(tx: &Transaction<'_>, id: FactId) -> Result<bool> {
