@@ -162,31 +162,67 @@ pub enum Relation {
 
 /// Says how a new statement stands to an old one.
 pub fn relation(new: &str, old: &str) -> Relation {
-    let (a, b) = (Words::of(new), Words::of(old));
-    if a.stems.is_empty() || b.stems.is_empty() {
-        return Relation::Unrelated;
-    }
-    if a.stems == b.stems {
-        return if a.negated == b.negated && order_agrees(new, old) {
-            Relation::Repeats
-        } else {
-            Relation::Contradicts
-        };
-    }
-    if replaces(new, old) {
-        return Relation::Contradicts;
-    }
-    if a.negated == b.negated && extends(&a, &b) {
-        return Relation::Repeats;
-    }
-    Relation::Unrelated
+    Statement::of(new).relation(&Statement::of(old))
 }
 
-/// "Use pnpm, not npm" and "use npm, not pnpm" have the same words.
-fn order_agrees(new: &str, old: &str) -> bool {
-    match (choice(new), choice(old)) {
-        (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
-        _ => true,
+/// A text taken apart, to be compared with many.
+#[derive(Debug)]
+pub struct Statement {
+    words: Words,
+    choice: Option<Choice>,
+    assignment: Option<(Words, String)>,
+}
+
+impl Statement {
+    pub fn of(text: &str) -> Self {
+        Self {
+            words: Words::of(text),
+            choice: choice(text),
+            assignment: assignment(text),
+        }
+    }
+
+    /// Says how this statement stands to an old one.
+    pub fn relation(&self, old: &Self) -> Relation {
+        let (a, b) = (&self.words, &old.words);
+        if a.stems.is_empty() || b.stems.is_empty() {
+            return Relation::Unrelated;
+        }
+        if a.stems == b.stems {
+            return if a.negated == b.negated && self.order_agrees(old) {
+                Relation::Repeats
+            } else {
+                Relation::Contradicts
+            };
+        }
+        if self.replaces(old) {
+            return Relation::Contradicts;
+        }
+        if a.negated == b.negated && extends(a, b) {
+            return Relation::Repeats;
+        }
+        Relation::Unrelated
+    }
+
+    /// "Use pnpm, not npm" and "use npm, not pnpm" have the same words.
+    fn order_agrees(&self, old: &Self) -> bool {
+        match (&self.choice, &old.choice) {
+            (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
+            _ => true,
+        }
+    }
+
+    /// Says whether it gives another answer to what the old one answers.
+    fn replaces(&self, old: &Self) -> bool {
+        let by_choice = match (&self.choice, &old.choice) {
+            (Some(new), Some(old)) => new.excludes(old),
+            _ => false,
+        };
+        by_choice
+            || match (&self.assignment, &old.assignment) {
+                (Some((a, x)), Some((b, y))) => a == b && x != y,
+                _ => false,
+            }
     }
 }
 
@@ -198,20 +234,8 @@ fn extends(a: &Words, b: &Words) -> bool {
     within && a.overlap(b) >= 0.75 && !differs.iter().any(is_value)
 }
 
-/// Says whether a new statement gives another answer to what the old one answers.
-fn replaces(new: &str, old: &str) -> bool {
-    let by_choice = match (choice(new), choice(old)) {
-        (Some(new), Some(old)) => new.excludes(&old),
-        _ => false,
-    };
-    by_choice
-        || match (assignment(new), assignment(old)) {
-            (Some((a, x)), Some((b, y))) => a == b && x != y,
-            _ => false,
-        }
-}
-
 /// "Use X for Y, not Z."
+#[derive(Debug)]
 struct Choice {
     chosen: String,
     rejected: Vec<String>,

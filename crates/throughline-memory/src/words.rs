@@ -129,9 +129,9 @@ impl Words {
     pub fn of(text: &str) -> Self {
         let mut words = Self::default();
         for word in split(text) {
-            if NEGATIONS.contains(&word.as_str()) {
+            if NEGATION_SET.contains(word.as_str()) {
                 words.negated = true;
-            } else if !EMPTY.contains(&word.as_str()) {
+            } else if !EMPTY_SET.contains(word.as_str()) {
                 words.stems.insert(stem(&word));
             }
         }
@@ -188,6 +188,9 @@ impl Words {
     }
 }
 
+static EMPTY_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| EMPTY.iter().copied().collect());
+static NEGATION_SET: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| NEGATIONS.iter().copied().collect());
 static COMMON_STEMS: LazyLock<HashSet<String>> =
     LazyLock::new(|| COMMON.iter().map(|word| stem(word)).collect());
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use memory::fact::{Relation, relation};
+use memory::fact::{Relation, Statement};
 use memory::{FactId, FactKind, Trust};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
@@ -43,10 +43,18 @@ pub(super) fn apply(
         None => None,
     };
     let held = held(tx, workspace, new)?;
-    let said = |held: &&Held| relation(new.text.as_str(), &held.text) == Relation::Repeats;
-    let known = match exists(tx, new.id)? {
-        true => Some(new.id),
-        false => held.iter().find(said).map(|held| held.id),
+    let statement = Statement::of(new.text.as_str());
+    let relations: Vec<_> = held
+        .iter()
+        .map(|old| statement.relation(&Statement::of(&old.text)))
+        .collect();
+    let said = relations
+        .iter()
+        .position(|relation| *relation == Relation::Repeats);
+    let known = if exists(tx, new.id)? {
+        Some(new.id)
+    } else {
+        said.map(|at| held[at].id)
     };
     let id = known.unwrap_or(new.id);
     match known {
@@ -55,9 +63,9 @@ pub(super) fn apply(
     }
     link(tx, id, new)?;
     let mut superseded = Vec::new();
-    for old in held.iter().filter(|old| old.id != id) {
-        if relation(new.text.as_str(), &old.text) == Relation::Contradicts && may_replace(new, old)
-        {
+    for (old, relation) in held.iter().zip(relations) {
+        let contrary = relation == Relation::Contradicts && old.id != id;
+        if contrary && may_replace(new, old) {
             let sql = "UPDATE facts SET superseded = ?2 WHERE id = ?1";
             tx.prepare_cached(sql)?
                 .execute([old.id.as_bytes(), id.as_bytes()])?;
