@@ -176,6 +176,24 @@ impl Words {
         }
     }
 
+    /// The same for a text known by its [`Words::line`], which is not taken apart for it.
+    pub fn likeness_to_line(&self, line: &str, weight_max: f64) -> f64 {
+        let (mut shared, mut theirs) = (0.0, 0.0);
+        for stem in line.split(' ').filter(|stem| !matches!(*stem, "" | "!")) {
+            let weight = weight(stem);
+            theirs += weight;
+            if self.stems.contains(stem) {
+                shared += weight;
+            }
+        }
+        let both = (self.weight().min(weight_max) * f64::min(theirs, weight_max)).sqrt();
+        if both > 0.0 {
+            f64::min(shared / both, 1.0)
+        } else {
+            0.0
+        }
+    }
+
     /// Returns the share of stems that both have of those that either has.
     pub fn overlap(&self, other: &Self) -> f64 {
         let shared = self.stems.intersection(&other.stems).count();
@@ -299,6 +317,8 @@ mod tests {
         let asked = Words::of("why does pnpm refuse the lockfile?");
         assert!(fact.likeness(&asked, 6.0) > 0.2);
         assert_eq!(fact.likeness(&Words::of("hello there"), 6.0), 0.0);
+        let line = asked.likeness_to_line(&fact.line(), 6.0);
+        assert!((line - fact.likeness(&asked, 6.0)).abs() < 1e-9);
         let common = Words::of("run the tests again");
         let tests = Words::of("Tests run with cargo nextest run --workspace");
         assert!(tests.likeness(&common, 6.0) < 0.4);

@@ -148,7 +148,7 @@ fn scored(connection: &Connection, words: &Words, keys: &str) -> Result<Vec<Scor
         if !shares && !pinned {
             continue;
         }
-        let score = Words::from_line(line).likeness(words, PROMPT_WEIGHT_MAX);
+        let score = words.likeness_to_line(line, PROMPT_WEIGHT_MAX);
         scored.push(Scored {
             id: FactId::from_bytes(row.get(0)?),
             pinned,
