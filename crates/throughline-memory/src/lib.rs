@@ -7,26 +7,37 @@
 //! notes of a live session, [`digest`] what remains of it when its records are gone; errors in it have a
 //! [`fingerprint`].
 //!
+//! [`fact`] is a short durable statement; [`words`] compares such texts, [`hygiene`] tells those
+//! that want to be obeyed, [`fence`] stands around what goes back to a model, and [`command`]
+//! reads shell commands.
+//!
 //! This crate performs no I/O, reads no clock and knows no agent's own format.
 
+pub mod command;
 pub mod digest;
+pub mod fact;
 pub mod fence;
 pub mod fingerprint;
 pub mod flatten;
 pub mod flavor;
+pub mod hygiene;
 pub mod id;
+pub mod item;
 pub mod message;
 pub mod price;
 pub mod record;
 pub mod session;
 pub mod summary;
 pub mod tokens;
+pub mod words;
 pub mod workspace;
 
 pub use digest::{Digest, Outcome};
+pub use fact::{Fact, FactId, FactKind};
 pub use fingerprint::ErrorName;
 pub use flavor::{Evidence, Flavor};
 pub use id::{ApiId, CallId, Chain, MessageId, RecordId, SessionId};
+pub use item::Item;
 pub use message::{
     Block, Boundary, Change, Entry, Message, Origin, Preserved, Role, ToolResult, ToolUse,
 };

@@ -62,7 +62,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "facts",
-        "SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
+        "SELECT f.id, w.key, f.kind, f.text, f.words, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
             f.superseded FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
     ),
     (
@@ -88,6 +88,20 @@ const TABLES: &[(&str, &str)] = &[
          FROM tombstones t ORDER BY 1, 2, 3, 5, t.name",
     ),
     ("traces", "SELECT since FROM traces"),
+    (
+        "fact_looks",
+        "SELECT s.name, x.records FROM fact_looks x JOIN sessions s ON s.id = x.session ORDER BY 1",
+    ),
+    (
+        "injections",
+        "SELECT name, session, workspace, at, length(prompt), tokens, verdict, looked
+         FROM injections ORDER BY at, name",
+    ),
+    (
+        "injected",
+        "SELECT i.name, x.position, x.kind, x.item, x.tokens, x.used FROM injected x
+         JOIN injections i ON i.id = x.injection ORDER BY i.at, 1, 2",
+    ),
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.

@@ -4,7 +4,8 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`]. [`portable`] is all of it as text.
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`], [`facts`],
+//! [`injections`]; [`steps`] and [`touches`] answer what followed what, and who touched a file. [`portable`] is all of it as text.
 //! [`forget`] takes things out again, and [`tombstones`] keep them out; [`rescan`] brings what is stored
 //! up to today's rules.
 //!
@@ -21,11 +22,13 @@ mod clean;
 mod digests;
 mod dump;
 mod error;
+mod facts;
 pub mod foreign;
 pub mod forget;
 mod health;
 pub mod housekeeping;
 mod index;
+mod injections;
 mod open;
 pub mod portable;
 mod raw;
@@ -38,7 +41,9 @@ mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod steps;
 mod tombstones;
+mod touches;
 mod usage;
 mod workspaces;
 mod writer;
@@ -53,7 +58,9 @@ pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
+pub use crate::facts::{FactFilter, FactScope, NewFact, Remembered};
 pub use crate::health::Health;
+pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
 pub use crate::rescan::{Rescan, RescanProgress, Which};
@@ -61,7 +68,9 @@ pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::steps::Step;
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
+pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 

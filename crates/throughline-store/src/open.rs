@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_facts.sql"),
     include_str!("migrations/0003_digests.sql"),
     include_str!("migrations/0004_forget.sql"),
+    include_str!("migrations/0006_injections.sql"),
 ];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.

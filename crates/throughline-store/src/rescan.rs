@@ -170,6 +170,7 @@ const AROUND: &[Place] = &[
     place("sources", "id", "path"),
     place("sources", "id", "state"),
     place("facts", "id", "text"),
+    place("facts", "id", "words"),
     place("facts", "id", "tags"),
     place("digests", "session", "data"),
     place("digests", "session", "base"),

@@ -1,11 +1,50 @@
 //! Workspaces and the folders they were seen in.
 
+use memory::Workspace;
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use crate::Store;
 use crate::error::Result;
 use crate::records;
 use crate::redact::CleanString;
 use crate::writer::Names;
+
+impl Store {
+    /// Returns the key under which a workspace is known: its own, or that of the workspace that was
+    /// seen in its folder.
+    pub fn workspace_key(&self, workspace: &Workspace) -> Result<Option<String>> {
+        self.read(|connection| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT key FROM workspaces WHERE key = ?1 UNION ALL
+                     SELECT w.key FROM roots r JOIN workspaces w ON w.id = r.workspace
+                     WHERE r.path = ?2 LIMIT 1",
+                )?
+                .query_row([&workspace.key, &workspace.root], |row| row.get(0))
+                .optional()?)
+        })
+    }
+
+    /// Returns the workspaces with this in their address or folder, each with one of its folders.
+    pub fn workspaces_like(&self, part: &str, limit: usize) -> Result<Vec<Workspace>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT w.key, coalesce((SELECT min(path) FROM roots WHERE workspace = w.id), w.key)
+                 FROM workspaces w WHERE instr(w.key, ?1) OR EXISTS
+                    (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1))
+                 ORDER BY w.key = ?1 DESC, w.key LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![part, limit], |row| {
+                Ok(Workspace {
+                    key: row.get(0)?,
+                    root: row.get(1)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
 
 /// Returns the number of a workspace, making its row when there is none.
 ///
@@ -85,6 +124,8 @@ fn named(tx: &Transaction<'_>, names: &mut Names, old: i64, key: &str) -> Result
     tx.prepare_cached("UPDATE roots SET workspace = ?2 WHERE workspace = ?1")?
         .execute([lost, kept])?;
     tx.prepare_cached("UPDATE sessions SET workspace = ?2 WHERE workspace = ?1")?
+        .execute([lost, kept])?;
+    tx.prepare_cached("UPDATE facts SET workspace = ?2 WHERE workspace = ?1")?
         .execute([lost, kept])?;
     tx.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?
         .execute([lost])?;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compact, completions, config, digest, doctor, export, forget, import, ingest, redact, resume,
-    retain, search, sessions, show, usage, watch,
+    blame, compact, completions, config, context, digest, doctor, export, facts, fix, forget, how,
+    import, ingest, injections, pin, prefer, redact, remember, resume, retain, search, sessions,
+    show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -47,6 +48,17 @@ pub enum Command {
     Show(show::ShowArgs),
     Digest(digest::DigestArgs),
     Resume(resume::ResumeArgs),
+    Blame(blame::BlameArgs),
+    How(how::HowArgs),
+    Fix(fix::FixArgs),
+    Remember(remember::RememberArgs),
+    Prefer(prefer::PreferArgs),
+    Pin(pin::PinArgs),
+    Unpin(pin::UnpinArgs),
+    Facts(facts::FactsArgs),
+    Context(context::ContextArgs),
+    Injections(injections::InjectionsArgs),
+    Feedback(injections::FeedbackArgs),
     Usage(usage::UsageArgs),
     Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),

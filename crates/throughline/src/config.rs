@@ -22,6 +22,8 @@ pub const DEFAULT: &str = include_str!("default.toml");
 pub struct Config {
     pub capture: Capture,
     pub workspaces: Workspaces,
+    pub facts: Facts,
+    pub injection: Injection,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
@@ -80,6 +82,52 @@ pub struct Capture {
 pub struct Workspaces {
     /// A workspace's key or folder, and the key it counts as.
     pub aliases: BTreeMap<String, String>,
+    /// A workspace's key or folder, and the keys of others whose memory may reach it.
+    pub related: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Facts {
+    pub extract: bool,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self { extract: true }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Injection {
+    pub enabled: bool,
+    pub off: Vec<String>,
+    pub facts: usize,
+    pub snippets: usize,
+    pub tokens: u64,
+    pub gate: f64,
+    pub sensitive: bool,
+}
+
+impl Default for Injection {
+    fn default() -> Self {
+        let recall::Config {
+            budget,
+            gate,
+            sensitive,
+            ..
+        } = recall::Config::default();
+        Self {
+            enabled: true,
+            off: Vec::new(),
+            facts: budget.facts,
+            snippets: budget.snippets,
+            tokens: budget.tokens.0,
+            gate,
+            sensitive,
+        }
+    }
 }
 
 impl Default for Capture {

@@ -34,6 +34,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "THROUGHLINE_COMPACTION",
         "`off` or `on`: whether compaction is done, whatever the configuration says",
     ),
+    (
+        "THROUGHLINE_INJECTION",
+        "`off` puts nothing of memory before agents",
+    ),
     ("NO_COLOR", "print without colour"),
     ("TZ", "show times in this zone"),
 ];
@@ -45,6 +49,10 @@ pub struct Environment {
     /// Where this platform keeps programs' data.
     pub data_dir: PathBuf,
     pub config_dir: PathBuf,
+    /// The current folder.
+    pub cwd: PathBuf,
+    /// Nothing of memory goes before agents.
+    pub injection_off: bool,
     pub now: Timestamp,
     pub zone: TimeZone,
     pub color: bool,
@@ -95,6 +103,8 @@ impl Environment {
             places: Places { home, variables },
             data_dir,
             config_dir,
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
             now: fixed.unwrap_or_else(Timestamp::now),
             is_fixed: fixed.is_some(),
             zone: TimeZone::system(),

@@ -13,7 +13,7 @@ use crate::records::StoredRow;
 use crate::redact::Redactor;
 use crate::tombstones::{self, Grave, Key};
 use crate::writer::Names;
-use crate::{digests, index, raw, records, sources};
+use crate::{digests, index, injections, raw, records, sources};
 
 /// Every table, and what forgetting does to it. A test complains of a table that is not here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
@@ -44,6 +44,12 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
         "deleted with the last source, or when they fit themselves",
     ),
     ("fact_sources", "deleted"),
+    ("fact_looks", "deleted with the session; no text"),
+    ("injections", "deleted with the session"),
+    (
+        "injected",
+        "deleted with the record, the fact or the session",
+    ),
     (
         "digests",
         "deleted with the session; made again without a record",
@@ -229,6 +235,9 @@ fn erase_sessions(
             now,
         )?;
         erase_records(tx, names, &all)?;
+        for going in &all {
+            injections::forget_item(tx, going.stored.id.as_bytes())?;
+        }
         forgotten.records += all.len();
         forgotten.facts += facts_of_session(tx, id)?;
         forgotten.archived_pieces += erase_logs(tx, id, ids, &all)?;
@@ -263,6 +272,16 @@ fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> R
     Ok(pieces + blank_sources(tx, &shared, &needles, &lines)?)
 }
 
+/// Tables whose rows belong to one session.
+const SESSIONS_OWN: &[&str] = &[
+    "usage",
+    "secrets",
+    "source_sessions",
+    "digests",
+    "evictions",
+    "fact_looks",
+];
+
 fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     let workspace: Option<i64> = tx
         .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
@@ -276,6 +295,7 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     ] {
         tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
     }
+    injections::forget_session(tx, name)?;
     tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
     tx.execute(
         "UPDATE sessions SET parent = NULL WHERE parent = ?1",
@@ -396,6 +416,7 @@ fn facts_of_records(tx: &Transaction<'_>, all: &[Going]) -> Result<usize> {
     let mut touched = BTreeSet::new();
     for going in all {
         touched.extend(unlink(tx, "record = ?1", &going.stored.id)?);
+        injections::forget_item(tx, going.stored.id.as_bytes())?;
     }
     without_source(tx, touched)
 }
@@ -451,6 +472,7 @@ fn facts_themselves<'k>(
     let mut count = 0;
     for key in keys {
         tx.execute("DELETE FROM fact_sources WHERE fact = ?1", [key])?;
+        injections::forget_item(tx, key)?;
         tx.execute(
             "UPDATE facts SET superseded = NULL WHERE superseded = ?1",
             [key],

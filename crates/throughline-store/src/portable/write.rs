@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use memory::Flavor;
+use memory::words::Words;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
@@ -260,9 +261,9 @@ fn write_fact(tx: &Transaction<'_>, names: &mut Names, fact: &CleanFact) -> Resu
     };
     let changed = tx
         .prepare_cached(
-            "INSERT INTO facts (id, workspace, kind, text, tags, trust, pinned, made, seen, times,
-                superseded)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            "INSERT INTO facts (id, workspace, kind, text, words, tags, trust, pinned, made, seen,
+                times, superseded)
+             VALUES (?1, ?2, ?3, ?4, ?12, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![
@@ -277,6 +278,7 @@ fn write_fact(tx: &Transaction<'_>, names: &mut Names, fact: &CleanFact) -> Resu
             line.seen.as_millisecond(),
             line.times,
             line.superseded.as_deref().and_then(bytes),
+            Words::of(fact.text.as_str()).line(),
         ])?;
     for (record, session) in &line.sources {
         let sql = "INSERT OR IGNORE INTO fact_sources (fact, record, session)

@@ -12,6 +12,7 @@ use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::Flavor;
 use serde::Serialize;
+use store::Store;
 use store::retention::Retained;
 
 use crate::commands::retain::Kept;
@@ -93,6 +94,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
+    let mut found_facts = None;
     let (sweep, kept) = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
@@ -103,7 +105,9 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
-        bar.set_message("digesting");
+        bar.set_message("distilling");
+        // Facts are taken from records that retention may let go of.
+        found_facts = distill(app, &store, &stop)?;
         (sweep, Some(retain::distill_and_evict(app, &store, &stop)?))
     };
     bar.finish_and_clear();
@@ -113,6 +117,13 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         report(&sweep, args.dry_run);
         if let Some(kept) = &kept {
             kept.say();
+        }
+        if let Some(found) = found_facts.filter(|found| found.facts > 0) {
+            let sessions = count(found.sessions, "session");
+            say(&format!(
+                "Found {} in {sessions}.",
+                count(found.facts, "fact")
+            ));
         }
         if sweep.discovered == 0 {
             say(
@@ -147,6 +158,25 @@ impl<'a> Report<'a> {
             retention: kept.map(|kept| &kept.retained),
         }
     }
+}
+
+/// Does what follows a sweep: the facts of sessions that have ended, and whether what was injected
+/// into them was used.
+fn distill(
+    app: &App<'_>,
+    store: &Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<distill::facts::Report>> {
+    let now = app.environment.now;
+    let stopped = || stop.load(Ordering::Relaxed);
+    if stopped() {
+        return Ok(None);
+    }
+    recall::used::look_at_pending(store, now)?;
+    if !app.config.facts.extract {
+        return Ok(None);
+    }
+    Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next

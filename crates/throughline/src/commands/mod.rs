@@ -1,15 +1,24 @@
 //! The commands, one file each.
 
+pub mod blame;
 pub mod compact;
 pub mod completions;
 pub mod config;
+pub mod context;
 pub mod digest;
 pub mod doctor;
 pub mod export;
+pub mod facts;
+pub mod fix;
 pub mod forget;
+pub mod how;
 pub mod import;
 pub mod ingest;
+pub mod injections;
+pub mod pin;
+pub mod prefer;
 pub mod redact;
+pub mod remember;
 pub mod resume;
 pub mod retain;
 pub mod search;
@@ -22,7 +31,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use memory::Flavor;
+use memory::{Flavor, Workspace};
 use store::Store;
 
 use crate::cli::{Cli, Command};
@@ -68,6 +77,17 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Digest(args) => digest::run(&app, args),
         Command::Retain(args) => retain::run(&app, args),
         Command::Resume(args) => resume::run(&app, args),
+        Command::Blame(args) => blame::run(&app, args),
+        Command::How(args) => how::run(&app, args),
+        Command::Fix(args) => fix::run(&app, args),
+        Command::Remember(args) => remember::run(&app, args),
+        Command::Prefer(args) => prefer::run(&app, args),
+        Command::Pin(args) => pin::run(&app, args),
+        Command::Unpin(args) => pin::run_unpin(&app, args),
+        Command::Facts(args) => facts::run(&app, args),
+        Command::Context(args) => context::run(&app, args),
+        Command::Injections(args) => injections::run(&app, args),
+        Command::Feedback(args) => injections::run_feedback(&app, args),
         Command::Usage(args) => usage::run(&app, args),
         Command::Compact(args) => compact::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
@@ -108,6 +128,45 @@ impl App<'_> {
                     "the time is read in your own zone unless it names one",
                 )
             })
+    }
+
+    /// Returns the workspace around the current folder, as sessions there have it.
+    pub fn workspace_here(&self) -> Workspace {
+        let cwd = self.environment.cwd.to_string_lossy();
+        let workspace = capture::git::Workspaces::default().of(&cwd, None);
+        self.config.scope().alias(workspace)
+    }
+
+    /// Returns the workspace that a part of its address or folder names, else the one around the
+    /// current folder; by the key the store knows it by.
+    pub fn workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
+        let Some(part) = part else {
+            let here = self.workspace_here();
+            let key = store.workspace_key(&here)?;
+            return Ok(Workspace {
+                key: key.unwrap_or_else(|| here.key.clone()),
+                ..here
+            });
+        };
+        let mut like = store.workspaces_like(part, 5)?;
+        if let Some(exact) = like.iter().position(|w| w.key == part || w.root == part) {
+            return Ok(like.swap_remove(exact));
+        }
+        if like.len() == 1 {
+            return Ok(like.swap_remove(0));
+        }
+        let keys: Vec<_> = like.into_iter().map(|workspace| workspace.key).collect();
+        Err(if keys.is_empty() {
+            hinted(
+                format!("no workspace has {part:?} in its address or folder"),
+                "`throughline sessions --json` shows the workspaces that are known",
+            )
+        } else {
+            hinted(
+                format!("several workspaces have {part:?} in their address or folder"),
+                format!("such as {}", keys.join(", ")),
+            )
+        })
     }
 
     pub fn has_store(&self) -> bool {

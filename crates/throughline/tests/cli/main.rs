@@ -10,6 +10,7 @@ mod commands;
 mod compact;
 mod crash;
 mod env;
+mod facts;
 mod forget;
 mod portable;
 mod readme;

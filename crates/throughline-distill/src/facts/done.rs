@@ -1,0 +1,431 @@
+//! What was proved by doing.
+
+use std::collections::BTreeMap;
+
+use memory::fact::WORDS_MAX;
+use memory::{FactKind, Kind, Trust, command};
+use store::StoredRecord;
+
+use super::Sure;
+
+/// Commands that a session is asked to remember.
+const COMMANDS_MAX: usize = 3;
+/// How often a command must have gone well to be worth remembering.
+const RUNS_MIN: usize = 2;
+/// Longest command that is remembered, in characters.
+const COMMAND_CHARS_MAX: usize = 160;
+/// Files that an outcome names.
+const FILES_MAX: usize = 4;
+
+/// How commands begin by which projects are tested, built, checked or started.
+const PROJECT_COMMANDS: &[&str] = &[
+    "cargo test",
+    "cargo nextest",
+    "cargo build",
+    "cargo clippy",
+    "cargo check",
+    "cargo run",
+    "cargo fmt",
+    "cargo bench",
+    "npm test",
+    "npm run",
+    "npm ci",
+    "pnpm",
+    "yarn",
+    "bun test",
+    "bun run",
+    "pytest",
+    "python -m pytest",
+    "python3 -m pytest",
+    "python -m unittest",
+    "python3 -m unittest",
+    "uv run",
+    "poetry run",
+    "tox",
+    "nox",
+    "go test",
+    "go build",
+    "go vet",
+    "go run",
+    "make",
+    "just",
+    "./gradlew",
+    "gradle",
+    "mvn",
+    "./mvnw",
+    "jest",
+    "npx jest",
+    "npx vitest",
+    "vitest",
+    "npx playwright",
+    "ruff",
+    "mypy",
+    "dotnet test",
+    "dotnet build",
+    "mix test",
+    "rake",
+    "bundle exec",
+    "rspec",
+    "phpunit",
+    "composer",
+    "docker compose",
+    "swift test",
+    "swift build",
+    "xcodebuild",
+    "ctest",
+    "cmake",
+    "bazel",
+    "ninja",
+    "mise run",
+    "deno test",
+    "deno task",
+    "sbt",
+    "./test",
+    "terraform plan",
+    "zig build",
+    "flutter test",
+];
+
+/// A command and how it went.
+struct Run<'a> {
+    call: &'a StoredRecord,
+    command: String,
+    /// `None` where the log holds no answer.
+    succeeded: Option<bool>,
+    /// How many changes to files came before it.
+    edits: usize,
+    failure: Option<&'a StoredRecord>,
+}
+
+/// Returns the facts that a session's commands prove.
+pub fn proved(records: &[StoredRecord]) -> Vec<Sure> {
+    let runs = runs(records);
+    let mut facts: Vec<_> = replaced(&runs).into_iter().take(COMMANDS_MAX).collect();
+    let left = COMMANDS_MAX - facts.len();
+    facts.extend(repeated(&runs).into_iter().take(left));
+    facts.extend(passed(&runs, records));
+    facts
+}
+
+fn runs(records: &[StoredRecord]) -> Vec<Run<'_>> {
+    let answers: BTreeMap<_, _> = records
+        .iter()
+        .filter(|record| matches!(record.kind, Kind::ToolResult | Kind::Error))
+        .filter_map(|record| Some((record.call.as_deref()?, record)))
+        .collect();
+    let mut edits = 0;
+    let mut runs = Vec::new();
+    for record in records {
+        edits += usize::from(record.kind == Kind::Artifact);
+        let shell = record.tool.as_deref().is_some_and(command::is_shell);
+        if record.kind != Kind::ToolUse || !shell {
+            continue;
+        }
+        let Some(line) = command::of_call(&record.content) else {
+            continue;
+        };
+        let answer = record
+            .call
+            .as_deref()
+            .and_then(|call| answers.get(call).copied());
+        let succeeded = answer.map(|answer| {
+            let code = answer
+                .metadata
+                .get("exit_code")
+                .and_then(|code| code.as_str()?.parse().ok());
+            command::succeeded(answer.kind == Kind::Error, code) && !says_it_failed(&answer.content)
+        });
+        runs.push(Run {
+            call: record,
+            command: command::essence(&line).to_owned(),
+            succeeded,
+            edits,
+            failure: answer.filter(|_| succeeded == Some(false)),
+        });
+    }
+    runs
+}
+
+/// A pipe hides the status of what comes before it: `cargo test | tail` always goes well.
+fn says_it_failed(output: &str) -> bool {
+    let tail_from = output.len().saturating_sub(4_000);
+    let tail = &output[output.ceil_char_boundary(tail_from)..];
+    [
+        "test result: FAILED",
+        "FAILED (",
+        "error: could not compile",
+        "npm ERR!",
+        "command not found",
+        "Error: ",
+        "error[E",
+        "make: ***",
+        "Traceback (most recent call last)",
+    ]
+    .iter()
+    .any(|sign| tail.contains(sign))
+}
+
+/// Says whether a command is one by which a project is worked on, short enough to be told.
+fn is_telling(line: &str) -> bool {
+    let program = line
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') && !word.starts_with('-'))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let known = |begin: &&str| {
+        program
+            .strip_prefix(*begin)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    line.chars().count() <= COMMAND_CHARS_MAX
+        && !line.contains(['\n', '`'])
+        && line.split_whitespace().count() + 8 <= WORDS_MAX
+        && PROJECT_COMMANDS.iter().any(known)
+}
+
+/// Takes off what only shortens the output.
+fn bare(line: &str) -> &str {
+    let line = line.split(" | ").next().unwrap_or(line);
+    line.trim_end().trim_end_matches("2>&1").trim_end()
+}
+
+/// A command that could not run, and another one for the same end that then did, with no file
+/// changed between.
+fn replaced(runs: &[Run<'_>]) -> Vec<Sure> {
+    let mut facts = Vec::new();
+    for (at, bad) in runs.iter().enumerate() {
+        let Some(failure) = bad.failure else { continue };
+        if !could_not_run(&failure.content) || !is_telling(bare(&bad.command)) {
+            continue;
+        }
+        let good = runs[at + 1..].iter().take(3).find(|good| {
+            good.succeeded == Some(true)
+                && good.edits == bad.edits
+                && is_telling(bare(&good.command))
+                && bare(&good.command) != bare(&bad.command)
+                && same_end(&good.command, &bad.command)
+        });
+        if let Some(good) = good {
+            facts.push(Sure {
+                kind: FactKind::Command,
+                text: format!(
+                    "`{}` works where `{}` could not run",
+                    bare(&good.command),
+                    bare(&bad.command)
+                ),
+                trust: Trust::Model,
+                at: good.call.at,
+                sources: vec![good.call.id, bad.call.id],
+            });
+        }
+    }
+    facts
+}
+
+/// Says whether an output tells that the command itself was at fault, not what it ran on.
+fn could_not_run(output: &str) -> bool {
+    let output = output.to_lowercase();
+    [
+        "command not found",
+        "no module named",
+        "unrecognized option",
+        "unknown option",
+        "no such command",
+        "unexpected argument",
+        "missing script",
+        "is not recognized",
+        "unknown command",
+        "not found: ",
+        "no such file or directory",
+        "could not find `cargo.toml`",
+    ]
+    .iter()
+    .any(|sign| output.contains(sign))
+}
+
+/// Says whether two commands are for the same end: they share a word that is no flag.
+fn same_end(a: &str, b: &str) -> bool {
+    let words = |line: &str| {
+        let words = line
+            .split_whitespace()
+            .filter(|word| !word.starts_with('-'));
+        words
+            .map(|word| memory::words::stem(&word.to_lowercase()))
+            .collect::<Vec<_>>()
+    };
+    let (a, b) = (words(a), words(b));
+    a.iter().any(|word| word.len() > 2 && b.contains(word))
+}
+
+/// Commands that went well again and again.
+fn repeated(runs: &[Run<'_>]) -> Vec<Sure> {
+    let mut counts: BTreeMap<&str, Vec<&Run<'_>>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| is_telling(bare(&run.command))) {
+        counts.entry(bare(&run.command)).or_default().push(run);
+    }
+    let mut often: Vec<_> = counts
+        .into_iter()
+        .filter(|(_, runs)| {
+            let good = runs
+                .iter()
+                .filter(|run| run.succeeded == Some(true))
+                .count();
+            let last = runs.last().and_then(|run| run.succeeded);
+            good >= RUNS_MIN && last == Some(true)
+        })
+        .collect();
+    often.sort_by_key(|(line, runs)| (std::cmp::Reverse(runs.len()), *line));
+    often
+        .into_iter()
+        .map(|(line, runs)| Sure {
+            kind: FactKind::Command,
+            text: format!("`{line}` works"),
+            trust: Trust::Model,
+            at: runs.last().and_then(|run| run.call.at),
+            sources: runs.iter().map(|run| run.call.id).take(4).collect(),
+        })
+        .collect()
+}
+
+/// The last command that failed, and after changes to files went well.
+fn passed(runs: &[Run<'_>], records: &[StoredRecord]) -> Option<Sure> {
+    let good_at = runs.iter().rposition(|good| {
+        good.succeeded == Some(true)
+            && is_telling(bare(&good.command))
+            && runs.iter().any(|bad| cured(bad, good))
+    })?;
+    let good = &runs[good_at];
+    let bad = runs[..good_at].iter().rfind(|bad| cured(bad, good))?;
+    let files = changed_between(records, bad, good);
+    if files.is_empty() {
+        return None;
+    }
+    Some(Sure {
+        kind: FactKind::Outcome,
+        text: format!(
+            "`{}` failed, and passes since {} changed",
+            bare(&good.command),
+            files.join(", ")
+        ),
+        trust: Trust::Model,
+        at: good.call.at,
+        sources: vec![good.call.id, bad.call.id],
+    })
+}
+
+fn cured(bad: &Run<'_>, good: &Run<'_>) -> bool {
+    bad.succeeded == Some(false)
+        && bad.edits < good.edits
+        && bare(&bad.command) == bare(&good.command)
+}
+
+fn changed_between(records: &[StoredRecord], bad: &Run<'_>, good: &Run<'_>) -> Vec<String> {
+    let mut files = Vec::new();
+    let changes = records
+        .iter()
+        .filter(|record| record.kind == Kind::Artifact);
+    for change in changes.skip(bad.edits).take(good.edits - bad.edits) {
+        let path = change.path.as_deref().unwrap_or_default();
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+        if !name.is_empty() && !files.contains(&name) && files.len() < FILES_MAX {
+            files.push(name);
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::{Context, RecordId, SessionId};
+
+    use super::*;
+
+    /// Reads a session: `run`, then `ok` or `bad` with its output; `edit` with a path.
+    fn session(script: &str) -> Vec<StoredRecord> {
+        let mut records = Vec::new();
+        let mut call = 0;
+        for (at, line) in script
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty())
+            .enumerate()
+        {
+            let (what, text) = line.split_once(' ').unwrap_or((line, ""));
+            let (kind, content) = match what {
+                "run" => (Kind::ToolUse, format!("command: {text}\ndescription: x")),
+                "ok" => (Kind::ToolResult, text.to_owned()),
+                "bad" => (Kind::Error, text.to_owned()),
+                "edit" => (Kind::Artifact, "+x".to_owned()),
+                other => panic!("{other}"),
+            };
+            call += usize::from(what == "run");
+            records.push(StoredRecord {
+                id: RecordId::from_bytes([u8::try_from(at).unwrap(); 16]),
+                kind,
+                at: None,
+                session: SessionId::new("claude:s"),
+                workspace: Some("w".into()),
+                tool: Some("Bash".into()),
+                path: (what == "edit").then(|| text.to_owned()),
+                call: (what != "edit").then(|| format!("c{call}")),
+                tags: Vec::new(),
+                metadata: serde_json::Map::new(),
+                trust: Trust::Model,
+                context: Context::default(),
+                copy: false,
+                content,
+            });
+        }
+        records
+    }
+
+    #[track_caller]
+    fn check(script: &str, facts: &[&str]) {
+        let found: Vec<_> = proved(&session(script))
+            .into_iter()
+            .map(|fact| fact.text)
+            .collect();
+        assert_eq!(found, facts, "{script}");
+    }
+
+    #[test]
+    fn a_command_that_works_again_and_again() {
+        check(
+            "run cargo test -p x\nok\nrun cargo test -p x 2>&1 | tail -5\nok",
+            &["`cargo test -p x` works"],
+        );
+        check("run cargo test\nok", &[]);
+        check("run ls -la\nok\nrun ls -la\nok", &[]);
+        check(
+            "run cargo test\nok\nrun cargo test\nok\nrun cargo test\nbad no",
+            &[],
+        );
+        check(
+            "run make\nok make: *** [all] Error 2\nrun make\nok make: *** stop",
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_command_that_could_not_run_and_the_one_that_did() {
+        check(
+            "run pytest -q\nbad bash: pytest: command not found\nrun uv run pytest -q\nok 3 passed",
+            &["`uv run pytest -q` works where `pytest -q` could not run"],
+        );
+        // The files changed between: the command was not at fault.
+        check(
+            "run pytest -q\nbad No module named app\nedit /p/a.py\nrun uv run pytest -q\nok",
+            &[],
+        );
+        check("run pytest -q\nbad 1 failed\nrun uv run pytest -q\nok", &[]);
+    }
+
+    #[test]
+    fn what_passes_since_a_change() {
+        check(
+            "run cargo test\nbad 1 failed\nedit /p/src/a.rs\nedit /p/src/b.rs\nrun cargo test\nok",
+            &["`cargo test` failed, and passes since a.rs, b.rs changed"],
+        );
+        check("run cargo test\nbad 1 failed\nrun cargo test\nok", &[]);
+    }
+}

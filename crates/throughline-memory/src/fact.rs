@@ -1,0 +1,439 @@
+//! Facts: short durable statements.
+//!
+//! A fact is a preference, a decision, a correction, a command that works, an outcome, or a note;
+//! pinned, it outlives everything. [`relation`] says how a new statement stands to an old one:
+//! whether it repeats it or contradicts it. It is made to be sure rather than complete; two facts
+//! that live side by side do less harm than one that was wrongly replaced.
+
+mod alternatives;
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::alternatives::are_alternatives;
+use crate::words::{Words, split, stem};
+use crate::{RecordId, Trust};
+
+/// Longest fact, in words.
+pub const WORDS_MAX: usize = 40;
+
+/// A fact as the store knows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fact {
+    pub id: FactId,
+    /// The workspace it holds in; without one it holds everywhere.
+    pub workspace: Option<String>,
+    pub kind: FactKind,
+    pub text: String,
+    pub tags: Vec<String>,
+    pub trust: Trust,
+    pub pinned: bool,
+    pub made: Timestamp,
+    /// When it was last said.
+    pub seen: Timestamp,
+    /// How often it was said.
+    pub times: u64,
+    /// The fact that took its place.
+    pub superseded: Option<FactId>,
+    /// The records it was taken from.
+    pub sources: Vec<RecordId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FactKind {
+    /// How the user wants things done. Set by the user alone.
+    Preference,
+    Decision,
+    /// What the user set right.
+    Correction,
+    /// A command that works.
+    Command,
+    Outcome,
+    Note,
+}
+
+impl FactKind {
+    pub const ALL: &[Self] = &[
+        Self::Preference,
+        Self::Decision,
+        Self::Correction,
+        Self::Command,
+        Self::Outcome,
+        Self::Note,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Preference => "preference",
+            Self::Decision => "decision",
+            Self::Correction => "correction",
+            Self::Command => "command",
+            Self::Outcome => "outcome",
+            Self::Note => "note",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for FactKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Names a fact: made of its workspace and its words, so that what is said again meets itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FactId([u8; 16]);
+
+impl FactId {
+    pub fn of(workspace: Option<&str>, text: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(workspace.unwrap_or_default().as_bytes());
+        hasher.update(b"\0");
+        let words = Words::of(text);
+        // A text of nothing but empty words is still itself.
+        let said = if words.stems.is_empty() {
+            text.to_owned()
+        } else {
+            words.line()
+        };
+        hasher.update(said.as_bytes());
+        let mut id = [0; 16];
+        id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(id)
+    }
+
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// Returns the part of the id that people copy.
+    pub fn short(&self) -> String {
+        self.to_string()[..8].to_owned()
+    }
+}
+
+impl fmt::Display for FactId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for FactId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FactId({self})")
+    }
+}
+
+impl FromStr for FactId {
+    type Err = crate::id::NotARecordId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(|id: RecordId| Self(*id.as_bytes()))
+    }
+}
+
+impl Serialize for FactId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// How a new statement stands to an old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Unrelated,
+    /// It says the same.
+    Repeats,
+    /// Both cannot hold.
+    Contradicts,
+}
+
+/// Says how a new statement stands to an old one.
+pub fn relation(new: &str, old: &str) -> Relation {
+    Statement::of(new).relation(&Statement::of(old))
+}
+
+/// A text taken apart, to be compared with many.
+#[derive(Debug)]
+pub struct Statement {
+    words: Words,
+    choice: Option<Choice>,
+    assignment: Option<(Words, String)>,
+}
+
+impl Statement {
+    pub fn of(text: &str) -> Self {
+        Self {
+            words: Words::of(text),
+            choice: choice(text),
+            assignment: assignment(text),
+        }
+    }
+
+    /// Says how this statement stands to an old one.
+    pub fn relation(&self, old: &Self) -> Relation {
+        let (a, b) = (&self.words, &old.words);
+        if a.stems.is_empty() || b.stems.is_empty() {
+            return Relation::Unrelated;
+        }
+        if a.stems == b.stems {
+            return if a.negated == b.negated && self.order_agrees(old) {
+                Relation::Repeats
+            } else {
+                Relation::Contradicts
+            };
+        }
+        if self.replaces(old) {
+            return Relation::Contradicts;
+        }
+        if a.negated == b.negated && extends(a, b) {
+            return Relation::Repeats;
+        }
+        Relation::Unrelated
+    }
+
+    /// "Use pnpm, not npm" and "use npm, not pnpm" have the same words.
+    fn order_agrees(&self, old: &Self) -> bool {
+        match (&self.choice, &old.choice) {
+            (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
+            _ => true,
+        }
+    }
+
+    /// Says whether it gives another answer to what the old one answers.
+    fn replaces(&self, old: &Self) -> bool {
+        let by_choice = match (&self.choice, &old.choice) {
+            (Some(new), Some(old)) => new.excludes(old),
+            _ => false,
+        };
+        by_choice
+            || match (&self.assignment, &old.assignment) {
+                (Some((a, x)), Some((b, y))) => a == b && x != y,
+                _ => false,
+            }
+    }
+}
+
+/// Says whether one text is the other with a little more said, and no value among what differs.
+fn extends(a: &Words, b: &Words) -> bool {
+    let within = a.stems.is_subset(&b.stems) || b.stems.is_subset(&a.stems);
+    let is_value = |stem: &&String| stem.contains(|c: char| !c.is_alphabetic());
+    let differs: Vec<_> = a.stems.symmetric_difference(&b.stems).collect();
+    within && a.overlap(b) >= 0.75 && !differs.iter().any(is_value)
+}
+
+/// "Use X for Y, not Z."
+#[derive(Debug)]
+struct Choice {
+    chosen: String,
+    rejected: Vec<String>,
+    /// What it is chosen for; may be nothing.
+    purpose: Words,
+    negated: bool,
+}
+
+impl Choice {
+    fn excludes(&self, old: &Self) -> bool {
+        if self.negated || old.negated {
+            return false;
+        }
+        let same_purpose = self.purpose.stems == old.purpose.stems;
+        let rejects = self.rejected.contains(&old.chosen) && self.chosen != old.chosen;
+        let instead = self.chosen != old.chosen
+            && !old.rejected.contains(&self.chosen)
+            && are_alternatives(&self.chosen, &old.chosen)
+            || old.rejected.contains(&self.chosen) && old.chosen != self.chosen;
+        let unsaid = self.purpose.stems.is_empty() || old.purpose.stems.is_empty();
+        rejects && (same_purpose || unsaid) || instead && same_purpose
+    }
+}
+
+const VERBS: &[&str] = &[
+    "use", "uses", "using", "prefer", "prefers", "choose", "with",
+];
+const INSTEAD: &[&str] = &["not", "over", "than", "of"];
+const PURPOSE: &[&str] = &["for", "in", "to", "when", "as", "on"];
+
+fn choice(text: &str) -> Option<Choice> {
+    let words: Vec<_> = split(text).collect();
+    let verb = words
+        .iter()
+        .position(|word| VERBS.contains(&word.as_str()))?;
+    let negated = words[..verb]
+        .iter()
+        .any(|word| ["not", "never", "don", "dont", "avoid"].contains(&word.as_str()));
+    let rest = &words[verb + 1..];
+    let chosen = rest.first()?.clone();
+    let mut rejected = Vec::new();
+    let mut purpose = words[..verb].join(" ");
+    let mut at = 1;
+    while at < rest.len() {
+        let word = rest[at].as_str();
+        if INSTEAD.contains(&word) && at + 1 < rest.len() {
+            rejected.push(rest[at + 1].clone());
+            at += 2;
+        } else {
+            if !matches!(word, "instead" | "rather") && !PURPOSE.contains(&word) {
+                purpose += " ";
+                purpose += word;
+            }
+            at += 1;
+        }
+    }
+    Some(Choice {
+        chosen,
+        rejected,
+        purpose: Words {
+            negated: false,
+            ..Words::of(&purpose)
+        },
+        negated,
+    })
+}
+
+/// Phrases between a thing and the one value it has.
+const HAS_ONE: &[&str] = &[
+    " run with ",
+    " runs with ",
+    " are run with ",
+    " is run with ",
+    " run via ",
+    " listens on ",
+    " listen on ",
+    " is deployed to ",
+    " are deployed to ",
+    " deploys to ",
+    " defaults to ",
+    " is set to ",
+    " lives in ",
+    " live in ",
+    " lives at ",
+];
+
+/// Splits "the tests run with X" into the thing and its value. A plain "is" counts only before a
+/// number: most things are many things.
+fn assignment(text: &str) -> Option<(Words, String)> {
+    let text = text.to_lowercase();
+    let split_at = |phrase: &str| {
+        let (thing, value) = text.split_once(phrase)?;
+        let value = value.trim().trim_end_matches(['.', '!']).to_owned();
+        let phrase: String = phrase.split_whitespace().map(stem).collect();
+        Some((Words::of(&format!("{thing} {phrase}")), value))
+    };
+    let plain = |found: &(Words, String)| !found.0.negated && found.0.stems.len() > 1;
+    HAS_ONE
+        .iter()
+        .find_map(|phrase| split_at(phrase))
+        .filter(plain)
+        .or_else(|| {
+            split_at(" is ").filter(|(thing, value)| {
+                let number = value.trim_start_matches(['v', '$']);
+                thing.stems.len() > 1
+                    && number.starts_with(|c: char| c.is_ascii_digit())
+                    && value.split_whitespace().count() <= 2
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(new: &str, old: &str, expected: Relation) {
+        assert_eq!(relation(new, old), expected, "{new:?} after {old:?}");
+    }
+
+    #[test]
+    fn the_same_in_other_words() {
+        use Relation::Repeats;
+        check("Always use pnpm.", "use pnpm", Repeats);
+        check(
+            "run the tests with nextest",
+            "Tests: run with nextest",
+            Repeats,
+        );
+        check(
+            "We never commit generated protobuf files",
+            "never commit the generated protobuf file",
+            Repeats,
+        );
+        check(
+            "please always run cargo clippy before every commit",
+            "always run cargo clippy before commit",
+            Repeats,
+        );
+    }
+
+    #[test]
+    fn the_opposite_replaces() {
+        use Relation::Contradicts;
+        check("use pnpm", "use npm", Contradicts);
+        check("Use pnpm, not npm", "use npm", Contradicts);
+        check("use npm, not pnpm", "use pnpm, not npm", Contradicts);
+        check(
+            "we use tabs for indentation",
+            "we use spaces for indentation",
+            Contradicts,
+        );
+        check("don't use tabs", "use tabs", Contradicts);
+        check(
+            "The tests run with cargo nextest",
+            "tests run with cargo test",
+            Contradicts,
+        );
+        check(
+            "The default port is 9090",
+            "the default port is 8080",
+            Contradicts,
+        );
+        check(
+            "the server listens on 9000",
+            "The server listens on 8000",
+            Contradicts,
+        );
+        check("use vitest instead of jest", "use jest", Contradicts);
+    }
+
+    #[test]
+    fn what_is_not_sure_lives_side_by_side() {
+        use Relation::Unrelated;
+        check("use serde", "use tokio", Unrelated);
+        check("use pnpm in web", "use npm in docs", Unrelated);
+        check("the parser is recursive", "the parser is fast", Unrelated);
+        check(
+            "the client uses port 80",
+            "the client uses retries",
+            Unrelated,
+        );
+        check("", "use npm", Unrelated);
+        check("deploy with fly", "run the tests with nextest", Unrelated);
+        check(
+            "cache entries expire after 10 minutes",
+            "cache entries expire after 10 minutes in 2 regions",
+            Unrelated,
+        );
+    }
+
+    #[test]
+    fn a_name_does_not_depend_on_order_or_case() {
+        let id = |text: &str| FactId::of(Some("w"), text);
+        assert_eq!(id("Use pnpm always"), id("always use PNPM!"));
+        assert_ne!(id("use pnpm"), FactId::of(None, "use pnpm"));
+        assert_ne!(id("use pnpm"), id("don't use pnpm"));
+        let one = id("use pnpm");
+        assert_eq!(one.to_string().parse(), Ok(one));
+    }
+}

@@ -1,0 +1,51 @@
+//! What an injection is made of.
+
+use serde::Serialize;
+
+use crate::{FactId, RecordId};
+
+/// A fact or a record, as something that can be put before a model, judged, and not shown twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Item {
+    Fact(FactId),
+    Record(RecordId),
+}
+
+impl Item {
+    /// Returns the kind's name and the bytes of the id, as they are stored.
+    pub fn parts(&self) -> (&'static str, [u8; 16]) {
+        match self {
+            Self::Fact(id) => ("fact", *id.as_bytes()),
+            Self::Record(id) => ("record", *id.as_bytes()),
+        }
+    }
+
+    pub fn from_parts(kind: &str, id: [u8; 16]) -> Self {
+        if kind == "fact" {
+            Self::Fact(FactId::from_bytes(id))
+        } else {
+            Self::Record(RecordId::from_bytes(id))
+        }
+    }
+
+    /// Says whether the two are the same, or one is a fork's copy of the other.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Record(a), Self::Record(b)) => {
+                let shared = ..RecordId::SHARED_BYTES;
+                a.as_bytes()[shared] == b.as_bytes()[shared]
+            }
+            (a, b) => a == b,
+        }
+    }
+}
+
+impl std::fmt::Display for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fact(id) => id.fmt(f),
+            Self::Record(id) => id.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The words of a short text as memory compares them: lower case, without endings that only
+//! inflect, without words that say nothing.
+//!
+//! Two statements are compared, and a prompt is compared with a statement, by these. The search
+//! index has its own tokens.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+/// More of a text than this is not compared; a prompt may be a paste of a megabyte.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Words that are in every sentence.
+const EMPTY: &[&str] = &[
+    "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
+    "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have",
+    "he", "here", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let", "like", "me",
+    "my", "now", "of", "on", "or", "our", "please", "she", "should", "so", "some", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "up", "us",
+    "was", "we", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with",
+    "would", "you", "your", "always", "ever", "yes", "ok", "okay", "s", "t", "re", "ve", "ll", "m",
+    "d", "one", "only", "very", "want", "need", "thanks", "thank", "hi", "hello",
+];
+
+/// Words that most prompts about code have; alone they point at nothing.
+const COMMON: &[&str] = &[
+    "add",
+    "app",
+    "again",
+    "build",
+    "bug",
+    "change",
+    "check",
+    "code",
+    "commit",
+    "continue",
+    "create",
+    "do",
+    "done",
+    "error",
+    "fail",
+    "file",
+    "find",
+    "fix",
+    "folder",
+    "function",
+    "get",
+    "give",
+    "go",
+    "good",
+    "help",
+    "implement",
+    "issue",
+    "it",
+    "keep",
+    "line",
+    "look",
+    "make",
+    "more",
+    "new",
+    "next",
+    "old",
+    "open",
+    "out",
+    "part",
+    "problem",
+    "project",
+    "proceed",
+    "push",
+    "put",
+    "read",
+    "really",
+    "remove",
+    "repo",
+    "review",
+    "rewrite",
+    "run",
+    "same",
+    "see",
+    "set",
+    "show",
+    "start",
+    "still",
+    "stop",
+    "sure",
+    "take",
+    "task",
+    "tell",
+    "test",
+    "thing",
+    "time",
+    "try",
+    "update",
+    "use",
+    "way",
+    "work",
+    "write",
+    "wrong",
+    "work",
+    "first",
+    "last",
+    "other",
+    "explain",
+    "refactor",
+    "improve",
+    "everything",
+    "something",
+    "great",
+    "cool",
+    "nice",
+    "right",
+];
+
+/// Words that turn a statement into its opposite.
+const NEGATIONS: &[&str] = &[
+    "not", "no", "never", "don", "dont", "doesn", "doesnt", "isn", "isnt", "aren", "arent", "won",
+    "wont", "cannot", "cant", "avoid", "without", "stop",
+];
+
+/// A text reduced to what it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Each once, in order of the alphabet.
+    pub stems: BTreeSet<String>,
+    pub negated: bool,
+}
+
+impl Words {
+    pub fn of(text: &str) -> Self {
+        let mut words = Self::default();
+        for word in split(text) {
+            if NEGATION_SET.contains(word.as_str()) {
+                words.negated = true;
+            } else if !EMPTY_SET.contains(word.as_str()) {
+                words.stems.insert(stem(&word));
+            }
+        }
+        words
+    }
+
+    /// Returns the words as a line that [`Words::from_line`] reads.
+    pub fn line(&self) -> String {
+        let sign = if self.negated { "!" } else { "" };
+        let stems: Vec<_> = self.stems.iter().map(String::as_str).collect();
+        format!("{sign} {}", stems.join(" "))
+    }
+
+    pub fn from_line(line: &str) -> Self {
+        let (sign, stems) = line.split_once(' ').unwrap_or(("", line));
+        Self {
+            stems: stems.split_whitespace().map(str::to_owned).collect(),
+            negated: sign == "!",
+        }
+    }
+
+    /// Returns how much the words tell together.
+    pub fn weight(&self) -> f64 {
+        self.stems.iter().map(|stem| weight(stem)).sum()
+    }
+
+    /// Returns how alike two texts are, from 0 to 1: what both say against what each says.
+    /// A long text counts as no more than `weight_max`, so that one that mentions a thing among
+    /// many others still mentions it.
+    pub fn likeness(&self, other: &Self, weight_max: f64) -> f64 {
+        let shared: f64 = self
+            .stems
+            .intersection(&other.stems)
+            .map(|stem| weight(stem))
+            .sum();
+        let size = |words: &Self| words.weight().min(weight_max);
+        let both = (size(self) * size(other)).sqrt();
+        if both > 0.0 {
+            (shared / both).min(1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// The same for a text known by its [`Words::line`], which is not taken apart for it.
+    pub fn likeness_to_line(&self, line: &str, weight_max: f64) -> f64 {
+        let (mut shared, mut theirs) = (0.0, 0.0);
+        for stem in line.split(' ').filter(|stem| !matches!(*stem, "" | "!")) {
+            let weight = weight(stem);
+            theirs += weight;
+            if self.stems.contains(stem) {
+                shared += weight;
+            }
+        }
+        let both = (self.weight().min(weight_max) * f64::min(theirs, weight_max)).sqrt();
+        if both > 0.0 {
+            f64::min(shared / both, 1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// Returns the share of stems that both have of those that either has.
+    pub fn overlap(&self, other: &Self) -> f64 {
+        let shared = self.stems.intersection(&other.stems).count();
+        let either = self.stems.union(&other.stems).count();
+        if either == 0 {
+            0.0
+        } else {
+            shared as f64 / either as f64
+        }
+    }
+}
+
+static EMPTY_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| EMPTY.iter().copied().collect());
+static NEGATION_SET: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| NEGATIONS.iter().copied().collect());
+static COMMON_STEMS: LazyLock<HashSet<String>> =
+    LazyLock::new(|| COMMON.iter().map(|word| stem(word)).collect());
+
+/// Returns how much a stem tells: little when most prompts about code have it.
+pub fn weight(stem: &str) -> f64 {
+    if COMMON_STEMS.contains(stem) || stem.len() < 2 {
+        0.25
+    } else {
+        1.0
+    }
+}
+
+/// Returns the words of a text as written, in lower case. Names with `_`, `-`, `.` or `/` inside
+/// stay whole.
+pub fn split(text: &str) -> impl Iterator<Item = String> {
+    let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
+    let inner = |c: char| matches!(c, '_' | '-' | '.' | '/' | '+' | '#' | '@');
+    text.split(move |c: char| !c.is_alphanumeric() && !inner(c))
+        .map(move |word| word.trim_matches(|c: char| inner(c) && !matches!(c, '+' | '#')))
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .map(str::to_lowercase)
+}
+
+/// Takes off an ending that only inflects. Names are left as they are.
+pub fn stem(word: &str) -> String {
+    let stem = inflected(word);
+    // `decided` loses its `e`, so `decide` must too.
+    let plain = stem.bytes().all(|byte| byte.is_ascii_lowercase());
+    match stem.strip_suffix('e') {
+        Some(short) if plain && short.len() >= 4 => short.to_owned(),
+        _ => stem,
+    }
+}
+
+fn inflected(word: &str) -> String {
+    if matches!(word, "used" | "using") {
+        return "use".to_owned();
+    }
+    let plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
+    if !plain || word.len() < 4 {
+        return word.to_owned();
+    }
+    for (ending, instead) in [
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("xes", "x"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+    ] {
+        if let Some(stem) = word.strip_suffix(ending) {
+            return format!("{stem}{instead}");
+        }
+    }
+    if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
+        return word[..word.len() - 1].to_owned();
+    }
+    for ending in ["ing", "ed"] {
+        let Some(stem) = word.strip_suffix(ending) else {
+            continue;
+        };
+        let has_vowel = stem.contains(['a', 'e', 'i', 'o', 'u', 'y']);
+        if stem.len() >= 3 && has_vowel {
+            return undoubled(stem).to_owned();
+        }
+    }
+    word.to_owned()
+}
+
+/// `runn` is `run`; `call` and `pass` stay.
+fn undoubled(stem: &str) -> &str {
+    let mut last = stem.bytes().rev();
+    match (last.next(), last.next()) {
+        (Some(a), Some(b)) if a == b && !matches!(a, b'l' | b's' | b'z' | b'e') => {
+            &stem[..stem.len() - 1]
+        }
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, line: &str) {
+        let words = Words::of(text);
+        assert_eq!(words.line(), line, "{text}");
+        assert_eq!(Words::from_line(line), words);
+    }
+
+    #[test]
+    fn what_a_text_says() {
+        check("Always run the tests with nextest.", " nextest run test");
+        check("Running tests, with `nextest`!", " nextest run test");
+        check("Don't use npm", "! npm use");
+        check("src/main.rs uses serde_json", " serde_json src/main.rs use");
+        check("C++ and 50%", " 50 c++");
+        check("the of and", " ");
+        check("decided decides decide deciding", " decid");
+        check("", " ");
+    }
+
+    #[test]
+    fn a_thing_among_many_is_still_mentioned() {
+        let fact = Words::of("Install packages with pnpm, not npm");
+        let asked = Words::of("why does pnpm refuse the lockfile?");
+        assert!(fact.likeness(&asked, 6.0) > 0.2);
+        assert_eq!(fact.likeness(&Words::of("hello there"), 6.0), 0.0);
+        let line = asked.likeness_to_line(&fact.line(), 6.0);
+        assert!((line - fact.likeness(&asked, 6.0)).abs() < 1e-9);
+        let common = Words::of("run the tests again");
+        let tests = Words::of("Tests run with cargo nextest run --workspace");
+        assert!(tests.likeness(&common, 6.0) < 0.4);
+    }
+}

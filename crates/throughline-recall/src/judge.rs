@@ -1,0 +1,204 @@
+//! Which facts and records may be put before a model, and why the others may not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory::hygiene::{self, Shape};
+use memory::words::Words;
+use memory::{Fact, Item, Kind, Trust};
+use serde::Serialize;
+use store::USEFULNESS_UNKNOWN;
+
+use crate::candidates::Candidate;
+use crate::occasion::Occasion;
+
+/// The tag of what may hold a secret.
+const SENSITIVE: &str = "sensitive";
+/// Two texts that share this much of their words are the same to a reader.
+const SAME_OVERLAP: f64 = 0.8;
+/// A text of which the session has said this share of the words already brings nothing.
+const HELD_SHARE: f64 = 0.9;
+/// What proved less useful than this is not shown again.
+const USEFULNESS_MIN: f64 = 0.25;
+
+/// What was thought of, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Considered {
+    pub item: Item,
+    pub text: String,
+    pub score: f64,
+    pub fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    Injected,
+    Left(Why),
+}
+
+/// Why something is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    OwnSession,
+    OtherWorkspace,
+    OnlyAsks,
+    Copy,
+    ShownBefore,
+    InPrompt,
+    InSession,
+    Sensitive,
+    Instruction(Shape),
+    Unhelpful,
+    Weak,
+    Repeats,
+    OverCount,
+    OverBudget,
+}
+
+impl Why {
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::OwnSession => "this session said it",
+            Self::OtherWorkspace => "it belongs to another workspace",
+            Self::OnlyAsks => "it only asks",
+            Self::Copy => "it is a copy",
+            Self::ShownBefore => "it was shown in this session before",
+            Self::InPrompt => "the prompt says it already",
+            Self::InSession => "the session says it already",
+            Self::Sensitive => "it may hold a secret",
+            Self::Instruction(_) => "it reads like an instruction and is not the user's",
+            Self::Unhelpful => "it did not help before",
+            Self::Weak => "it is not sure to be about the prompt",
+            Self::Repeats => "something better says the same",
+            Self::OverCount => "enough is shown already",
+            Self::OverBudget => "it does not fit into the budget",
+        }
+    }
+}
+
+/// What is known when items are judged.
+#[derive(Debug)]
+pub struct Known<'a> {
+    pub occasion: &'a Occasion,
+    pub prompt: &'a Words,
+    /// What was shown in this session.
+    pub shown: &'a BTreeSet<Item>,
+    /// What that said: another record may say it again.
+    pub shown_words: &'a [Words],
+    /// What the session has said lately.
+    pub said: &'a [Words],
+    pub useful: &'a BTreeMap<Item, f64>,
+    pub fact_floor: f64,
+    pub record_floor: f64,
+    /// The user wants what may be sensitive too.
+    pub sensitive: bool,
+}
+
+impl Known<'_> {
+    /// Returns the score of a fact with what experience says, or why it stays out.
+    pub fn fact(&self, fact: &Fact, likeness: f64) -> Result<f64, Why> {
+        let item = Item::Fact(fact.id);
+        if fact.workspace.is_some() && !self.occasion.allows(fact.workspace.as_deref()) {
+            return Err(Why::OtherWorkspace);
+        }
+        self.common(&item, &fact.text, fact.trust, &fact.tags)?;
+        if fact.pinned {
+            return Ok(1.0 + likeness);
+        }
+        let score = self.with_experience(&item, likeness)?;
+        if likeness < self.fact_floor {
+            return Err(Why::Weak);
+        }
+        Ok(score)
+    }
+
+    /// The same for a record.
+    pub fn record(&self, candidate: &Candidate) -> Result<f64, Why> {
+        let item = Item::Record(candidate.id);
+        if self.occasion.session.as_ref() == Some(&candidate.session) {
+            return Err(Why::OwnSession);
+        }
+        if !self.occasion.allows(candidate.workspace.as_deref()) {
+            return Err(Why::OtherWorkspace);
+        }
+        if candidate.copy {
+            return Err(Why::Copy);
+        }
+        if candidate.kind == Kind::Prompt && asks(&candidate.text) {
+            return Err(Why::OnlyAsks);
+        }
+        self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
+        let score = self.with_experience(&item, candidate.score)?;
+        if candidate.score < self.record_floor {
+            return Err(Why::Weak);
+        }
+        Ok(score)
+    }
+
+    fn common(&self, item: &Item, text: &str, trust: Trust, tags: &[String]) -> Result<(), Why> {
+        let same = self.shown.iter().any(|shown| shown.is_same(item));
+        if same || repeats(text, self.shown_words) {
+            return Err(Why::ShownBefore);
+        }
+        if !self.sensitive && tags.iter().any(|tag| tag == SENSITIVE) {
+            return Err(Why::Sensitive);
+        }
+        // What the user said may be an instruction. It still must not hide characters or imitate
+        // the marks of a conversation: people paste.
+        let shape = hygiene::shape(text);
+        let pasted = matches!(
+            shape,
+            Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send)
+        );
+        if let Some(shape) = shape
+            && (trust != Trust::User || pasted)
+        {
+            return Err(Why::Instruction(shape));
+        }
+        let words = Words::of(text);
+        if holds(self.prompt, &words) {
+            return Err(Why::InPrompt);
+        }
+        if self.said.iter().any(|said| holds(said, &words)) {
+            return Err(Why::InSession);
+        }
+        Ok(())
+    }
+
+    /// What helped before counts more, what was marked as unhelpful stays away.
+    fn with_experience(&self, item: &Item, score: f64) -> Result<f64, Why> {
+        let useful = self.useful.get(item).copied().unwrap_or(USEFULNESS_UNKNOWN);
+        if useful < USEFULNESS_MIN {
+            return Err(Why::Unhelpful);
+        }
+        Ok(score * (0.5 + useful))
+    }
+}
+
+/// Says whether a prompt is a question and nothing else: it tells nobody anything.
+fn asks(text: &str) -> bool {
+    let mut sentences = text
+        .split_inclusive(['.', '?', '!', '\n'])
+        .filter(|s| s.trim().len() > 1);
+    let first = sentences.next().unwrap_or_default().trim_end();
+    let rest: usize = sentences.map(str::len).sum();
+    first.ends_with('?') && rest < 60
+}
+
+/// Says whether a longer text says what another one says.
+fn holds(longer: &Words, words: &Words) -> bool {
+    if words.stems.is_empty() {
+        return true;
+    }
+    let shared = words.stems.intersection(&longer.stems).count();
+    shared as f64 / words.stems.len() as f64 >= HELD_SHARE
+}
+
+/// Says whether a text is the same as one of those already chosen.
+pub fn repeats(text: &str, chosen: &[Words]) -> bool {
+    let words = Words::of(text);
+    chosen
+        .iter()
+        .any(|other| other.overlap(&words) >= SAME_OVERLAP)
+}

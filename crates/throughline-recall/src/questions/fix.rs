@@ -1,0 +1,287 @@
+//! Whether an error was seen before, and what made it go away.
+
+use jiff::Timestamp;
+use memory::{Kind, RecordId, SessionId, command};
+use serde::Serialize;
+use store::{Query, Step, Store};
+
+use super::gist;
+
+/// Records that are compared with the error.
+const RECORDS_MAX: usize = 80;
+/// Words of the error that are looked for.
+const KEYWORDS_MAX: usize = 10;
+/// Steps of a way that are told.
+const STEPS_MAX: usize = 12;
+/// Steps after a failure that are looked at.
+const FOLLOWED_MAX: usize = 600;
+/// Longest text that is shown, in characters.
+const GIST_CHARS_MAX: usize = 200;
+/// The share of an error's words that a line must have to be the same error.
+const LIKENESS_MIN: f64 = 0.75;
+
+/// What is known of an error.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fix {
+    /// The error with what differs from run to run taken out.
+    pub fingerprint: String,
+    pub occurrences: Vec<Occurrence>,
+    /// The ways out, the latest first.
+    pub ways: Vec<Way>,
+}
+
+/// A place where the error was seen.
+#[derive(Clone, Debug, Serialize)]
+pub struct Occurrence {
+    pub record: RecordId,
+    pub session: SessionId,
+    pub at: Option<Timestamp>,
+    pub line: String,
+    /// The command that showed it.
+    pub command: Option<String>,
+}
+
+/// What was done between the last failure of a command and its first success.
+#[derive(Clone, Debug, Serialize)]
+pub struct Way {
+    pub session: SessionId,
+    pub at: Option<Timestamp>,
+    pub command: String,
+    pub files: Vec<String>,
+    pub commands: Vec<String>,
+    /// What the agent said before it worked.
+    pub said: Option<String>,
+}
+
+/// Finds an error by its text, wherever it occurred, and what followed.
+pub fn fix(
+    store: &Store,
+    error: &str,
+    workspace: Option<&str>,
+    limit: usize,
+) -> store::Result<Fix> {
+    let line = telling_line(error);
+    let print = fingerprint(&line);
+    let found = store.search(&Query {
+        text: keywords(&print),
+        kinds: vec![Kind::Error, Kind::ToolResult],
+        workspace: workspace.map(str::to_owned),
+        limit: RECORDS_MAX,
+        ..Query::default()
+    })?;
+    let mut occurrences = Vec::new();
+    let mut ways: Vec<Way> = Vec::new();
+    for hit in found.hits {
+        let Some(record) = store.record(hit.id)? else {
+            continue;
+        };
+        let Some(same) = same_line(&record.content, &print) else {
+            continue;
+        };
+        let Some(step) = store.step(hit.id)? else {
+            continue;
+        };
+        let call = store.call_of(&step)?;
+        let command = match &call {
+            Some(call) => command_of(store, call)?,
+            None => None,
+        };
+        if let Some(command) = &command
+            && let Some(way) = way_out(store, &step, command)?
+            && !ways
+                .iter()
+                .any(|known| known.session == way.session && known.at == way.at)
+        {
+            ways.push(way);
+        }
+        occurrences.push(Occurrence {
+            record: hit.id,
+            session: hit.session,
+            at: hit.at,
+            line: gist(&same, GIST_CHARS_MAX),
+            command,
+        });
+    }
+    occurrences.sort_by(|a, b| b.at.cmp(&a.at).then(a.record.cmp(&b.record)));
+    occurrences.truncate(limit);
+    ways.sort_by_key(|way| std::cmp::Reverse(way.at));
+    ways.truncate(limit);
+    Ok(Fix {
+        fingerprint: print,
+        occurrences,
+        ways,
+    })
+}
+
+/// Returns the line of a pasted error that names it.
+fn telling_line(error: &str) -> String {
+    let bad = [
+        "error",
+        "exception",
+        "panicked",
+        "fatal",
+        "failed",
+        "not found",
+        "cannot",
+    ];
+    let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
+    let named = lines.clone().find(|line| {
+        let line = line.to_lowercase();
+        bad.iter().any(|word| line.contains(word))
+    });
+    named
+        .or_else(|| lines.next())
+        .unwrap_or_default()
+        .chars()
+        .take(400)
+        .collect()
+}
+
+/// Takes out what differs from run to run: numbers, addresses, paths' folders, quoted names stay.
+pub fn fingerprint(line: &str) -> String {
+    line.split_whitespace()
+        .map(|word| {
+            let word = word.trim_matches(|c: char| "\"'`(),;".contains(c));
+            let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
+            let name = last
+                .split(':')
+                .next()
+                .filter(|name| !name.is_empty())
+                .unwrap_or(last);
+            let is_hex = name.len() >= 6 && name.chars().all(|c| c.is_ascii_hexdigit());
+            let is_number = name
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".,-".contains(c));
+            if is_hex || is_number || name.starts_with("0x") {
+                "#".to_owned()
+            } else {
+                name.to_lowercase()
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn keywords(print: &str) -> String {
+    let mut words: Vec<_> = memory::words::split(print)
+        .filter(|word| memory::words::weight(word) >= 1.0 && word.len() > 2)
+        .collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.dedup();
+    words.truncate(KEYWORDS_MAX);
+    words.join(" ")
+}
+
+/// Returns the line of an output that is the same error.
+fn same_line(output: &str, print: &str) -> Option<String> {
+    let wanted: Vec<_> = memory::words::split(print).collect();
+    let likeness = |line: &str| {
+        let has: std::collections::BTreeSet<_> = memory::words::split(&fingerprint(line)).collect();
+        let shared = wanted.iter().filter(|word| has.contains(*word)).count();
+        shared as f64 / wanted.len().max(1) as f64
+    };
+    output
+        .lines()
+        .take(20_000)
+        .map(|line| (likeness(line), line))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN && !wanted.is_empty())
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, line)| line.trim().to_owned())
+}
+
+fn command_of(store: &Store, call: &Step) -> store::Result<Option<String>> {
+    if !call.tool.as_deref().is_some_and(command::is_shell) {
+        return Ok(None);
+    }
+    let record = store.record(call.id)?;
+    Ok(record
+        .and_then(|record| command::of_call(&record.content))
+        .map(|line| gist(command::essence(&line), GIST_CHARS_MAX)))
+}
+
+/// Follows a session from a failure to the first success of the same command, and tells what was
+/// done after the last failure before it.
+fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option<Way>> {
+    let steps = store.steps(&failure.session)?;
+    let Some(from) = steps.iter().position(|step| step.id == failure.id) else {
+        return Ok(None);
+    };
+    let mut way = Way {
+        session: failure.session.clone(),
+        at: None,
+        command: command.to_owned(),
+        files: Vec::new(),
+        commands: Vec::new(),
+        said: None,
+    };
+    for step in steps[from + 1..].iter().take(FOLLOWED_MAX) {
+        match step.kind {
+            Kind::Artifact => {
+                if let Some(path) = &step.path
+                    && !way.files.contains(path)
+                    && way.files.len() < STEPS_MAX
+                {
+                    way.files.push(path.clone());
+                }
+            }
+            Kind::ToolUse => {
+                let Some(line) = command_of(store, step)? else {
+                    continue;
+                };
+                if line != command {
+                    if way.commands.len() < STEPS_MAX && !way.commands.contains(&line) {
+                        way.commands.push(line);
+                    }
+                    continue;
+                }
+                let Some(answer) = store.answer_to(step)? else {
+                    continue;
+                };
+                if answer.succeeded() {
+                    let said = store.last_before(step, Kind::Assistant)?;
+                    way.said = said.map(|said| gist(&said.content, GIST_CHARS_MAX));
+                    way.at = answer.at;
+                    return Ok(Some(way));
+                }
+                // It still failed: what was done so far was not the cure.
+                way.files.clear();
+                way.commands.clear();
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_taken_out() {
+        let same = [
+            "error[E0382]: borrow of moved value: `x` at /home/a/src/main.rs:42:7",
+            "error[E0382]: borrow of moved value: `x` at /work/b/src/main.rs:9:1",
+        ];
+        assert_eq!(fingerprint(same[0]), fingerprint(same[1]));
+        assert_ne!(
+            fingerprint("no such file: a.txt"),
+            fingerprint("permission denied: a.txt")
+        );
+        assert_eq!(fingerprint("at 0x7ffe12 after 12 ms"), "at # after # ms");
+    }
+
+    #[test]
+    fn the_line_that_names_it() {
+        let text = "Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad value";
+        assert_eq!(telling_line(text), "ValueError: bad value");
+        assert!(
+            same_line(
+                "ok\nValueError: bad value\n",
+                &fingerprint("ValueError: bad value")
+            )
+            .is_some()
+        );
+        assert!(same_line("all good", &fingerprint("ValueError: bad value")).is_none());
+    }
+}

@@ -1,0 +1,147 @@
+//! How a command was run, and how that went.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use memory::{Kind, RecordId, SessionId, command};
+use serde::Serialize;
+use store::{Query, Store};
+
+use super::gist;
+
+/// Calls that are looked at.
+const CALLS_MAX: usize = 200;
+/// Longest command that is shown, in characters.
+const COMMAND_CHARS_MAX: usize = 400;
+/// Longest account of what a failure said, in characters.
+const GIST_CHARS_MAX: usize = 160;
+
+/// One way a command was run.
+#[derive(Clone, Debug, Serialize)]
+pub struct How {
+    pub command: String,
+    pub succeeded: u64,
+    pub failed: u64,
+    /// Runs whose result the log does not hold.
+    pub unknown: u64,
+    /// The last run that went well, else the last one.
+    pub last: Run,
+    /// What the last failure said.
+    pub failure: Option<String>,
+}
+
+/// A run of a command.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    pub record: RecordId,
+    pub session: SessionId,
+    pub at: Option<Timestamp>,
+    pub cwd: Option<String>,
+    pub exit_code: Option<i64>,
+    pub succeeded: Option<bool>,
+}
+
+/// Returns the ways in which commands with all of these words were run: what works first, then
+/// the latest.
+pub fn how(
+    store: &Store,
+    words: &str,
+    workspace: Option<&str>,
+    limit: usize,
+) -> store::Result<Vec<How>> {
+    let found = store.search(&Query {
+        // A flag must not be read as a word that is not wanted.
+        text: memory::words::split(words).collect::<Vec<_>>().join(" "),
+        kinds: vec![Kind::ToolUse],
+        workspace: workspace.map(str::to_owned),
+        limit: CALLS_MAX,
+        ..Query::default()
+    })?;
+    let wanted: Vec<_> = words
+        .to_lowercase()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let mut ways: BTreeMap<String, How> = BTreeMap::new();
+    for hit in found.hits {
+        let shell = hit.tool.as_deref().is_some_and(command::is_shell);
+        let Some(record) = (if shell { store.record(hit.id)? } else { None }) else {
+            continue;
+        };
+        let Some(line) = command::of_call(&record.content) else {
+            continue;
+        };
+        let line = command::essence(&line).to_owned();
+        let lower = line.to_lowercase();
+        if !wanted.iter().all(|word| lower.contains(word.as_str())) {
+            continue;
+        }
+        let step = store.step(hit.id)?;
+        let answer = match &step {
+            Some(step) => store.answer_to(step)?,
+            None => None,
+        };
+        let run = Run {
+            record: hit.id,
+            session: hit.session,
+            at: hit.at,
+            cwd: record.context.cwd,
+            exit_code: answer.as_ref().and_then(|answer| answer.exit_code),
+            succeeded: answer.as_ref().map(store::Step::succeeded),
+        };
+        let failure = match &answer {
+            Some(answer) if !answer.succeeded() => store
+                .record(answer.id)?
+                .map(|record| telling(&record.content)),
+            _ => None,
+        };
+        add(&mut ways, line, run, failure);
+    }
+    let mut ways: Vec<_> = ways.into_values().collect();
+    ways.sort_by(|a, b| {
+        let rank = |way: &How| (way.succeeded > 0, way.last.at);
+        rank(b).cmp(&rank(a)).then(a.command.cmp(&b.command))
+    });
+    ways.truncate(limit);
+    Ok(ways)
+}
+
+fn add(ways: &mut BTreeMap<String, How>, line: String, run: Run, failure: Option<String>) {
+    let shown: String = line.chars().take(COMMAND_CHARS_MAX).collect();
+    let way = ways.entry(line).or_insert_with(|| How {
+        command: shown,
+        succeeded: 0,
+        failed: 0,
+        unknown: 0,
+        last: run.clone(),
+        failure: None,
+    });
+    match run.succeeded {
+        Some(true) => way.succeeded += 1,
+        Some(false) => way.failed += 1,
+        None => way.unknown += 1,
+    }
+    let rank = |run: &Run| (run.succeeded == Some(true), run.at);
+    if rank(&run) > rank(&way.last) {
+        way.last = run;
+    }
+    way.failure = failure.or(way.failure.take());
+}
+
+/// Returns the line of an output that says what went wrong.
+pub(super) fn telling(output: &str) -> String {
+    let bad = [
+        "error",
+        "failed",
+        "not found",
+        "panicked",
+        "exception",
+        "cannot",
+        "no such",
+    ];
+    let line = output.lines().find(|line| {
+        let line = line.to_lowercase();
+        bad.iter().any(|word| line.contains(word))
+    });
+    gist(line.unwrap_or(output), GIST_CHARS_MAX)
+}

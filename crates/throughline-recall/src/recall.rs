@@ -1,0 +1,333 @@
+//! What a prompt gets, and why.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::words::Words;
+use memory::{Fact, Item};
+use serde::Serialize;
+use store::Store;
+
+use crate::candidates::{Candidate, Candidates};
+use crate::judge::{Considered, Fate, Known, Why, repeats};
+use crate::occasion::{self, Occasion, Silence};
+use crate::pack::{Budget, ContextPack, Packed, Packing, Refused};
+use crate::{pack, provenance, stale};
+
+/// Facts that are looked at closely.
+const FACTS_MAX: usize = 24;
+/// What the session said lately that is compared with what is found.
+const SAID_MAX: usize = 16;
+/// What was shown before that is compared too.
+const SHOWN_MAX: usize = 40;
+
+/// Longest fact that is shown, in characters.
+const FACT_CHARS_MAX: usize = 400;
+
+/// How much is injected, and how sure it must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    pub budget: Budget,
+    /// Records are shown only when the search is at least this sure of its best.
+    pub gate: f64,
+    /// Facts must be at least this much like the prompt, unless pinned.
+    pub fact_floor: f64,
+    /// What may hold a secret is shown too.
+    pub sensitive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            budget: Budget::default(),
+            gate: 0.5,
+            fact_floor: 0.3,
+            sensitive: false,
+        }
+    }
+}
+
+/// What recall cannot know by itself.
+pub struct World<'a> {
+    pub now: Timestamp,
+    /// A word that nobody could know before; see [`Store::injection_name`].
+    pub word: &'a str,
+    /// Says whether a file has changed since a time.
+    pub changed_since: &'a dyn Fn(&Path, Timestamp) -> bool,
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The answer with everything that was thought of.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recalled {
+    pub answer: Answer,
+    /// How sure the search was; 0 where it was not asked.
+    pub confidence: f64,
+    pub keywords: Vec<String>,
+    pub considered: Vec<Considered>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Inject(ContextPack),
+    Abstain(Silence),
+}
+
+/// Decides what a prompt gets. Writes nothing: the caller records the injection once the prompt is
+/// answered.
+///
+/// `find` searches records; [`crate::candidates::find`] does it by the store's own search.
+pub fn recall(
+    store: &Store,
+    occasion: &Occasion,
+    config: &Config,
+    world: &World<'_>,
+    find: impl FnOnce(&Store, &Occasion, &Words) -> store::Result<Candidates>,
+) -> store::Result<Recalled> {
+    let (_, words) = match occasion::typed(&occasion.prompt) {
+        Ok(typed) => typed,
+        Err(silence) => return Ok(silent(silence)),
+    };
+    let session = occasion.session.as_ref();
+    let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
+    let found = find(store, occasion, &words)?;
+    let shown = session
+        .map(|id| store.injected_into(id))
+        .transpose()?
+        .unwrap_or_default();
+    let shown_words = words_of(store, &shown)?;
+    let said = session
+        .map(|id| store.last_said(id, SAID_MAX))
+        .transpose()?
+        .unwrap_or_default();
+    let said: Vec<_> = said.iter().map(|text| Words::of(text)).collect();
+    let items: Vec<_> = facts
+        .iter()
+        .map(|(fact, _)| Item::Fact(fact.id))
+        .chain(found.hits.iter().map(|hit| Item::Record(hit.id)))
+        .collect();
+    let useful = store.usefulness(&items)?;
+    let known = Known {
+        occasion,
+        prompt: &words,
+        shown: &shown,
+        shown_words: &shown_words,
+        said: &said,
+        useful: &useful,
+        fact_floor: config.fact_floor,
+        record_floor: config.gate,
+        sensitive: config.sensitive,
+    };
+    let is_sure = found.confidence >= config.gate;
+    let mut choice = Choice {
+        packing: Packing::new(world.word, config.budget),
+        chosen: Vec::new(),
+        considered: Vec::new(),
+    };
+    choice.facts(&known, facts, world);
+    choice.records(&known, &found, is_sure, world);
+    Ok(choice.finish(found.confidence, &words))
+}
+
+/// Returns what was shown to the session, in words.
+fn words_of(store: &Store, shown: &BTreeSet<Item>) -> store::Result<Vec<Words>> {
+    let mut words = Vec::new();
+    for item in shown.iter().take(SHOWN_MAX) {
+        words.push(Words::of(&text_of(store, item)?));
+    }
+    Ok(words)
+}
+
+/// Returns the text of an item; nothing where it is gone.
+pub(crate) fn text_of(store: &Store, item: &Item) -> store::Result<String> {
+    Ok(match item {
+        Item::Fact(id) => store.fact(*id)?.map(|fact| fact.text).unwrap_or_default(),
+        Item::Record(id) => store
+            .record(*id)?
+            .map(|record| record.content)
+            .unwrap_or_default(),
+    })
+}
+
+fn silent(silence: Silence) -> Recalled {
+    Recalled {
+        answer: Answer::Abstain(silence),
+        confidence: 0.0,
+        keywords: Vec::new(),
+        considered: Vec::new(),
+    }
+}
+
+struct Choice {
+    packing: Packing,
+    chosen: Vec<Words>,
+    considered: Vec<Considered>,
+}
+
+impl Choice {
+    /// Pins first, then preferences, then what is most like the prompt.
+    fn facts(&mut self, known: &Known<'_>, facts: Vec<(Fact, f64)>, world: &World<'_>) {
+        let mut judged: Vec<_> = facts
+            .into_iter()
+            .map(|(fact, likeness)| (known.fact(&fact, likeness), fact, likeness))
+            .collect();
+        let rank = |verdict: &Result<f64, Why>, fact: &Fact| {
+            let preference = fact.kind == memory::FactKind::Preference;
+            (fact.pinned, preference, verdict.unwrap_or(0.0))
+        };
+        judged.sort_by(|(a, x, _), (b, y, _)| {
+            let order = rank(b, y).partial_cmp(&rank(a, x));
+            order
+                .unwrap_or(std::cmp::Ordering::Equal)
+                .then(x.id.cmp(&y.id))
+        });
+        for (verdict, fact, likeness) in judged {
+            let item = Item::Fact(fact.id);
+            match verdict {
+                Ok(score) => self.offer(packed_fact(&fact, score, world), &fact.text),
+                Err(why) => self.leave(item, &fact.text, likeness, why),
+            }
+        }
+    }
+
+    fn records(&mut self, known: &Known<'_>, found: &Candidates, is_sure: bool, world: &World<'_>) {
+        let mut judged: Vec<_> = found
+            .hits
+            .iter()
+            .map(|hit| {
+                let verdict = known.record(hit);
+                let verdict =
+                    verdict.and_then(|score| if is_sure { Ok(score) } else { Err(Why::Weak) });
+                (verdict, hit)
+            })
+            .collect();
+        judged.sort_by(|(a, x), (b, y)| {
+            let score = |verdict: &Result<f64, Why>| verdict.unwrap_or(-1.0);
+            score(b)
+                .total_cmp(&score(a))
+                .then(y.at.cmp(&x.at))
+                .then(x.id.cmp(&y.id))
+        });
+        for (verdict, hit) in judged {
+            match verdict {
+                Ok(score) => self.offer(packed_record(hit, score, world), &hit.text),
+                Err(why) => self.leave(Item::Record(hit.id), &hit.text, hit.score, why),
+            }
+        }
+    }
+
+    fn offer(&mut self, packed: Packed, text: &str) {
+        let (item, score) = (packed.item, packed.score);
+        if repeats(text, &self.chosen) {
+            return self.leave(item, text, score, Why::Repeats);
+        }
+        match self.packing.add(packed) {
+            Ok(()) => {
+                self.chosen.push(Words::of(text));
+                self.consider(item, text, score, Fate::Injected);
+            }
+            Err(Refused::Count) => self.leave(item, text, score, Why::OverCount),
+            Err(Refused::Budget) => self.leave(item, text, score, Why::OverBudget),
+        }
+    }
+
+    fn leave(&mut self, item: Item, text: &str, score: f64, why: Why) {
+        self.consider(item, text, score, Fate::Left(why));
+    }
+
+    fn consider(&mut self, item: Item, text: &str, score: f64, fate: Fate) {
+        self.considered.push(Considered {
+            item,
+            text: memory::fence::quote_line(text, "")
+                .chars()
+                .take(160)
+                .collect(),
+            score,
+            fate,
+        });
+    }
+
+    fn finish(self, confidence: f64, words: &Words) -> Recalled {
+        let weak = self
+            .considered
+            .iter()
+            .all(|c| c.fate == Fate::Left(Why::Weak));
+        let silence = match (self.considered.is_empty(), weak) {
+            (true, _) => Silence::NothingFound,
+            (false, true) => Silence::NotSure,
+            (false, false) => Silence::NothingLeft,
+        };
+        Recalled {
+            answer: self
+                .packing
+                .finish()
+                .map_or(Answer::Abstain(silence), Answer::Inject),
+            confidence,
+            keywords: words.stems.iter().cloned().collect(),
+            considered: self.considered,
+        }
+    }
+}
+
+/// What the user stated stands in our own line as guidance; what anybody else did is quoted.
+fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
+    let introduction = provenance::introduction(fact.kind, fact.trust);
+    let pinned = if fact.pinned { "pinned, " } else { "" };
+    let who = provenance::speaker(fact.trust);
+    let when = provenance::when(Some(fact.seen), world.now);
+    let note = changed(&fact.text, None, Some(fact.seen), world);
+    let source = format!("[{pinned}{who}, {when}{note}]");
+    let text = pack::cut(&fact.text, FACT_CHARS_MAX);
+    let (head, quoted) = if fact.trust == memory::Trust::User {
+        (format!("{introduction}: {text} {source}"), String::new())
+    } else {
+        (format!("{introduction} {source}:"), text)
+    };
+    Packed {
+        item: Item::Fact(fact.id),
+        head,
+        quoted,
+        tokens: memory::Tokens::default(),
+        score,
+    }
+}
+
+fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
+    let who = provenance::speaker(hit.trust);
+    let what = provenance::what(hit.kind);
+    let session = provenance::session(&hit.session);
+    let title = hit.title.as_deref().map_or(String::new(), |title| {
+        let title: String = title.chars().take(60).collect();
+        format!(" \"{title}\"")
+    });
+    let path = hit
+        .path
+        .as_deref()
+        .map_or(String::new(), |path| format!(" of {path}"));
+    let when = provenance::when(hit.at, world.now);
+    let note = changed(&hit.text, hit.path.as_deref(), hit.at, world);
+    Packed {
+        item: Item::Record(hit.id),
+        head: format!("Evidence: {what}{path} [{who}, {session}{title}, {when}{note}]:"),
+        quoted: hit.text.clone(),
+        tokens: memory::Tokens::default(),
+        score,
+    }
+}
+
+fn changed(text: &str, path: Option<&str>, at: Option<Timestamp>, world: &World<'_>) -> String {
+    let files = stale::changed(text, path, at, world.changed_since);
+    if files.is_empty() {
+        return String::new();
+    }
+    format!("; may be stale: {} changed since", files.join(", "))
+}

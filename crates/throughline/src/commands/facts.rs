@@ -1,0 +1,111 @@
+//! `throughline facts`
+
+use std::io::{Write, stdout};
+
+use memory::{Fact, FactKind};
+use store::{FactFilter, FactScope};
+
+use crate::commands::{App, pin};
+use crate::output::table::table;
+use crate::output::text::safe;
+use crate::output::{self, Outcome, say, time};
+
+/// List what is known for good: facts, preferences, pins
+#[derive(Debug, clap::Args)]
+pub struct FactsArgs {
+    /// Only workspaces with this in their address or folder
+    #[arg(long, value_name = "PART")]
+    workspace: Option<String>,
+
+    /// Only this kind: preference, decision, correction, command, outcome, note
+    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
+    kind: Option<FactKind>,
+
+    /// Those that others took the place of too
+    #[arg(long)]
+    history: bool,
+
+    /// Delete the fact with this id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history"])]
+    forget: Option<String>,
+
+    /// How many to show
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "NUMBER")]
+    limit: usize,
+
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_kind(name: &str) -> Result<FactKind, String> {
+    FactKind::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = FactKind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("no such kind; known are {}", known.join(", "))
+    })
+}
+
+pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    if let Some(prefix) = &args.forget {
+        let fact = pin::the_fact(&store, prefix)?;
+        store.forget_fact(fact.id)?;
+        say(&format!("Forgotten: {}", fact.id.short()));
+        return Ok(Outcome::Done);
+    }
+    let facts = store.facts(&FactFilter {
+        scope: args
+            .workspace
+            .clone()
+            .map_or(FactScope::All, FactScope::Part),
+        kind: args.kind,
+        history: args.history,
+        limit: args.limit,
+    })?;
+    if args.json {
+        output::json(&facts)?;
+    } else if facts.is_empty() {
+        say("No facts.");
+    } else {
+        write!(stdout().lock(), "{}", listing(app, &facts))?;
+    }
+    Ok(if facts.is_empty() {
+        Outcome::NothingFound
+    } else {
+        Outcome::Done
+    })
+}
+
+fn listing(app: &App<'_>, facts: &[Fact]) -> String {
+    let head = [
+        "ID",
+        "KIND",
+        "SAID BY",
+        "LAST SAID",
+        "TIMES",
+        "WORKSPACE",
+        "FACT",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(facts.iter().map(|fact| {
+        let pinned = if fact.pinned { " (pinned)" } else { "" };
+        let state = match fact.superseded {
+            Some(newer) => format!(" (superseded by {})", newer.short()),
+            None => String::new(),
+        };
+        let place = fact
+            .workspace
+            .as_deref()
+            .map_or("everywhere", memory::workspace::name);
+        vec![
+            fact.id.short(),
+            format!("{}{pinned}", fact.kind),
+            fact.trust.name().to_owned(),
+            time::show(Some(fact.seen), &app.environment.zone),
+            fact.times.to_string(),
+            safe(place),
+            format!("{}{state}", safe(&fact.text).replace('\n', " ")),
+        ]
+    }));
+    table(&rows)
+}

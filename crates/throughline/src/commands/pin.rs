@@ -1,0 +1,117 @@
+//! `throughline pin` and `throughline unpin`
+
+use memory::{Fact, FactKind, RecordId, Workspace};
+use store::{NewFact, Store, StoredRecord};
+
+use crate::commands::App;
+use crate::commands::remember::{HoldsArgs, Statement, state};
+use crate::output::{Outcome, hinted, say};
+
+/// Keep a fact, a record or a text for ever
+///
+/// A pin outlives retention, and is shown once to every session of its workspace, whatever its prompts
+/// are about.
+#[derive(Debug, clap::Args)]
+pub struct PinArgs {
+    /// The id of a fact or of a record, or a text
+    #[arg(required = true, value_name = "ID|TEXT")]
+    what: Vec<String>,
+
+    #[command(flatten)]
+    holds: HoldsArgs,
+}
+
+/// Let a pinned fact be an ordinary one again
+#[derive(Debug, clap::Args)]
+pub struct UnpinArgs {
+    /// The fact's id or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Outcome> {
+    let store = app.open()?;
+    let what = args.what.join(" ");
+    if let Ok(id) = what.parse::<RecordId>()
+        && let Some(record) = store.record(id)?
+    {
+        let workspace = match &record.workspace {
+            Some(key) => Some(app.workspace(&store, Some(key))?),
+            None => None,
+        };
+        let merged = store.remember(of_record(&record, workspace, app))?;
+        say(&format!("Pinned: {}", merged.id.short()));
+        return Ok(Outcome::Done);
+    }
+    if is_id(&what)
+        && let Some(fact) = the_fact_if_any(&store, &what)?
+    {
+        store.set_pinned(fact.id, true)?;
+        say(&format!("Pinned: {}", fact.id.short()));
+        return Ok(Outcome::Done);
+    }
+    let statement = Statement {
+        text: &what,
+        kind: FactKind::Note,
+        tags: &[],
+        pinned: true,
+        holds: &args.holds,
+    };
+    state(app, &store, &statement, false)
+}
+
+pub fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Outcome> {
+    let store = app.open_existing()?;
+    let fact = the_fact(&store, &args.id)?;
+    if !fact.pinned {
+        say(&format!("{} is not pinned", fact.id.short()));
+        return Ok(Outcome::NothingFound);
+    }
+    store.set_pinned(fact.id, false)?;
+    say(&format!("No longer pinned: {}", fact.id.short()));
+    Ok(Outcome::Done)
+}
+
+/// The record's own words, as many as a fact may have, with the trust that the record has.
+fn of_record(record: &StoredRecord, workspace: Option<Workspace>, app: &App<'_>) -> NewFact {
+    let words: Vec<_> = record
+        .content
+        .split_whitespace()
+        .take(memory::fact::WORDS_MAX)
+        .collect();
+    NewFact {
+        workspace,
+        kind: FactKind::Note,
+        text: words.join(" "),
+        tags: record.tags.clone(),
+        trust: record.trust,
+        pinned: true,
+        at: record.at.unwrap_or(app.environment.now),
+        sources: vec![record.id],
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    (8..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns the one fact whose id begins with `prefix`.
+pub fn the_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
+    the_fact_if_any(store, prefix)?.ok_or_else(|| {
+        hinted(
+            format!("no fact begins with {prefix:?}"),
+            "`throughline facts` lists them",
+        )
+    })
+}
+
+fn the_fact_if_any(store: &Store, prefix: &str) -> anyhow::Result<Option<Fact>> {
+    let mut named = store.facts_named(prefix, 2)?;
+    if named.len() > 1 {
+        return Err(hinted(
+            format!("several facts begin with {prefix:?}"),
+            "give more of the id; `throughline facts --json` has the whole ids",
+        ));
+    }
+    Ok(named.pop())
+}

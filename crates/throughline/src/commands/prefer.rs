@@ -1,0 +1,36 @@
+//! `throughline prefer`
+
+use memory::FactKind;
+
+use crate::commands::App;
+use crate::commands::remember::{HoldsArgs, Statement, state};
+use crate::output::Outcome;
+
+/// Keep a preference: how you want things done
+///
+/// A preference is shown to an agent when a prompt is about it, before other facts and as yours; pinned,
+/// it is shown to every session. No agent can set or change one.
+#[derive(Debug, clap::Args)]
+pub struct PreferArgs {
+    /// What you prefer, such as "use pnpm, not npm"
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+
+    #[command(flatten)]
+    holds: HoldsArgs,
+
+    /// Print what became of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Outcome> {
+    let statement = Statement {
+        text: &args.text.join(" "),
+        kind: FactKind::Preference,
+        tags: &[],
+        pinned: false,
+        holds: &args.holds,
+    };
+    state(app, &app.open()?, &statement, args.json)
+}

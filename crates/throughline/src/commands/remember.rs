@@ -1,0 +1,134 @@
+//! `throughline remember`
+
+use memory::{FactKind, Trust};
+use store::{NewFact, Remembered, Store};
+
+use crate::commands::App;
+use crate::output::{self, Outcome, hinted, say};
+
+/// Keep a fact
+///
+/// It is kept until it is deleted, and shown to an agent when a prompt in this workspace is about it.
+/// Said again it is counted, contradicted by a later one it becomes history.
+#[derive(Debug, clap::Args)]
+pub struct RememberArgs {
+    /// What to remember
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+
+    #[command(flatten)]
+    holds: HoldsArgs,
+
+    /// A word to find it by; may be given several times
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+
+    /// Print what became of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where a fact holds.
+#[derive(Debug, clap::Args)]
+pub struct HoldsArgs {
+    /// It holds in this workspace instead of the one around the current folder
+    #[arg(long, value_name = "PART", conflicts_with = "everywhere")]
+    workspace: Option<String>,
+
+    /// It holds in every workspace
+    #[arg(long)]
+    everywhere: bool,
+}
+
+/// A fact as a person states it.
+#[derive(Debug)]
+pub struct Statement<'a> {
+    pub text: &'a str,
+    pub kind: FactKind,
+    pub tags: &'a [String],
+    pub pinned: bool,
+    pub holds: &'a HoldsArgs,
+}
+
+pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Outcome> {
+    let statement = Statement {
+        text: &args.text.join(" "),
+        kind: FactKind::Note,
+        tags: &args.tag,
+        pinned: false,
+        holds: &args.holds,
+    };
+    state(app, &app.open()?, &statement, args.json)
+}
+
+/// Keeps what the user states, and says what became of it.
+pub fn state(
+    app: &App<'_>,
+    store: &Store,
+    statement: &Statement<'_>,
+    json: bool,
+) -> anyhow::Result<Outcome> {
+    let text = statement
+        .text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let words = text.split(' ').count();
+    if text.is_empty() {
+        return Err(hinted(
+            "there is nothing to remember",
+            "say it in a few words",
+        ));
+    }
+    if words > memory::fact::WORDS_MAX {
+        return Err(hinted(
+            format!(
+                "a fact has at most {} words, this has {words}",
+                memory::fact::WORDS_MAX
+            ),
+            "say it shorter, or in several facts",
+        ));
+    }
+    let workspace = if statement.holds.everywhere {
+        None
+    } else {
+        Some(app.workspace(store, statement.holds.workspace.as_deref())?)
+    };
+    let place = workspace
+        .as_ref()
+        .map_or_else(|| "everywhere".to_owned(), |w| w.key.clone());
+    let merged = store.remember(NewFact {
+        workspace,
+        kind: statement.kind,
+        text,
+        tags: statement.tags.to_vec(),
+        trust: Trust::User,
+        pinned: statement.pinned,
+        at: app.environment.now,
+        sources: Vec::new(),
+    })?;
+    if json {
+        output::json(&merged)?;
+    } else {
+        say(&told(&merged, &place));
+    }
+    Ok(Outcome::Done)
+}
+
+fn told(merged: &Remembered, place: &str) -> String {
+    let id = merged.id.short();
+    let mut told = if merged.repeated {
+        format!("Known already, counted again: {id} ({place})")
+    } else {
+        format!("Remembered: {id} ({place})")
+    };
+    if !merged.superseded.is_empty() {
+        let ids: Vec<_> = merged
+            .superseded
+            .iter()
+            .map(memory::FactId::short)
+            .collect();
+        told += &format!("\nIt takes the place of {}", ids.join(", "));
+    }
+    told
+}
