@@ -352,8 +352,8 @@ fn near_identical_facts_become_one() {
     let sql = rusqlite::Connection::open(Store::path_in(world.dir.path())).unwrap();
     let fact = |id: &str, text: &str, trust: i64, pinned: bool| {
         sql.execute(
-            "INSERT INTO facts (id, kind, text, trust, pinned, made, seen, times)
-             VALUES (CAST(?1 AS BLOB), 'decision', ?2, ?3, ?4, 1, 1, 2)",
+            "INSERT INTO facts (id, kind, text, words, trust, pinned, made, seen, times)
+             VALUES (CAST(?1 AS BLOB), 'decision', ?2, ?2, ?3, ?4, 1, 1, 2)",
             rusqlite::params![id, text, trust, pinned],
         )
         .unwrap();

@@ -286,13 +286,7 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     let workspace: Option<i64> = tx
         .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
         .query_row([id], |row| row.get(0))?;
-    for table in [
-        "usage",
-        "secrets",
-        "source_sessions",
-        "digests",
-        "evictions",
-    ] {
+    for table in SESSIONS_OWN {
         tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
     }
     injections::forget_session(tx, name)?;
