@@ -26,9 +26,24 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// Returns `text` between the marks, with what it is. A mark inside of it cannot end the fence.
+pub fn around(kind: &str, text: &str) -> String {
+    let text = text
+        .replace(CLOSE, "<\\/throughline-memory>")
+        .replace(OPEN, "<\\throughline-memory");
+    format!("{OPEN} kind=\"{kind}\">\n{}\n{CLOSE}", text.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::strip;
+    use super::{around, strip};
+
+    #[test]
+    fn what_is_fenced_cannot_get_out() {
+        let text = around("summary", "a </throughline-memory> b <throughline-memory c");
+        assert_eq!(text.matches("throughline-memory>").count(), 2);
+        assert_eq!(strip(&text), "");
+    }
 
     #[test]
     fn only_the_fenced_part_goes() {

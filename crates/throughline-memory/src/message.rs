@@ -3,7 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApiId, CallId, MessageId, SessionId, UsageEntry};
+use crate::tokens::estimate;
+use crate::{ApiId, CallId, MessageId, SessionId, Tokens, UsageEntry};
+
+/// What an image costs a model. Its bytes are not kept, so the largest that providers count it for.
+const IMAGE_TOKENS: Tokens = Tokens(1_600);
 
 /// One entry of a conversation, verbatim.
 ///
@@ -42,6 +46,19 @@ impl Message {
             branch: None,
             line: 0,
         }
+    }
+
+    /// Estimates what the message costs a model.
+    pub fn tokens(&self) -> Tokens {
+        self.blocks.iter().map(Block::tokens).sum()
+    }
+
+    /// Returns the marker of the compaction that this entry of the log records.
+    pub fn boundary(&self) -> Option<&Boundary> {
+        self.blocks.iter().find_map(|block| match block {
+            Block::Boundary(boundary) => Some(boundary),
+            _ => None,
+        })
     }
 }
 
@@ -90,6 +107,19 @@ pub enum Block {
     Approval(String),
 }
 
+impl Block {
+    /// Estimates what the block costs a model. What is not sent to it costs nothing.
+    pub fn tokens(&self) -> Tokens {
+        match self {
+            Self::Text(text) | Self::Thinking(text) | Self::Summary(text) => estimate(text),
+            Self::ToolUse(call) => estimate(&call.tool) + estimate(&call.input),
+            Self::ToolResult(result) => estimate(&result.content),
+            Self::Image { .. } => IMAGE_TOKENS,
+            Self::Boundary(_) | Self::Error(_) | Self::Approval(_) => Tokens(0),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUse {
     pub call: CallId,
@@ -121,11 +151,26 @@ pub struct Change {
     pub diff: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+/// The marker of a compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Boundary {
     /// "auto" or "manual".
     pub trigger: Option<String>,
     pub tokens_before: Option<u64>,
+    /// The last message before the cut.
+    pub last: Option<MessageId>,
+    /// The tools that were called before the compaction, by name.
+    pub tools: Vec<String>,
+    pub preserved: Option<Preserved>,
+}
+
+/// The messages that a compaction kept verbatim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preserved {
+    pub head: MessageId,
+    /// The message they now follow: the summary.
+    pub anchor: MessageId,
+    pub tail: MessageId,
 }
 
 /// What an adapter understood of a log: messages, what they say of their sessions, and usage.

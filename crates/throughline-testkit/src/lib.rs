@@ -2,7 +2,10 @@
 
 pub mod corpus;
 pub mod floor;
+pub mod random;
+pub mod rules;
 pub mod shape;
+pub mod transcript;
 
 use std::path::{Path, PathBuf};
 

@@ -16,6 +16,7 @@ impl Log {
                 Block::Boundary(Boundary {
                     trigger: metadata.trigger.get().map(str::to_owned),
                     tokens_before: metadata.pre_tokens.0.map(|_| metadata.pre_tokens.count()),
+                    ..Boundary::default()
                 })
             }
             "api_error" | "error" => Block::Error(failure(record)),

@@ -129,6 +129,7 @@ impl Log {
         let boundary = Boundary {
             trigger: None,
             tokens_before: self.state.context.take(),
+            ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
         let summary = summary(compacted.message.as_str());

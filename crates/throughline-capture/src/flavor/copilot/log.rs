@@ -155,6 +155,7 @@ fn compaction(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed)
     let boundary = Block::Boundary(Boundary {
         trigger: Some(trigger.to_owned()),
         tokens_before: compaction.pre_compaction_tokens,
+        ..Boundary::default()
     });
     let mut blocks = vec![boundary];
     blocks.extend(compaction.summary_content.map(Block::Summary));

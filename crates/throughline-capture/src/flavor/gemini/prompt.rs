@@ -117,7 +117,7 @@ mod tests {
         );
         check(
             r#"{"content":[{"text":"<state_snapshot>goal</state_snapshot>"}]}"#,
-            r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None }), Summary("<state_snapshot>goal</state_snapshot>")]"#,
+            r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None, last: None, tools: [], preserved: None }), Summary("<state_snapshot>goal</state_snapshot>")]"#,
         );
     }
 

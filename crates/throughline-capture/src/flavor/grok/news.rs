@@ -143,6 +143,7 @@ impl Session {
         let boundary = Block::Boundary(Boundary {
             trigger: compaction.full.then(|| "auto".to_owned()),
             tokens_before: tokens_before.or(compaction.tokens_before),
+            ..Boundary::default()
         });
         self.say(mark, "", (Role::System, Origin::Harness), boundary, out);
     }

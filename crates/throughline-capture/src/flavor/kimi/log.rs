@@ -248,6 +248,7 @@ impl Log {
         let boundary = Boundary {
             trigger: self.state.compacting.take(),
             tokens_before: wire::lenient(read.tokens_before),
+            ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
         blocks.extend(read.summary.to_owned().map(Block::Summary));

@@ -116,6 +116,7 @@ impl Turn {
                 let boundary = Boundary {
                     trigger: Some(trigger.to_owned()),
                     tokens_before: None,
+                    ..Boundary::default()
                 };
                 self.emit(&id, at, Origin::Harness, Block::Boundary(boundary), out);
             }

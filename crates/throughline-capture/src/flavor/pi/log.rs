@@ -105,6 +105,7 @@ impl Log {
         let boundary = Boundary {
             trigger: None,
             tokens_before,
+            ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
         blocks.extend(some_summary(summary));

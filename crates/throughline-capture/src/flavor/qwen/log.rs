@@ -239,6 +239,7 @@ fn compression(payload: &Payload) -> Vec<Block> {
     let boundary = Block::Boundary(Boundary {
         trigger: None,
         tokens_before: payload.info.original_token_count,
+        ..Boundary::default()
     });
     let texts = || {
         payload

@@ -1,0 +1,335 @@
+//! What is put back beside the summary: files in use, the todo list, the plan.
+
+use std::collections::{HashMap, HashSet};
+
+use memory::tokens::estimate;
+use memory::{Block, CallId, Message, Tokens, ToolResult, ToolUse, summary};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::limits::RestoreLimits;
+
+/// What to restore. Working memory fills it, or [`Restored::from_messages`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The last used first.
+    pub files: Vec<RestoredFile>,
+    pub todos: Vec<Todo>,
+    pub plan: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RestoredFile {
+    pub path: String,
+    /// As it was last read; unknown when it was changed since, or only a part was read.
+    pub content: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Todo {
+    pub text: String,
+    pub status: String,
+}
+
+/// Arguments by which tools read a part of a file.
+const RANGES: &[&str] = &[
+    "offset",
+    "limit",
+    "view_range",
+    "start_line",
+    "end_line",
+    "line_start",
+    "line_end",
+    "ranges",
+];
+
+impl Restored {
+    /// Takes the last used files, todos and plan from the messages that are cut, unless the kept
+    /// ones show them anyway.
+    pub fn from_messages(cut: &[Message], kept: &[Message], limits: &RestoreLimits) -> Self {
+        let shown: HashSet<&str> = results(kept).flat_map(|result| paths(result)).collect();
+        let todos = |messages: &[Message]| calls(messages).rev().find_map(todos);
+        let plan = |messages: &[Message]| calls(messages).rev().find_map(plan);
+        Self {
+            files: files(cut, &shown, limits),
+            todos: match todos(kept) {
+                Some(_) => Vec::new(),
+                None => todos(cut).unwrap_or_default(),
+            },
+            plan: if plan(kept).is_some() {
+                None
+            } else {
+                plan(cut)
+            },
+        }
+    }
+
+    /// Returns the text that says all of it within the budget, or `None` when there is nothing to say.
+    pub fn text(&self, limits: &RestoreLimits) -> Option<String> {
+        let mut budget = Budget {
+            left: limits.tokens.0,
+            text: String::new(),
+        };
+        if let Some(plan) = &self.plan {
+            let half = Tokens(limits.tokens.0 / 2);
+            let plan = if estimate(plan) > half {
+                summary::truncated(plan, half, "the transcript")
+            } else {
+                plan.clone()
+            };
+            budget.add(&format!("The plan:\n{}\n\n", quoted(&plan)));
+        }
+        if !self.todos.is_empty() && budget.add("The todo list:\n") {
+            for todo in &self.todos {
+                let text = todo.text.replace('\n', " ");
+                if !budget.add(&format!("- [{}] {text}\n", todo.status)) {
+                    break;
+                }
+            }
+        }
+        for file in self.files.iter().take(limits.files) {
+            let whole = file.content.as_ref().filter(|content| {
+                estimate(content) <= limits.file_tokens && !content.trim().is_empty()
+            });
+            let shown = whole.is_some_and(|content| {
+                let path = &file.path;
+                budget.add(&format!(
+                    "\nThe file {path} as it was read:\n{}\n",
+                    quoted(content)
+                ))
+            });
+            if !shown {
+                budget.add(&format!(
+                    "\nThe file {} was in use; read it again.\n",
+                    file.path
+                ));
+            }
+        }
+        let text = budget.text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+struct Budget {
+    left: u64,
+    text: String,
+}
+
+impl Budget {
+    /// Adds a part if there is room for it.
+    fn add(&mut self, part: &str) -> bool {
+        let size = estimate(part).0;
+        let fits = size <= self.left;
+        if fits {
+            self.left -= size;
+            self.text.push_str(part);
+        }
+        fits
+    }
+}
+
+/// Sets a text off as data, with more backticks than it holds in a row itself.
+fn quoted(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let marks = "`".repeat(longest.max(2) + 1);
+    format!("{marks}\n{}\n{marks}", text.trim_end())
+}
+
+fn files(cut: &[Message], shown: &HashSet<&str>, limits: &RestoreLimits) -> Vec<RestoredFile> {
+    let inputs: HashMap<&CallId, &ToolUse> = calls(cut).map(|call| (&call.call, call)).collect();
+    let mut files: Vec<RestoredFile> = Vec::new();
+    for result in results(cut).rev().filter(|result| !result.is_error) {
+        let call = result.call.as_ref().and_then(|call| inputs.get(call));
+        for path in paths(result) {
+            if shown.contains(path) || files.iter().any(|file| file.path == path) {
+                continue;
+            }
+            let is_whole = result.changes.is_empty()
+                && reads(result.tool.as_deref().unwrap_or_default())
+                && call.is_some_and(|call| !RANGES.iter().any(|name| names(&call.input, name)));
+            files.push(RestoredFile {
+                path: path.to_owned(),
+                content: is_whole.then(|| result.content.clone()),
+            });
+            if files.len() >= limits.files {
+                return files;
+            }
+        }
+    }
+    files
+}
+
+/// Says whether arguments name a parameter, without reading them.
+fn names(input: &str, parameter: &str) -> bool {
+    input.contains(&format!("\"{parameter}\""))
+}
+
+fn reads(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    tool.contains("read") || tool.contains("view") || tool == "cat" || tool == "open"
+}
+
+fn paths(result: &ToolResult) -> Vec<&str> {
+    let changed = result.changes.iter().map(|change| change.path.as_str());
+    let mut paths: Vec<_> = changed.collect();
+    if paths.is_empty() {
+        paths.extend(result.path.as_deref());
+    }
+    paths
+}
+
+fn results(messages: &[Message]) -> impl DoubleEndedIterator<Item = &ToolResult> {
+    let blocks = messages.iter().flat_map(|message| &message.blocks);
+    blocks.filter_map(|block| match block {
+        Block::ToolResult(result) => Some(result),
+        _ => None,
+    })
+}
+
+fn calls(messages: &[Message]) -> impl DoubleEndedIterator<Item = &ToolUse> {
+    let blocks = messages.iter().flat_map(|message| &message.blocks);
+    blocks.filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    })
+}
+
+/// Reads the list of a tool that keeps todos, by the names that agents use.
+fn todos(call: &ToolUse) -> Option<Vec<Todo>> {
+    let input = planning(call)?;
+    let lists = ["todos", "plan", "items", "tasks"];
+    let list = lists.iter().find_map(|name| input.get(name)?.as_array())?;
+    let text = |todo: &Value| {
+        let names = ["content", "step", "text", "title", "description"];
+        let text = names.iter().find_map(|name| todo.get(name)?.as_str());
+        text.map(str::to_owned)
+    };
+    let todo = |todo: &Value| {
+        Some(Todo {
+            text: text(todo)?,
+            status: todo
+                .get("status")
+                .and_then(Value::as_str)
+                .unwrap_or("open")
+                .to_owned(),
+        })
+    };
+    Some(list.iter().filter_map(todo).collect())
+}
+
+fn plan(call: &ToolUse) -> Option<String> {
+    let plan = planning(call)?.get("plan")?.as_str()?.trim().to_owned();
+    (!plan.is_empty()).then_some(plan)
+}
+
+fn planning(call: &ToolUse) -> Option<Value> {
+    let tool = call.tool.to_ascii_lowercase();
+    if !tool.contains("todo") && !tool.contains("plan") {
+        return None;
+    }
+    serde_json::from_str(&call.input).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::Change;
+    use testkit::transcript::transcript;
+
+    use super::*;
+
+    /// A conversation that reads, changes and plans.
+    fn messages() -> Vec<Message> {
+        let mut messages = transcript(
+            "a use #1 Read\nu result #1 Read\na use #2 Edit\nu result #2 Edit\na use #3 Read\n\
+             u result #3 Read\na use #4 TodoWrite\nu result #4\na use #5 ExitPlanMode\nu result #5",
+        );
+        let inputs = [
+            (0, r#"{"file_path":"/p/a.rs"}"#),
+            (4, r#"{"file_path":"/p/b.rs","offset":3}"#),
+            (
+                6,
+                r#"{"todos":[{"content":"sort","status":"completed"},{"content":"test it"}]}"#,
+            ),
+            (8, r#"{"plan":"1. sort\n2. test"}"#),
+        ];
+        for (place, text) in inputs {
+            if let Block::ToolUse(call) = &mut messages[place].blocks[0] {
+                call.input = text.to_owned();
+            }
+        }
+        for (place, path) in [(1, "/p/a.rs"), (3, "/p/c.rs"), (5, "/p/b.rs")] {
+            if let Block::ToolResult(result) = &mut messages[place].blocks[0] {
+                result.path = Some(path.to_owned());
+                result.content = format!("fn of_{place}() {{}}\n```");
+                if place == 3 {
+                    result.changes = vec![Change {
+                        path: path.to_owned(),
+                        diff: "+x".to_owned(),
+                    }];
+                }
+            }
+        }
+        messages
+    }
+
+    #[test]
+    fn files_todos_and_plan_come_from_the_messages() {
+        let messages = messages();
+        let restored = Restored::from_messages(&messages, &[], &RestoreLimits::default());
+        insta::assert_snapshot!(restored.text(&RestoreLimits::default()).unwrap(), @"");
+    }
+
+    #[test]
+    fn what_is_kept_is_not_restored() {
+        let messages = messages();
+        let restored =
+            Restored::from_messages(&messages[..4], &messages[4..], &RestoreLimits::default());
+        let paths: Vec<_> = restored
+            .files
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect();
+        assert_eq!(paths, ["/p/c.rs", "/p/a.rs"]);
+        assert_eq!((restored.todos.len(), restored.plan), (0, None));
+        let all = Restored::from_messages(&messages, &messages, &RestoreLimits::default());
+        assert_eq!(all.text(&RestoreLimits::default()), None);
+    }
+
+    #[test]
+    fn the_budget_holds() {
+        let file = |path: &str, words: usize| RestoredFile {
+            path: path.to_owned(),
+            content: Some("word ".repeat(words)),
+        };
+        let restored = Restored {
+            files: vec![
+                file("/a", 900),
+                file("/b", 100),
+                file("/c", 5_000),
+                file("/d", 1),
+            ],
+            todos: vec![
+                Todo {
+                    text: "long ".repeat(300),
+                    status: "open".into()
+                };
+                9
+            ],
+            plan: Some("step\n".repeat(4_000)),
+        };
+        for tokens in [0, 1, 10, 100, 1_000, 4_000] {
+            let limits = RestoreLimits {
+                tokens: Tokens(tokens),
+                files: 3,
+                file_tokens: Tokens(1_000),
+            };
+            let text = restored.text(&limits).unwrap_or_default();
+            // Parts are counted one by one, which may differ a little from the whole.
+            assert!(
+                estimate(&text).0 <= tokens + tokens / 50,
+                "{tokens}: {text}"
+            );
+            assert!(!text.contains("/d"));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Waiting for a running extraction, so that the summary is as fresh as it can be.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// The longest a compaction waits.
+pub const WAIT_MAX: SignedDuration = SignedDuration::from_secs(15);
+/// An extraction that runs for this long is not waited for: it died.
+pub const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
+/// How long to sleep before looking again.
+pub const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(200);
+
+/// Whether somebody writes the session's summary right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extraction {
+    Idle,
+    Running { since: Timestamp },
+}
+
+/// What to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Compact with the summary as it is.
+    Go,
+    /// Look again after this time.
+    Wait(SignedDuration),
+}
+
+/// Decides whether to wait, for a compaction that was asked for at `asked`.
+pub fn patience(extraction: Extraction, asked: Timestamp, now: Timestamp) -> Patience {
+    let Extraction::Running { since } = extraction else {
+        return Patience::Go;
+    };
+    let left = WAIT_MAX - now.duration_since(asked);
+    if left <= SignedDuration::ZERO || now.duration_since(since) >= STALE_AFTER {
+        return Patience::Go;
+    }
+    Patience::Wait(left.min(LOOK_EVERY))
+}
+
+/// Waits until the extraction has ended or patience has. The clock and the sleep are the caller's.
+pub fn wait(
+    mut look: impl FnMut() -> Extraction,
+    mut now: impl FnMut() -> Timestamp,
+    mut sleep: impl FnMut(SignedDuration),
+) {
+    let asked = now();
+    while let Patience::Wait(time) = patience(look(), asked, now()) {
+        sleep(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_000 + seconds).unwrap()
+    }
+
+    #[track_caller]
+    fn check(since: i64, now: i64, expected: Patience) {
+        let running = Extraction::Running { since: at(since) };
+        assert_eq!(patience(running, at(0), at(now)), expected);
+    }
+
+    #[test]
+    fn fifteen_seconds_at_most() {
+        assert_eq!(patience(Extraction::Idle, at(0), at(0)), Patience::Go);
+        check(0, 0, Patience::Wait(LOOK_EVERY));
+        check(0, 14, Patience::Wait(LOOK_EVERY));
+        check(0, 15, Patience::Go);
+        check(0, 16, Patience::Go);
+    }
+
+    #[test]
+    fn a_dead_extraction_is_not_waited_for() {
+        check(-59, 0, Patience::Wait(LOOK_EVERY));
+        check(-60, 0, Patience::Go);
+    }
+
+    #[test]
+    fn waiting_ends_with_the_extraction_or_with_patience() {
+        let waited = |ends: SignedDuration| {
+            let clock = Cell::new(at(0));
+            let look = || match clock.get().duration_since(at(0)) < ends {
+                true => Extraction::Running { since: at(-1) },
+                false => Extraction::Idle,
+            };
+            wait(look, || clock.get(), |time| clock.set(clock.get() + time));
+            clock.get().duration_since(at(0))
+        };
+        assert_eq!(waited(SignedDuration::ZERO), SignedDuration::ZERO);
+        assert_eq!(
+            waited(SignedDuration::from_secs(2)),
+            SignedDuration::from_secs(2)
+        );
+        assert_eq!(waited(SignedDuration::from_secs(90)), WAIT_MAX);
+    }
+}
