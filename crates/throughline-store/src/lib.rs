@@ -4,7 +4,8 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`]. [`portable`] is all of it as text.
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`summaries`] with their
+//! [`lease`]s, [`spending`]. [`portable`] is all of it as text.
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
@@ -17,6 +18,7 @@ mod error;
 pub mod foreign;
 mod health;
 mod index;
+pub mod lease;
 mod open;
 pub mod portable;
 mod raw;
@@ -27,6 +29,8 @@ mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod spending;
+mod summaries;
 mod usage;
 mod workspaces;
 mod writer;
@@ -40,12 +44,15 @@ pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::error::{Error, Result};
 pub use crate::health::Health;
+pub use crate::lease::{Asked, Lease, Work};
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::spending::{ModelCall, Spent};
+pub use crate::summaries::{Kept, Look, Mark, NewSummary, Notes, StoredSummary, Way};
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 

@@ -16,6 +16,7 @@ const APPLICATION_ID: i64 = 0x7468_726c;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_facts.sql"),
+    include_str!("migrations/0007_summaries.sql"),
 ];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::redact::{Fingerprint, Redactor, Secret};
 use crate::sessions::Known;
 use crate::writer::Names;
-use crate::{raw, records};
+use crate::{raw, records, summaries};
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -47,6 +47,7 @@ pub(crate) fn write(
         .execute(params![session.id, print.hash, print.len, print.rule])?;
     }
     scrub(tx, names, redactor, session, &secrets.fresh)?;
+    summaries::scrub(tx, redactor, session, &secrets.fresh)?;
     raw::scrub(tx, redactor, session, &secrets.fresh)
 }
 
