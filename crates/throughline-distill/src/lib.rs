@@ -2,5 +2,15 @@
 //!
 //! Every stage is a function of the store and `now` that pulls its pending work and writes its
 //! result back; what is decided is decided by pure functions first. [`compact`] is pure throughout.
+//!
+//! The running summary: [`due`] says when, [`renew`] does it under a lease, [`embedded`] makes it of the
+//! records, and [`extract`] lets a [`model`] make it, through the gate of [`edit`], from a [`transcript`].
 
 pub mod compact;
+pub mod due;
+pub mod edit;
+pub mod embedded;
+pub mod extract;
+pub mod model;
+pub mod renew;
+pub mod transcript;

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use memory::{MessageId, SessionId, Tokens, Usage};
+use memory::{MessageId, SessionId, SessionKind, Tokens, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::error::{Error, Result};
@@ -141,6 +141,19 @@ impl Store {
                 )?
                 .query_row([session.as_str()], notes)
                 .optional()?)
+        })
+    }
+
+    /// Returns a session's kind and title.
+    pub fn brief(&self, session: &SessionId) -> Result<Option<(SessionKind, Option<String>)>> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT kind, title FROM sessions WHERE name = ?1")?;
+            let row = |row: &Row<'_>| {
+                let kind: String = row.get(0)?;
+                Ok((SessionKind::from_name(&kind), row.get(1)?))
+            };
+            Ok(statement.query_row([session.as_str()], row).optional()?)
         })
     }
 
