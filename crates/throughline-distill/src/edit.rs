@@ -261,7 +261,7 @@ mod tests {
             json!({"file_path": FILE, "old_string": hint, "new_string": format!("{hint}\n{long}")});
         let denied = try_edit(&notes(), TOOL, &input).unwrap_err().to_string();
         assert!(
-            denied.contains("\"Worklog\" would have 60 tokens, more than the 50"),
+            denied.contains("\"Worklog\" would have 61 tokens, more than the 50"),
             "{denied}"
         );
         let mut full = Template::default().0;

@@ -174,7 +174,11 @@ fn serve(stream: TcpStream, shared: &(Mutex<Shared>, Condvar)) -> std::io::Resul
         Act::Status(status, after) => out.status(status, after, "Overloaded"),
         Act::Huge(bytes) => {
             out.head("text/event-stream")?;
-            let line = format!(": {}\n", "x".repeat(64 << 10));
+            let much = "x".repeat(64 << 10);
+            let line = match got.path.as_str() {
+                "/api/chat" => format!("{}\n", json!({"message": {"content": much}})),
+                _ => format!(": {much}\n"),
+            };
             for _ in 0..bytes.div_ceil(line.len()) {
                 out.chunk(&line)?;
             }

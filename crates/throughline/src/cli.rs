@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, doctor, export, import, ingest, redact, resume, search, sessions, show,
-    usage, watch,
+    summarize, summary, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -46,6 +46,8 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
     Resume(resume::ResumeArgs),
+    Summary(summary::SummaryArgs),
+    Summarize(summarize::SummarizeArgs),
     Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),

@@ -9,6 +9,8 @@ use capture::Scope;
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::model::{ModelConfig, SummaryConfig};
+
 /// The file with every setting at its default, as `throughline config --default` prints it.
 pub const DEFAULT: &str = include_str!("default.toml");
 
@@ -19,6 +21,8 @@ pub struct Config {
     pub workspaces: Workspaces,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
+    pub summary: SummaryConfig,
+    pub model: ModelConfig,
     pub prices: Prices,
 }
 
@@ -132,6 +136,10 @@ impl Config {
                     known.join(", ")
                 );
             }
+        }
+        let budget = self.model.daily_usd;
+        if !(budget.is_finite() && budget >= 0.0) {
+            anyhow::bail!("`daily_usd` under [model] is not a number of dollars");
         }
         let unsound = self.prices.models.iter().find(|(_, p)| !p.is_sound());
         if let Some((model, _)) = unsound {

@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(one_line("a  b\nc", 10), "a b c");
         assert_eq!(one_line("ééééé", 3), "ééé…");
         assert_eq!(
-            head("one line\nanother line that is long", 16),
+            head("one line\nanother line that is long", 15),
             "one line […]"
         );
         assert_eq!(head("short", 16), "short");

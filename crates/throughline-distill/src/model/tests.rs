@@ -272,14 +272,14 @@ fn a_budget_is_a_wall() {
     let (asked, _, ledger) = ask(vec![], FREE, 7);
     assert_eq!(
         asked.iter().filter(|said| *said == "done").count(),
-        5,
+        6,
         "{asked:?}"
     );
     assert!(
-        asked[6].starts_with("today's budget of 10000 tokens has 1600 left"),
+        asked[6].starts_with("today's budget of 10000 tokens has 0 left"),
         "{asked:?}"
     );
-    assert_eq!(ledger.len(), 5);
+    assert_eq!(ledger.len(), 6);
     let off = Budget {
         enabled: false,
         ..FREE

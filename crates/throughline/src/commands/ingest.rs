@@ -9,10 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
+use distill::renew::Renewed;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
 use memory::Flavor;
+use store::Store;
 
 use crate::commands::{App, parse_flavor};
+use crate::model::settings;
 use crate::output::table::{bytes, count};
 use crate::output::{self, Outcome, hinted, say};
 
@@ -89,6 +93,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
+    let mut renewed = Renewed::default();
     let sweep = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
@@ -97,13 +102,25 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         };
         capture::survey(&cursors, &plan, now)
     } else {
-        capture::sweep(&app.open()?, &plan, now)?
+        let store = app.open()?;
+        let sweep = capture::sweep(&store, &plan, now)?;
+        if !sweep.interrupted {
+            renewed = renew(app, &store, now);
+        }
+        sweep
     };
     bar.finish_and_clear();
     if args.json {
         output::json(&sweep)?;
     } else {
         report(&sweep, args.dry_run);
+        if !renewed.written.is_empty() {
+            let summaries = match renewed.written.len() {
+                1 => "1 summary".to_owned(),
+                many => format!("{many} summaries"),
+            };
+            say(&format!("Wrote {summaries} of live sessions."));
+        }
         if sweep.discovered == 0 {
             say(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
@@ -115,6 +132,19 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         Outcome::Interrupted
     } else {
         Outcome::Done
+    })
+}
+
+/// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.
+pub fn renew(app: &App<'_>, store: &Store, now: Timestamp) -> Renewed {
+    if !app.config.summary.enabled {
+        return Renewed::default();
+    }
+    let renewed = settings(app)
+        .and_then(|settings| Ok(distill::renew::renew_pending(store, &settings, now)?));
+    renewed.unwrap_or_else(|error| {
+        say(&format!("warning: no summaries: {error:#}"));
+        Renewed::default()
     })
 }
 

@@ -6,11 +6,14 @@ pub mod doctor;
 pub mod export;
 pub mod import;
 pub mod ingest;
+pub mod own;
 pub mod redact;
 pub mod resume;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod summarize;
+pub mod summary;
 pub mod usage;
 pub mod watch;
 
@@ -62,6 +65,8 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Sessions(args) => sessions::run(&app, args),
         Command::Show(args) => show::run(&app, args),
         Command::Resume(args) => resume::run(&app, args),
+        Command::Summary(args) => summary::run(&app, args),
+        Command::Summarize(args) => summarize::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
