@@ -430,3 +430,6 @@ fn transcript(
     })?;
     Ok(if found { transcript } else { all })
 }
+
+#[cfg(test)]
+mod tests;

@@ -281,7 +281,8 @@ fn worklog(fold: &Fold) -> String {
 }
 
 fn did(turn: &Turn) -> String {
-    let mut parts = vec![format!("{} calls", turn.calls)];
+    let plural = if turn.calls == 1 { "" } else { "s" };
+    let mut parts = vec![format!("{} call{plural}", turn.calls)];
     if turn.failed > 0 {
         parts.push(format!("{} failed", turn.failed));
     }
