@@ -12,6 +12,7 @@ mod env;
 mod portable;
 mod readme;
 mod resume;
+mod summary;
 mod tidy;
 mod usage;
 mod watch;
