@@ -1,11 +1,13 @@
 //! What is carried along a session: bounded, the same however the session is cut into pieces.
 
+use std::collections::BTreeMap;
+
 use memory::tokens::estimate;
 use memory::{Kind, MessageId, Tokens};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
-use super::words::{complaint, definitions, head, is_finding, is_rule, one_line};
+use super::words::{complaint, definitions, head, identifiers, is_finding, is_rule, one_line};
 
 /// Counts up with the meaning of the fields: what an older version carried is made anew.
 const VERSION: u32 = 1;
@@ -15,6 +17,9 @@ const REQUESTS_MAX: usize = 24;
 const RULES_MAX: usize = 40;
 const FILES_MAX: usize = 60;
 const NAMES_MAX: usize = 8;
+/// Identifiers that are followed, and as much of one text as is looked at for them.
+const IDENTIFIERS_MAX: usize = 400;
+const IDENTIFIERS_BYTES_MAX: usize = 16 << 10;
 const COMMANDS_MAX: usize = 50;
 const FAILURES_MAX: usize = 24;
 const FINDINGS_MAX: usize = 40;
@@ -56,6 +61,9 @@ pub struct Fold {
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
     pub(super) earlier: Option<String>,
+    /// What things are called, how often it was said, and when last.
+    pub(super) names: BTreeMap<String, (u32, u64)>,
+    steps: u64,
 }
 
 /// A call without a result.
@@ -137,6 +145,10 @@ impl Fold {
         }
         if let Some(branch) = step.branch {
             self.branch = Some(one_line(branch, LINE_CHARS_MAX));
+        }
+        // What a tool returned is not looked at: a name counts when somebody used it.
+        if matches!(step.kind, Kind::Prompt | Kind::Assistant | Kind::ToolUse) {
+            self.identifiers(step.content);
         }
         match step.kind {
             Kind::Prompt => self.prompt(step),
@@ -309,6 +321,23 @@ impl Fold {
             && turn.changed.len() < NAMES_MAX
         {
             turn.changed.push(path);
+        }
+    }
+
+    fn identifiers(&mut self, text: &str) {
+        self.steps += 1;
+        let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
+        for name in identifiers(text) {
+            if let Some(known) = self.names.get_mut(name) {
+                *known = (known.0.saturating_add(1), self.steps);
+                continue;
+            }
+            if self.names.len() >= IDENTIFIERS_MAX {
+                let least = self.names.iter().min_by_key(|(_, known)| **known);
+                let least = least.map(|(name, _)| name.clone());
+                least.map(|name| self.names.remove(&name));
+            }
+            self.names.insert(name.to_owned(), (1, self.steps));
         }
     }
 

@@ -18,6 +18,7 @@ const TITLE_CHARS_MAX: usize = 80;
 const LINE_CHARS_MAX: usize = 160;
 const STATE_BYTES_MAX: usize = 1_500;
 const OPEN_SHOWN: usize = 5;
+const NAMES_SHOWN: usize = 80;
 
 /// Writes the account under the template's headings. Sections of `before` that this extractor does
 /// not write are carried over.
@@ -186,6 +187,7 @@ fn files(fold: &Fold) -> String {
             format!("{} ({}×){names}", file.path, file.changed)
         }));
     }
+    text += &names(fold);
     if all().any(|file| !changed(&file)) {
         text += "\nLooked at, the latest first:\n";
         text += &list(
@@ -198,6 +200,25 @@ fn files(fold: &Fold) -> String {
         );
     }
     text
+}
+
+/// Returns what was named again and again.
+fn names(fold: &Fold) -> String {
+    let mut names: Vec<_> = fold
+        .names
+        .iter()
+        .filter(|(_, (times, _))| *times > 1)
+        .collect();
+    names.sort_by_key(|(name, known)| (std::cmp::Reverse(**known), *name));
+    if names.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = names
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    format!("\nNamed again and again: {}\n", shown.join(", "))
 }
 
 fn commands(fold: &Fold) -> String {

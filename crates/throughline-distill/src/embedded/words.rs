@@ -154,6 +154,20 @@ pub fn head(text: &str, bytes_max: usize) -> String {
     format!("{} […]", head.trim_end())
 }
 
+/// Finds words that can only be names in code: `snake_case`, `camelCase`, `a::b`, `a.b`.
+pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    let inner = |c: char| c.is_alphanumeric() || "_.:".contains(c);
+    let words = text
+        .split(move |c: char| !inner(c))
+        .map(|word| word.trim_matches(['.', ':']));
+    words.filter(|word| {
+        let pairs = || word.chars().zip(word.chars().skip(1));
+        let camel = pairs().any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+        let parted = word.contains('_') || word.contains("::") || word.contains('.') || camel;
+        (5..=60).contains(&word.len()) && parted && word.starts_with(|c: char| c.is_alphabetic())
+    })
+}
+
 /// Returns the names that a change defines: functions, types, constants.
 pub fn definitions(diff: &str) -> Vec<String> {
     const KEYWORDS: &[&str] = &[
@@ -231,6 +245,13 @@ mod tests {
             "one line […]"
         );
         assert_eq!(head("short", 16), "short");
+    }
+
+    #[test]
+    fn names_in_code_are_not_prose() {
+        let text = "See s.getAll(x), then load_all or Store::open. And so on: e.g. 3.14, a.b.";
+        let found: Vec<_> = identifiers(text).collect();
+        assert_eq!(found, ["s.getAll", "load_all", "Store::open"]);
     }
 
     #[test]
