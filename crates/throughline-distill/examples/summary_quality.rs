@@ -1,6 +1,6 @@
 //! How much of what a conversation needed after a real compaction is in which context.
 //!
-//! Reads the logs below the folders on the command line (`fixtures/` when there are none), cuts each
+//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are none), cuts each
 //! session where its agent compacted it, and looks at what came afterwards: files used again,
 //! commands run again, and names (paths, identifiers, values) said again, all of them known before the
 //! cut. Then it counts how many of these stand in the embedded summary with the tail, in the tail
@@ -32,7 +32,7 @@ fn main() {
     if folders.is_empty() {
         folders.push(PathBuf::from(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../fixtures"
+            "/../../fixtures/compactions"
         )));
     }
     let mut rows = Vec::new();

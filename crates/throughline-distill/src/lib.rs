@@ -5,6 +5,7 @@
 //!
 //! The running summary: [`due`] says when, [`renew`] does it under a lease, [`embedded`] makes it of the
 //! records, and [`extract`] lets a [`model`] make it, through the gate of [`edit`], from a [`transcript`].
+//! [`model_facts`] are what a model says will still matter elsewhere.
 
 pub mod compact;
 pub mod due;
@@ -12,5 +13,6 @@ pub mod edit;
 pub mod embedded;
 pub mod extract;
 pub mod model;
+pub mod model_facts;
 pub mod renew;
 pub mod transcript;

@@ -146,8 +146,8 @@ impl Fold {
         if let Some(branch) = step.branch {
             self.branch = Some(one_line(branch, LINE_CHARS_MAX));
         }
-        // What a tool returned is not looked at: a name counts when somebody used it.
-        if matches!(step.kind, Kind::Prompt | Kind::Assistant | Kind::ToolUse) {
+        // A single word of code asks for nothing, so results may be looked at for names too.
+        if !matches!(step.kind, Kind::Thinking | Kind::Summary) {
             self.identifiers(step.content);
         }
         match step.kind {

@@ -218,7 +218,10 @@ fn names(fold: &Fold) -> String {
         .take(NAMES_SHOWN)
         .map(|(name, _)| name.as_str())
         .collect();
-    format!("\nNamed again and again: {}\n", shown.join(", "))
+    format!(
+        "\nNames in code that came up often: `{}`\n",
+        shown.join("`, `")
+    )
 }
 
 fn commands(fold: &Fold) -> String {
