@@ -76,7 +76,7 @@ fn what_users_miss_is_in_it() {
 fn a_cut_never_parts_a_call_from_its_result() {
     let check = |text: &str, last: Option<&str>| {
         let fold = fold(&records(&transcript(text)));
-        assert_eq!(fold.last().map(|id| id.as_str()), last, "{text}");
+        assert_eq!(fold.last().map(memory::MessageId::as_str), last, "{text}");
     };
     check("u go\na say", Some("2"));
     check("u go\na use #1", Some("1"));

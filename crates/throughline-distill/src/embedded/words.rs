@@ -116,7 +116,7 @@ pub fn complaint(output: &str) -> &str {
     ];
     let lines = || output.lines().map(str::trim).filter(|line| line.len() > 3);
     let named = lines().find(|line| NAMES.iter().any(|name| line.contains(name)));
-    named.or_else(|| lines().last()).unwrap_or_default()
+    named.or_else(|| lines().next_back()).unwrap_or_default()
 }
 
 /// Joins a text to one line of at most so many characters.

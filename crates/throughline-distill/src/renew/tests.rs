@@ -1,7 +1,6 @@
 //! Summaries in a store: when they are written, by whom, and what stays when it fails.
 
 use std::cell::Cell;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -163,8 +162,10 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
     assert_eq!(world.renew(), 3, "enough calls");
 }
 
+#[cfg(unix)]
 #[test]
 fn the_files_are_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     world.tell("u go ~6000\na yes");
     assert_eq!(world.renew(), 1);

@@ -1,7 +1,5 @@
 //! Running summaries: made by ingest, by hand, by a model, and by a model that is killed.
 
-#![expect(clippy::disallowed_methods, reason = "tests start and kill processes")]
-
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
