@@ -12,8 +12,8 @@ use thiserror::Error;
 use crate::model::{Asker, Refused, Request, Turn};
 use crate::transcript::Transcript;
 
-/// What a model gets to read.
-pub const INPUT_TOKENS_MAX: Tokens = Tokens(2_000);
+/// What a model gets to read of the session; with what it is told it is 2,000 tokens.
+pub const PART_TOKENS_MAX: Tokens = Tokens(1_750);
 pub const FACTS_MAX: usize = 10;
 pub const WORDS_MAX: usize = 40;
 const TAGS_MAX: usize = 5;
@@ -65,7 +65,7 @@ pub struct Drafts {
     pub unfit: Vec<Unfit>,
 }
 
-/// Asks a model for the facts in a part of a session; gather it within [`INPUT_TOKENS_MAX`].
+/// Asks a model for the facts in a part of a session; gather it within [`PART_TOKENS_MAX`].
 pub fn facts(asker: &Asker<'_>, part: &Transcript, deadline: Timestamp) -> Result<Drafts, Refused> {
     if part.is_empty() {
         return Ok(Drafts::default());
@@ -153,6 +153,12 @@ mod tests {
                 && matches!(drafts.unfit[4], Unfit::Shape(_))
         );
         assert_eq!(drafts.unfit[5], Unfit::Command);
+    }
+
+    #[test]
+    fn the_input_is_two_thousand_tokens() {
+        let told = memory::tokens::estimate(INSTRUCTIONS);
+        assert!(told + PART_TOKENS_MAX <= Tokens(2_000), "{told}");
     }
 
     #[test]

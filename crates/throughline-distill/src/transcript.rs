@@ -46,6 +46,8 @@ impl Transcript {
             Kind::Approval => ("the user decided".to_owned(), RESULT_TOKENS_MAX),
             Kind::Thinking | Kind::Artifact => return,
         };
+        // One part must not fill all of it.
+        let limit = limit.min(self.limit * 9 / 10);
         let text = format!("[{who}]\n{}\n\n", shortened(step.content.trim(), limit));
         let size = estimate(&text).0;
         self.tokens += size;
@@ -84,4 +86,30 @@ fn shortened(text: &str, limit: u64) -> String {
     let head = &text[..text.floor_char_boundary(kept * 2 / 3)];
     let tail = &text[text.ceil_char_boundary(text.len() - kept / 3)..];
     format!("{head}\n[… left out …]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::{Message, record};
+    use testkit::transcript::transcript;
+
+    use super::*;
+
+    fn gathered(messages: &[Message], limit: u64) -> String {
+        let mut gathered = Transcript::new(Tokens(limit));
+        for record in messages.iter().cloned().flat_map(record::records) {
+            gathered.add(&Step::from(&record));
+        }
+        gathered.fenced()
+    }
+
+    #[test]
+    fn the_end_is_kept_within_the_limit() {
+        let text = gathered(&transcript("u first ~900\na second ~900\nu third"), 1_000);
+        assert!(text.contains("[1 earlier parts are left out]") && text.contains("third"));
+        let long = gathered(&transcript("u all of it ~50000"), 1_000);
+        let size = estimate(&long).0;
+        assert!((700..=1_000).contains(&size), "{size}");
+        assert!(long.contains("[… left out …]"));
+    }
 }

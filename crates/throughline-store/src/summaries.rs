@@ -453,11 +453,25 @@ fn aside(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     if let Some(folder) = path.parent() {
         open::private_dir(folder)?;
     }
+    clear_asides(path)?;
     let suffix: String = holder[..4]
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
     Ok(path.with_extension(format!("md.{suffix}")))
+}
+
+/// Removes what writers that died have left. One that is only slow loses nothing it could still use: its
+/// lease is another's.
+fn clear_asides(path: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let other = entry.map_err(Error::io(folder))?.path();
+        if other != path && other.is_file() {
+            remove(&other)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_private(path: &Path, text: &str) -> Result<()> {
