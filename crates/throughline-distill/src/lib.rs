@@ -4,7 +4,19 @@
 //! result back; what is decided is decided by pure functions first. [`digest`] is the permanent account
 //! of a session, made of its records without a model, [`facts`] what it is sure to
 //! hold. [`compact`] is pure throughout.
+//!
+//! The running summary: [`due`] says when, [`renew`] does it under a lease, [`embedded`] makes it of the
+//! records, and [`extract`] lets a [`model`] make it, through the gate of [`edit`], from a [`transcript`].
+//! [`model_facts`] are what a model says will still matter elsewhere.
 
 pub mod compact;
 pub mod digest;
+pub mod due;
+pub mod edit;
+pub mod embedded;
+pub mod extract;
 pub mod facts;
+pub mod model;
+pub mod model_facts;
+pub mod renew;
+pub mod transcript;

@@ -102,6 +102,29 @@ const TABLES: &[(&str, &str)] = &[
         "SELECT i.name, x.position, x.kind, x.item, x.tokens, x.used FROM injected x
          JOIN injections i ON i.id = x.injection ORDER BY i.at, 1, 2",
     ),
+    (
+        "leases",
+        "SELECT s.name, l.kind, l.since FROM leases l JOIN sessions s ON s.id = l.session
+         ORDER BY 1, 2",
+    ),
+    (
+        "summaries",
+        "SELECT s.name, m.looked, m.state, m.folded, m.line, m.ordinal, m.version, m.way, m.made,
+            m.last_message, m.tokens, m.tool_calls
+         FROM summaries m JOIN sessions s ON s.id = m.session ORDER BY 1",
+    ),
+    (
+        "extractions",
+        "SELECT s.name, x.version, x.at, x.way, x.input, x.output, x.cache_read, x.cache_write,
+            x.start_tokens, x.more_tokens, x.more_calls
+         FROM extractions x JOIN sessions s ON s.id = x.session ORDER BY 1, 2",
+    ),
+    (
+        "model_calls",
+        "SELECT c.at, c.purpose, s.name, c.model, c.input, c.output, c.cache_read, c.cache_write,
+            c.usd, c.outcome FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
+         ORDER BY 1, 2, 3, c.id",
+    ),
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.

@@ -4,7 +4,8 @@
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`], [`facts`],
+//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`], [`summaries`]
+//! with their [`lease`]s, [`spending`], [`facts`],
 //! [`injections`]; [`steps`] and [`touches`] answer what followed what, and who touched a file. [`portable`] is all of it as text.
 //! [`forget`] takes things out again, and [`tombstones`] keep them out; [`rescan`] brings what is stored
 //! up to today's rules.
@@ -29,6 +30,7 @@ mod health;
 pub mod housekeeping;
 mod index;
 mod injections;
+pub mod lease;
 mod open;
 pub mod portable;
 mod raw;
@@ -41,7 +43,9 @@ mod secrets;
 mod sessions;
 mod snippet;
 mod sources;
+mod spending;
 mod steps;
+mod summaries;
 mod tombstones;
 mod touches;
 mod usage;
@@ -61,6 +65,7 @@ pub use crate::error::{Error, Result};
 pub use crate::facts::{FactFilter, FactScope, NewFact, Remembered};
 pub use crate::health::Health;
 pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
+pub use crate::lease::{Asked, Lease, Work};
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
 pub use crate::rescan::{Rescan, RescanProgress, Which};
@@ -68,7 +73,9 @@ pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
 pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::spending::{ModelCall, Spent};
 pub use crate::steps::Step;
+pub use crate::summaries::{Kept, Look, Mark, NewSummary, Notes, StoredSummary, Way};
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};

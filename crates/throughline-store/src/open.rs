@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_digests.sql"),
     include_str!("migrations/0004_forget.sql"),
     include_str!("migrations/0006_injections.sql"),
+    include_str!("migrations/0007_summaries.sql"),
 ];
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
@@ -187,6 +188,29 @@ mod tests {
             writer(&text).unwrap_err(),
             Error::NotAStore { .. }
         ));
+    }
+
+    #[test]
+    fn a_store_from_before_summaries_opens() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        let old = Connection::open(&path).unwrap();
+        for migration in &MIGRATIONS[..2] {
+            old.execute_batch(migration).unwrap();
+        }
+        old.pragma_update(None, "application_id", APPLICATION_ID)
+            .unwrap();
+        old.execute_batch(
+            "PRAGMA user_version = 2;
+             INSERT INTO sessions (name, flavor) VALUES ('claude:s', 'claude')",
+        )
+        .unwrap();
+        drop(old);
+        let new = writer(&path).unwrap();
+        let sql = "SELECT count(*) FROM sessions s LEFT JOIN summaries m ON m.session = s.id";
+        let count: i64 = new.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 1);
+        assert_eq!(version(&new).unwrap(), MIGRATIONS.len() as i64);
     }
 
     #[cfg(unix)]

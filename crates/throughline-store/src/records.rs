@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
-use memory::{Context, Kind, RecordId, SessionId, Trust};
+use memory::{Context, Kind, MessageId, RecordId, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 
@@ -24,6 +24,13 @@ const PREFIX_DIGITS_MIN: usize = 4;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredRecord {
     pub id: RecordId,
+    /// The log's entry it came from, and its place there.
+    #[serde(skip)]
+    pub message: MessageId,
+    #[serde(skip)]
+    pub line: u64,
+    #[serde(skip)]
+    pub ordinal: u32,
     #[serde(rename = "type")]
     pub kind: Kind,
     pub at: Option<Timestamp>,
@@ -100,7 +107,7 @@ impl Store {
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
-           r.content, r.block, r.start, r.size, r.body
+           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace
@@ -126,6 +133,9 @@ pub(crate) fn record_of(
     let metadata: Option<String> = row.get(9)?;
     Ok(StoredRecord {
         id,
+        message: MessageId::new(row.get::<_, String>(21)?),
+        line: row.get(22)?,
+        ordinal: row.get(23)?,
         kind: kind(row.get(1)?),
         at: timestamp(row.get(2)?),
         session: SessionId::new(row.get::<_, String>(3)?),

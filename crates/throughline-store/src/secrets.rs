@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::redact::{Fingerprint, Redactor, Secret};
 use crate::sessions::Known;
 use crate::writer::Names;
-use crate::{digests, raw, records, sessions};
+use crate::{digests, raw, records, sessions, summaries};
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -51,6 +51,7 @@ pub(crate) fn write(
     }
     scrub(tx, names, redactor, session, &secrets.fresh)?;
     digests::scrub(tx, redactor, session, &secrets.fresh)?;
+    summaries::scrub(tx, redactor, session, &secrets.fresh)?;
     raw::scrub(tx, redactor, session, &secrets.fresh)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod corpus;
 pub mod floor;
+pub mod model_server;
 pub mod random;
 pub mod rules;
 pub mod shape;

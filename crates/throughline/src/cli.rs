@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     blame, compact, completions, config, context, digest, doctor, export, facts, fix, forget, how,
     import, ingest, injections, pin, prefer, redact, remember, resume, retain, search, sessions,
-    show, usage, watch,
+    show, summarize, summary, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -59,6 +59,8 @@ pub enum Command {
     Context(context::ContextArgs),
     Injections(injections::InjectionsArgs),
     Feedback(injections::FeedbackArgs),
+    Summary(summary::SummaryArgs),
+    Summarize(summarize::SummarizeArgs),
     Usage(usage::UsageArgs),
     Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),

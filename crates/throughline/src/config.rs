@@ -13,6 +13,7 @@ use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::retention::Retention;
+use crate::model::{ModelConfig, SummaryConfig};
 
 /// The file with every setting at its default, as `throughline config --default` prints it.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -27,6 +28,8 @@ pub struct Config {
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
+    pub summary: SummaryConfig,
+    pub model: ModelConfig,
     pub prices: Prices,
     pub retention: Retention,
 }
@@ -222,6 +225,10 @@ impl Config {
             }
         }
         self.retention.check()?;
+        let budget = self.model.daily_usd;
+        if !(budget.is_finite() && budget >= 0.0) {
+            anyhow::bail!("`daily_usd` under [model] is not a number of dollars");
+        }
         let unsound = self.prices.models.iter().find(|(_, p)| !p.is_sound());
         if let Some((model, _)) = unsound {
             anyhow::bail!("the price of {model:?} is not a number of dollars");

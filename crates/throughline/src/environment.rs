@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use capture::Places;
 use capture::adapter::ENVIRONMENT;
 use jiff::Timestamp;
@@ -38,6 +39,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "THROUGHLINE_INJECTION",
         "`off` puts nothing of memory before agents",
     ),
+    (
+        "THROUGHLINE_MODEL",
+        "`off` asks no model, whatever the configuration says",
+    ),
     ("NO_COLOR", "print without colour"),
     ("TZ", "show times in this zone"),
 ];
@@ -62,6 +67,8 @@ pub struct Environment {
     pub asked: bool,
     /// Whether compaction is switched on or off for this run.
     pub compaction: Option<bool>,
+    /// Models are switched off.
+    pub model_off: bool,
     log: Option<String>,
     /// The clock stands still.
     is_fixed: bool,
@@ -70,6 +77,40 @@ pub struct Environment {
 /// Returns what the program was called with.
 pub fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
+}
+
+/// Returns a variable that the configuration names.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Asks the system's keychain for a key, through the system's own program.
+pub fn keychain(name: &str) -> anyhow::Result<String> {
+    let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
+        (
+            "security",
+            &[
+                "find-generic-password",
+                "-w",
+                "-s",
+                "throughline",
+                "-a",
+                name,
+            ],
+        )
+    } else {
+        (
+            "secret-tool",
+            &["lookup", "service", "throughline", "account", name],
+        )
+    };
+    let asked = std::process::Command::new(program).args(arguments).output();
+    let asked = asked.with_context(|| format!("cannot run {program}"))?;
+    let key = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+    if !asked.status.success() || key.is_empty() {
+        anyhow::bail!("the keychain has no key of that name: service throughline, account {name}");
+    }
+    Ok(key)
 }
 
 impl Environment {
@@ -112,6 +153,7 @@ impl Environment {
             watched: std::io::stderr().is_terminal(),
             asked: std::io::stdin().is_terminal(),
             compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| switch(&text)),
+            model_off: variable("THROUGHLINE_MODEL").is_some_and(|value| value == "off"),
             log: variable("THROUGHLINE_LOG"),
         }
     }

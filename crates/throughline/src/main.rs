@@ -3,10 +3,12 @@
 //! The only crate that reads the environment and the configuration, prints, and exits. Each command
 //! has a file under [`commands`] with its arguments, whose doc comments are the help, and `run`.
 
+mod agent_cli;
 mod cli;
 mod commands;
 mod config;
 mod environment;
+mod model;
 mod output;
 
 use std::process::ExitCode;

@@ -76,6 +76,9 @@ fn records(transcript: &str) -> Vec<StoredRecord> {
         let by_tool = matches!(kind, Kind::ToolUse | Kind::ToolResult | Kind::Error);
         StoredRecord {
             id: RecordId::from_bytes([0; 16]),
+            message: memory::MessageId::new("m"),
+            line: 0,
+            ordinal: 0,
             kind,
             at: Some(start + SignedDuration::from_mins(i64::try_from(at).unwrap())),
             session: SessionId::of(Flavor::Claude, "s"),

@@ -361,6 +361,9 @@ mod tests {
             call += usize::from(what == "run");
             records.push(StoredRecord {
                 id: RecordId::from_bytes([u8::try_from(at).unwrap(); 16]),
+                message: memory::MessageId::new("m"),
+                line: 0,
+                ordinal: 0,
                 kind,
                 at: None,
                 session: SessionId::new("claude:s"),

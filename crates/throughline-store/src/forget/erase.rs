@@ -13,7 +13,7 @@ use crate::records::StoredRow;
 use crate::redact::Redactor;
 use crate::tombstones::{self, Grave, Key};
 use crate::writer::Names;
-use crate::{digests, index, injections, raw, records, sources};
+use crate::{digests, index, injections, raw, records, sources, summaries};
 
 /// Every table, and what forgetting does to it. A test complains of a table that is not here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
@@ -45,6 +45,13 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
     ),
     ("fact_sources", "deleted"),
     ("fact_looks", "deleted with the session; no text"),
+    (
+        "summaries",
+        "deleted with the session or a record of it, file and all",
+    ),
+    ("extractions", "deleted with the summary; no text"),
+    ("leases", "deleted with the session; no text"),
+    ("model_calls", "lose the session; no text"),
     ("injections", "deleted with the session"),
     (
         "injected",
@@ -290,6 +297,7 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
         tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
     }
     injections::forget_session(tx, name)?;
+    summaries::forget_session(tx, id)?;
     tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
     tx.execute(
         "UPDATE sessions SET parent = NULL WHERE parent = ?1",

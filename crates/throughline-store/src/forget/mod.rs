@@ -108,6 +108,13 @@ impl Doomed {
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.records.is_empty() && self.facts.is_empty()
     }
+
+    /// Returns the sessions whose summaries may tell of it.
+    fn told_of(&self) -> std::collections::BTreeSet<&SessionId> {
+        let whole = self.sessions.iter().map(|session| &session.id);
+        let parts = self.records.iter().map(|record| &record.session);
+        whole.chain(parts).collect()
+    }
 }
 
 /// What was forgotten.
@@ -138,6 +145,10 @@ impl Store {
             return Ok(Forgotten::default());
         }
         let sources = doomed.sources.clone();
+        // The files first: whatever happens then, nothing is left that no row knows of.
+        for session in doomed.told_of() {
+            self.remove_summary(session)?;
+        }
         let mut forgotten = self.erase(doomed, now)?;
         forgotten.sources = sources;
         let cleared = traces::clear(&self.path, traces::PATIENCE)?;

@@ -7,10 +7,11 @@ use anyhow::Context;
 use capture::conversation;
 use distill::compact::{
     Compacted, Declined, Limits, Notes, Outcome as Compaction, Task, Trigger, Way, account,
-    compact_or_full,
+    compact_or_full, wait,
 };
+use distill::renew;
 use memory::summary::Template;
-use memory::{Block, Message, MessageId, Summary, Tokens};
+use memory::{Block, Message, MessageId, SessionId, Summary, Tokens};
 use serde_json::json;
 
 use crate::commands::App;
@@ -22,7 +23,7 @@ use crate::output::{self, Outcome, hinted, say};
 /// Make a conversation shorter: notes for its beginning, its end word for word
 ///
 /// Reads the agent's own log, and changes nothing. The result is a request that the model's API
-/// accepts: no result without its call, no response in parts. Without a summary, the notes are an account of
+/// accepts: no result without its call, no response in parts. The notes are the session's running summary; without one, an account of
 /// the messages: requests and rules in the user's words, files, commands, failures. Says why when
 /// nothing is compacted.
 #[derive(Debug, clap::Args)]
@@ -61,11 +62,21 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
         return tell(args, &outcome);
     }
     let log = log(app, &args.target)?;
-    let notes = args.summary.as_deref().map(read_summary).transpose();
-    let covers = args.covers.as_deref().map(MessageId::new);
+    let given = args.summary.as_deref().map(read_summary).transpose();
+    let kept = match &args.summary {
+        None => kept_summary(app, &log)?,
+        Some(_) => None,
+    };
     let limits = limits(app, args);
     let transcript = log.path.display().to_string();
-    let file = args.summary.as_ref().map(|file| file.display().to_string());
+    let (notes, file, covers) = match kept {
+        Some(kept) => (Ok(Some(kept.summary)), Some(kept.file), kept.last),
+        None => (
+            given,
+            args.summary.as_ref().map(|file| file.display().to_string()),
+            args.covers.as_deref().map(MessageId::new),
+        ),
+    };
     let notes_in = |(summary, file)| Notes {
         summary,
         file,
@@ -86,9 +97,24 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
     tell(args, &compact_or_full(&task, account))
 }
 
+/// Returns the running summary of the session, after whoever is writing it, but not for long.
+fn kept_summary(app: &App<'_>, log: &Log) -> anyhow::Result<Option<renew::Current>> {
+    let Some(session) = log.session.as_ref().filter(|_| app.has_store()) else {
+        return Ok(None);
+    };
+    let store = app.open()?;
+    wait::wait(
+        || renew::running(&store, session, app.environment.clock()),
+        || app.environment.clock(),
+        |time| std::thread::sleep(time.unsigned_abs()),
+    );
+    Ok(renew::current(&store, session)?)
+}
+
 /// A conversation and where it is written.
 struct Log {
     path: PathBuf,
+    session: Option<SessionId>,
     messages: Vec<Message>,
 }
 
@@ -127,7 +153,11 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
     messages.retain(|message| Some(&message.session) == session.as_ref());
     // The model that reads it may work in another folder.
     let path = std::path::absolute(&path).unwrap_or(path);
-    Ok(Log { path, messages })
+    Ok(Log {
+        path,
+        session,
+        messages,
+    })
 }
 
 /// Reads notes. Where that fails, the compaction goes on without them and says so.

@@ -91,7 +91,15 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             .transpose()?
             .unwrap_or_default(),
         permissions: permissions(app),
-        leaves_the_machine: Vec::new(),
+        leaves_the_machine: app
+            .config
+            .model
+            .goes_to()
+            .map(|address| {
+                format!("redacted parts of sessions that are summarized by a model, to {address}")
+            })
+            .into_iter()
+            .collect(),
         store: store.map(|store| store.health(args.deep)).transpose()?,
     })
 }
@@ -204,10 +212,15 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
             writeln!(out, "  {agent} {}: {times}", output::text::safe(kind))?;
         }
     }
-    writeln!(
-        out,
-        "\nNothing leaves this machine: no model and no hub is configured."
-    )?;
+    if diagnosis.leaves_the_machine.is_empty() {
+        writeln!(
+            out,
+            "\nNothing leaves this machine: no model and no hub is configured."
+        )?;
+    }
+    for what in &diagnosis.leaves_the_machine {
+        writeln!(out, "\nThis leaves the program: {what}.")?;
+    }
     Ok(())
 }
 

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
+use distill::renew::Renewed;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
 use memory::Flavor;
 use serde::Serialize;
 use store::Store;
@@ -17,6 +19,7 @@ use store::retention::Retained;
 
 use crate::commands::retain::Kept;
 use crate::commands::{App, parse_flavor, retain};
+use crate::model::settings;
 use crate::output::table::{bytes, count};
 use crate::output::{self, Outcome, hinted, say};
 
@@ -95,6 +98,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     };
     let now = app.environment.now;
     let mut found_facts = None;
+    let mut renewed = Renewed::default();
     let (sweep, kept) = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
@@ -105,6 +109,9 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
+        if !sweep.interrupted {
+            renewed = renew(app, &store, now);
+        }
         bar.set_message("distilling");
         // Facts are taken from records that retention may let go of.
         found_facts = distill(app, &store, &stop)?;
@@ -124,6 +131,13 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
                 "Found {} in {sessions}.",
                 count(found.facts, "fact")
             ));
+        }
+        if !renewed.written.is_empty() {
+            let summaries = match renewed.written.len() {
+                1 => "1 summary".to_owned(),
+                many => format!("{many} summaries"),
+            };
+            say(&format!("Wrote {summaries} of live sessions."));
         }
         if sweep.discovered == 0 {
             say(
@@ -177,6 +191,19 @@ fn distill(
         return Ok(None);
     }
     Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
+}
+
+/// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.
+pub fn renew(app: &App<'_>, store: &Store, now: Timestamp) -> Renewed {
+    if !app.config.summary.enabled {
+        return Renewed::default();
+    }
+    let renewed = settings(app)
+        .and_then(|settings| Ok(distill::renew::renew_pending(store, &settings, now)?));
+    renewed.unwrap_or_else(|error| {
+        say(&format!("warning: no summaries: {error:#}"));
+        Renewed::default()
+    })
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next

@@ -15,6 +15,7 @@ pub mod how;
 pub mod import;
 pub mod ingest;
 pub mod injections;
+pub mod own;
 pub mod pin;
 pub mod prefer;
 pub mod redact;
@@ -24,6 +25,8 @@ pub mod retain;
 pub mod search;
 pub mod sessions;
 pub mod show;
+pub mod summarize;
+pub mod summary;
 pub mod usage;
 pub mod watch;
 
@@ -88,6 +91,8 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Context(args) => context::run(&app, args),
         Command::Injections(args) => injections::run(&app, args),
         Command::Feedback(args) => injections::run_feedback(&app, args),
+        Command::Summary(args) => summary::run(&app, args),
+        Command::Summarize(args) => summarize::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
         Command::Compact(args) => compact::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::{Store, UsageFilter, UsageRow};
 
 use crate::commands::sessions::{cut_id, tokens};
-use crate::commands::{App, parse_flavor};
+use crate::commands::{App, own, parse_flavor};
 use crate::output::table::{count, cut, table};
 use crate::output::text::safe;
 use crate::output::{self, Outcome, say};
@@ -40,6 +40,10 @@ pub struct UsageArgs {
     /// Only before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+
+    /// What Throughline itself asked of models, call by call
+    #[arg(long, conflicts_with_all = ["by", "agent", "workspace", "until"])]
+    own: bool,
 
     /// How many lines to show; the total counts them all
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
@@ -73,6 +77,10 @@ struct Group {
 const UNKNOWN: &str = "unknown";
 
 pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Outcome> {
+    if args.own {
+        let since = app.moment(args.since.as_deref())?;
+        return own::run(app, since, args.limit, args.json);
+    }
     let rows = app.open_existing()?.usage(&UsageFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),

@@ -6,7 +6,7 @@ use capture::watch::RESCAN_EVERY;
 use capture::{Sweep, Watch};
 
 use crate::commands::App;
-use crate::commands::ingest::{LogArgs, adapters, roots, stop_on_interrupt, threads, warn};
+use crate::commands::ingest::{LogArgs, adapters, renew, roots, stop_on_interrupt, threads, warn};
 use crate::output::table::count;
 use crate::output::{self, Outcome, say, time};
 
@@ -52,6 +52,9 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
     let mut printed = Ok(());
     let mut on_sweep = |sweep: &Sweep| {
         sweeps += 1;
+        if sweep.records > 0 {
+            renew(app, &store, app.environment.clock());
+        }
         if args.json {
             printed = output::json(sweep);
             if printed.is_err() {

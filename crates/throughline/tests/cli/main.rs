@@ -16,6 +16,7 @@ mod portable;
 mod readme;
 mod resume;
 mod retention;
+mod summary;
 mod tidy;
 mod usage;
 mod watch;

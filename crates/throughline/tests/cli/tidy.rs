@@ -24,6 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Which crates may know these.
 const KNOWERS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
+    ("ureq", &["distill"]),
     ("clap", &["throughline"]),
     ("indicatif", &["throughline"]),
     ("ctrlc", &["throughline"]),

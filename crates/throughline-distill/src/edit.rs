@@ -1,0 +1,282 @@
+//! The gate of the extractor's one tool: `edit`, on exactly one file.
+//!
+//! A model reads text that strangers wrote. Whatever it may be talked into, all that it can do is
+//! replace words between the headings of the session's own notes, within their limits. What it is
+//! denied it is told, so that it can do better.
+
+use memory::summary::Limits;
+use memory::tokens::estimate;
+use memory::{Summary, Tokens};
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// The name of the tool.
+pub const TOOL: &str = "edit";
+
+/// What may be edited.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate<'a> {
+    /// The file's path, as the model was told.
+    pub file: &'a str,
+    pub limits: &'a Limits,
+}
+
+/// Why an edit was not made. The words are for the model.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Denied {
+    #[error("the tool {name:?} is not available here; only `{TOOL}` is, on {file}")]
+    OtherTool { name: String, file: String },
+    #[error("{asked:?} may not be edited; the only file is {file}")]
+    OtherFile { asked: String, file: String },
+    #[error("the arguments are not those of `{TOOL}`: {why}")]
+    Arguments { why: String },
+    #[error("old_string and new_string are the same")]
+    Nothing,
+    #[error("old_string is empty; quote the text to replace, with the heading's line if need be")]
+    EmptyOld,
+    #[error("old_string is not in the file; quote it exactly, line breaks included")]
+    NotFound,
+    #[error("old_string is in the file {times} times; quote more of it, or set replace_all")]
+    Ambiguous { times: usize },
+    #[error(
+        "the headings and the italic lines below them must stay as they are; this edit changes {what:?}"
+    )]
+    Heading { what: String },
+    #[error(
+        "the section {heading:?} would have {tokens} tokens, more than the {limit} it may have; shorten it"
+    )]
+    SectionTooLong {
+        heading: String,
+        tokens: Tokens,
+        limit: Tokens,
+    },
+    #[error(
+        "the file would have {tokens} tokens, more than the {limit} it may have; shorten older parts first"
+    )]
+    FileTooLong { tokens: Tokens, limit: Tokens },
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    file_path: String,
+    old_string: String,
+    new_string: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+/// Returns the text after an edit, or why there is none.
+pub fn edit(text: &str, tool: &str, input: &Value, gate: &Gate<'_>) -> Result<String, Denied> {
+    if !tool.eq_ignore_ascii_case(TOOL) {
+        return Err(Denied::OtherTool {
+            name: tool.to_owned(),
+            file: gate.file.to_owned(),
+        });
+    }
+    let arguments = Arguments::deserialize(input).map_err(|error| Denied::Arguments {
+        why: error.to_string(),
+    })?;
+    if arguments.file_path != gate.file {
+        return Err(Denied::OtherFile {
+            asked: arguments.file_path,
+            file: gate.file.to_owned(),
+        });
+    }
+    let edited = replaced(text, &arguments)?;
+    check(text, &edited, gate.limits)?;
+    Ok(edited)
+}
+
+fn replaced(text: &str, arguments: &Arguments) -> Result<String, Denied> {
+    let (old, new) = (arguments.old_string.as_str(), arguments.new_string.as_str());
+    if old.is_empty() {
+        return Err(Denied::EmptyOld);
+    }
+    if old == new {
+        return Err(Denied::Nothing);
+    }
+    match text.matches(old).count() {
+        0 => Err(Denied::NotFound),
+        1 => Ok(text.replacen(old, new, 1)),
+        _ if arguments.replace_all => Ok(text.replace(old, new)),
+        times => Err(Denied::Ambiguous { times }),
+    }
+}
+
+/// Checks what an edit made of the file. What was too long before may become shorter.
+fn check(before: &str, after: &str, limits: &Limits) -> Result<(), Denied> {
+    let (was, is) = (Summary::parse(before), Summary::parse(after));
+    same_headings(&was, &is)?;
+    for (section, before) in is.sections.iter().zip(&was.sections) {
+        let tokens = estimate(&section.text);
+        if tokens > limits.section && tokens > estimate(&before.text) {
+            return Err(Denied::SectionTooLong {
+                heading: section.heading.clone(),
+                tokens,
+                limit: limits.section,
+            });
+        }
+    }
+    let tokens = estimate(after);
+    if tokens > limits.whole && tokens > estimate(before) {
+        return Err(Denied::FileTooLong {
+            tokens,
+            limit: limits.whole,
+        });
+    }
+    Ok(())
+}
+
+fn same_headings(was: &Summary, is: &Summary) -> Result<(), Denied> {
+    let heads = |summary: &Summary| -> Vec<(String, Option<String>)> {
+        let sections = summary.sections.iter();
+        sections
+            .map(|section| (section.heading.clone(), section.hint.clone()))
+            .collect()
+    };
+    let (was, is) = (heads(was), heads(is));
+    if was == is {
+        return Ok(());
+    }
+    let differing = was.iter().zip(&is).find(|(a, b)| a != b).map(|(a, _)| a);
+    let missing = was.get(is.len()).or_else(|| is.get(was.len()));
+    let what = differing
+        .or(missing)
+        .map(|(heading, _)| heading.clone())
+        .unwrap_or_default();
+    Err(Denied::Heading { what })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::summary::Template;
+    use serde_json::json;
+
+    use super::*;
+
+    const FILE: &str = "/m/summary.md";
+
+    fn notes() -> String {
+        Template::default().0.to_string()
+    }
+
+    fn try_edit(text: &str, tool: &str, input: &Value) -> Result<String, Denied> {
+        let limits = Limits {
+            section: Tokens(50),
+            whole: Tokens(400),
+        };
+        let gate = Gate {
+            file: FILE,
+            limits: &limits,
+        };
+        edit(text, tool, input, &gate)
+    }
+
+    #[track_caller]
+    fn check(old: &str, new: &str, denied: &str) {
+        let input = json!({"file_path": FILE, "old_string": old, "new_string": new});
+        assert_eq!(
+            try_edit(&notes(), TOOL, &input).unwrap_err().to_string(),
+            denied
+        );
+    }
+
+    #[test]
+    fn words_go_below_the_italic_line() {
+        let hint = "_Step by step, very short, what was done_";
+        let input = json!({"file_path": FILE, "old_string": hint, "new_string": format!("{hint}\n1. began")});
+        let edited = try_edit(&notes(), "Edit", &input).unwrap();
+        assert_eq!(Summary::parse(&edited).get("Worklog"), Some("1. began"));
+    }
+
+    #[test]
+    fn another_tool_or_file_is_denied_in_so_many_words() {
+        let denied =
+            |tool: &str, input: Value| try_edit(&notes(), tool, &input).unwrap_err().to_string();
+        assert_eq!(
+            denied("Bash", json!({"command": "rm -rf /"})),
+            "the tool \"Bash\" is not available here; only `edit` is, on /m/summary.md"
+        );
+        for path in ["/etc/passwd", "/m/../m/summary.md", "summary.md", ""] {
+            let said = denied(
+                TOOL,
+                json!({"file_path": path, "old_string": "a", "new_string": "b"}),
+            );
+            assert!(said.ends_with("the only file is /m/summary.md"), "{said}");
+        }
+        let said = denied(TOOL, json!({"file_path": FILE}));
+        assert!(said.contains("missing field `old_string`"), "{said}");
+        assert!(denied(TOOL, json!("x")).starts_with("the arguments are not"));
+    }
+
+    #[test]
+    fn the_text_must_be_there_once() {
+        check(
+            "no such words",
+            "x",
+            "old_string is not in the file; quote it exactly, line breaks included",
+        );
+        check(
+            "",
+            "x",
+            "old_string is empty; quote the text to replace, with the heading's line if need be",
+        );
+        check("what", "what", "old_string and new_string are the same");
+        let input = json!({"file_path": FILE, "old_string": "_\n", "new_string": "_\nx\n"});
+        let denied = try_edit(&notes(), TOOL, &input).unwrap_err();
+        assert!(
+            matches!(denied, Denied::Ambiguous { times: 10 }),
+            "{denied}"
+        );
+        let mut all = input.clone();
+        all["replace_all"] = json!(true);
+        let edited = Summary::parse(&try_edit(&notes(), TOOL, &all).unwrap());
+        assert!(edited.sections.iter().all(|section| section.text == "x"));
+    }
+
+    #[test]
+    fn headings_and_hints_survive() {
+        let said =
+            "the headings and the italic lines below them must stay as they are; this edit changes";
+        check("# Task", "# Orders", &format!("{said} \"Task\""));
+        check("# Worklog", "", &format!("{said} \"Worklog\""));
+        check(
+            "_How the parts of the system fit together_",
+            "",
+            &format!("{said} \"System documentation\""),
+        );
+        check(
+            "# Worklog",
+            "# Extra\n# Worklog",
+            &format!("{said} \"Worklog\""),
+        );
+    }
+
+    #[test]
+    fn limits_hold_and_shortening_is_always_allowed() {
+        let hint = "_Step by step, very short, what was done_";
+        let long = "word ".repeat(60);
+        let input =
+            json!({"file_path": FILE, "old_string": hint, "new_string": format!("{hint}\n{long}")});
+        let denied = try_edit(&notes(), TOOL, &input).unwrap_err().to_string();
+        assert!(
+            denied.contains("\"Worklog\" would have 61 tokens, more than the 50"),
+            "{denied}"
+        );
+        let mut full = Template::default().0;
+        for place in 0..10 {
+            full.sections[place].text = "word ".repeat(45).trim().to_owned();
+        }
+        full.sections[0].text = "word ".repeat(90).trim().to_owned();
+        let text = full.to_string();
+        let grow =
+            json!({"file_path": FILE, "old_string": "# Worklog", "new_string": "# Worklog "});
+        assert!(try_edit(&text, TOOL, &grow).is_ok());
+        let shorter = json!({"file_path": FILE, "old_string": "word word word\n\n# Current", "new_string": "word\n\n# Current"});
+        assert!(try_edit(&text, TOOL, &shorter).is_ok());
+        let longer = json!({"file_path": FILE, "old_string": "word\n\n# Task", "new_string": "word end\n\n# Task"});
+        let denied = try_edit(&text, TOOL, &longer).unwrap_err().to_string();
+        assert!(denied.starts_with("the file would have"), "{denied}");
+    }
+}

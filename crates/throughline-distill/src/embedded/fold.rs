@@ -1,0 +1,409 @@
+//! What is carried along a session: bounded, the same however the session is cut into pieces.
+
+use std::collections::BTreeMap;
+
+use memory::tokens::estimate;
+use memory::{Kind, MessageId, Tokens};
+use serde::{Deserialize, Serialize};
+
+use super::step::Step;
+use super::words::{complaint, definitions, head, identifiers, is_finding, is_rule, one_line};
+
+/// Counts up with the meaning of the fields: what an older version carried is made anew.
+const VERSION: u32 = 1;
+
+const OPEN_MAX: usize = 64;
+const REQUESTS_MAX: usize = 24;
+const RULES_MAX: usize = 40;
+const FILES_MAX: usize = 60;
+const NAMES_MAX: usize = 8;
+/// Identifiers that are followed, and as much of one text as is looked at for them.
+const IDENTIFIERS_MAX: usize = 400;
+const IDENTIFIERS_BYTES_MAX: usize = 16 << 10;
+const COMMANDS_MAX: usize = 50;
+const FAILURES_MAX: usize = 24;
+const FINDINGS_MAX: usize = 40;
+const TURNS_MAX: usize = 60;
+/// How much is kept of a prompt, an answer, a list, an earlier summary.
+const PROMPT_BYTES_MAX: usize = 4 << 10;
+const ANSWER_BYTES_MAX: usize = 3 << 10;
+const TODOS_BYTES_MAX: usize = 2 << 10;
+const EARLIER_BYTES_MAX: usize = 8 << 10;
+const LINE_CHARS_MAX: usize = 240;
+const COMMAND_CHARS_MAX: usize = 300;
+const PATH_CHARS_MAX: usize = 300;
+
+/// What the extractor knows of a session so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fold {
+    version: u32,
+    pub tokens: Tokens,
+    pub tool_calls: u64,
+    /// The last assistant turn asks for a tool.
+    pub asks_tool: bool,
+    /// The message that is being read, and the last one before it that a cut can follow.
+    message: Option<MessageId>,
+    before: Option<MessageId>,
+    pub(super) open: Vec<Open>,
+    pub(super) first: Option<String>,
+    /// The requests after the first.
+    pub(super) requests: Vec<String>,
+    pub(super) rules: Vec<String>,
+    /// The last used last.
+    pub(super) files: Vec<FileUse>,
+    pub(super) commands: Vec<CommandUse>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) findings: Vec<String>,
+    pub(super) answer: Option<String>,
+    pub(super) todos: Option<String>,
+    pub(super) turns: Vec<Turn>,
+    pub(super) turns_before: u64,
+    pub(super) cwd: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) earlier: Option<String>,
+    /// What things are called, how often it was said, and when last.
+    pub(super) names: BTreeMap<String, (u32, u64)>,
+    steps: u64,
+}
+
+/// A call without a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Open {
+    call: String,
+    pub what: String,
+    command: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct FileUse {
+    pub path: String,
+    pub used: u32,
+    pub changed: u32,
+    /// What changes to it defined.
+    pub names: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct CommandUse {
+    pub command: String,
+    pub worked: u32,
+    pub failed: u32,
+    /// Whether it worked the last time; unknown where the log does not tell.
+    pub end: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub what: String,
+    pub said: String,
+    pub times: u32,
+    /// The same worked later.
+    pub fixed: bool,
+}
+
+/// A request and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub asked: String,
+    pub changed: Vec<String>,
+    pub calls: u32,
+    pub failed: u32,
+    pub said: String,
+}
+
+impl Fold {
+    pub fn new() -> Self {
+        Self {
+            version: VERSION,
+            ..Self::default()
+        }
+    }
+
+    /// Reads what was carried on, unless another version of this program wrote it.
+    pub fn read(state: &str) -> Option<Self> {
+        let fold: Self = serde_json::from_str(state).ok()?;
+        (fold.version == VERSION).then_some(fold)
+    }
+
+    pub fn write(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    /// Says whether anything happened that an account could be made of.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none() && self.answer.is_none() && self.tool_calls == 0
+    }
+
+    /// Takes in the next event.
+    pub fn add(&mut self, step: &Step<'_>) {
+        self.settle(step.message);
+        if step.kind != Kind::Artifact {
+            self.tokens += estimate(step.content);
+        }
+        if let Some(cwd) = step.cwd {
+            self.cwd = Some(one_line(cwd, PATH_CHARS_MAX));
+        }
+        if let Some(branch) = step.branch {
+            self.branch = Some(one_line(branch, LINE_CHARS_MAX));
+        }
+        // A single word of code asks for nothing, so results may be looked at for names too.
+        if !matches!(step.kind, Kind::Thinking | Kind::Summary) {
+            self.identifiers(step.content);
+        }
+        match step.kind {
+            Kind::Prompt => self.prompt(step),
+            Kind::Assistant => self.said(step),
+            Kind::ToolUse => self.call(step),
+            Kind::ToolResult | Kind::Error => self.result(step),
+            Kind::Artifact => self.artifact(step),
+            Kind::Summary => self.earlier = Some(head(step.content, EARLIER_BYTES_MAX)),
+            Kind::Thinking | Kind::Approval => {}
+        }
+    }
+
+    /// Returns the last message that a cut can follow without parting a call from its result.
+    pub fn last(&self) -> Option<&MessageId> {
+        if self.open.is_empty() {
+            self.message.as_ref()
+        } else {
+            self.before.as_ref()
+        }
+    }
+
+    /// Goes on to another message: a cut never goes through one.
+    fn settle(&mut self, message: &MessageId) {
+        if self.message.as_ref() == Some(message) {
+            return;
+        }
+        let read = self.message.replace(message.clone());
+        if self.open.is_empty() {
+            self.before = read;
+        }
+    }
+
+    fn prompt(&mut self, step: &Step<'_>) {
+        // Calls that a person talked over will not be answered any more.
+        self.open.clear();
+        let text = head(step.content, PROMPT_BYTES_MAX);
+        for line in step
+            .content
+            .lines()
+            .map(str::trim)
+            .filter(|line| is_rule(line))
+        {
+            renew(
+                &mut self.rules,
+                one_line(line, 2 * LINE_CHARS_MAX),
+                RULES_MAX,
+            );
+        }
+        push(
+            &mut self.turns,
+            Turn {
+                asked: one_line(&text, LINE_CHARS_MAX / 2),
+                ..Turn::default()
+            },
+            TURNS_MAX,
+            &mut self.turns_before,
+        );
+        if self.first.is_none() {
+            self.first = Some(text);
+        } else {
+            push(&mut self.requests, text, REQUESTS_MAX, &mut 0);
+        }
+    }
+
+    fn said(&mut self, step: &Step<'_>) {
+        self.asks_tool = false;
+        self.answer = Some(head(step.content, ANSWER_BYTES_MAX));
+        if let Some(turn) = self.turns.last_mut() {
+            turn.said = one_line(step.content, LINE_CHARS_MAX);
+        }
+        let mut code = false;
+        for line in step.content.lines().map(str::trim) {
+            code ^= line.starts_with("```");
+            if !code && is_finding(line) {
+                let line = line.trim_start_matches(['-', '*', '#', ' ']);
+                renew(
+                    &mut self.findings,
+                    one_line(line, LINE_CHARS_MAX),
+                    FINDINGS_MAX,
+                );
+            }
+        }
+    }
+
+    fn call(&mut self, step: &Step<'_>) {
+        self.tool_calls += 1;
+        self.asks_tool = true;
+        if let Some(turn) = self.turns.last_mut() {
+            turn.calls += 1;
+        }
+        if let Some(todos) = step.todos().filter(|todos| !todos.is_empty()) {
+            self.todos = Some(head(&todos, TODOS_BYTES_MAX));
+        }
+        let command = step
+            .command()
+            .map(|command| one_line(&command, COMMAND_CHARS_MAX));
+        if let Some(path) = step.path {
+            self.file(path).used += 1;
+        }
+        if let Some(command) = &command {
+            self.command(command, None);
+        }
+        let Some(call) = step.call else { return };
+        let tool = step.tool.unwrap_or("tool");
+        let what = match (&command, step.path) {
+            (Some(command), _) => format!("{tool} `{command}`"),
+            (None, Some(path)) => format!("{tool} {}", one_line(path, PATH_CHARS_MAX)),
+            (None, None) => format!("{tool} {}", one_line(step.content, LINE_CHARS_MAX / 2)),
+        };
+        let open = Open {
+            call: call.to_owned(),
+            what: what.trim().to_owned(),
+            command,
+        };
+        push(&mut self.open, open, OPEN_MAX, &mut 0);
+    }
+
+    fn result(&mut self, step: &Step<'_>) {
+        let place = self
+            .open
+            .iter()
+            .position(|open| Some(open.call.as_str()) == step.call);
+        let open = place.map(|place| self.open.remove(place));
+        if let Some(command) = open.as_ref().and_then(|open| open.command.clone()) {
+            self.command(&command, Some(!step.failed()));
+        }
+        let what = match (&open, step.tool) {
+            (Some(open), _) => open.what.clone(),
+            (None, Some(tool)) => tool.to_owned(),
+            (None, None) => "the agent".to_owned(),
+        };
+        if !step.failed() {
+            for failure in self
+                .failures
+                .iter_mut()
+                .filter(|failure| failure.what == what)
+            {
+                failure.fixed = true;
+            }
+            return;
+        }
+        if let Some(turn) = self.turns.last_mut() {
+            turn.failed += 1;
+        }
+        let said = one_line(complaint(step.content), LINE_CHARS_MAX);
+        let known = self
+            .failures
+            .iter()
+            .position(|f| f.what == what && f.said == said);
+        let times = known.map_or(0, |place| self.failures.remove(place).times);
+        let failure = Failure {
+            what,
+            said,
+            times: times + 1,
+            fixed: false,
+        };
+        push(&mut self.failures, failure, FAILURES_MAX, &mut 0);
+    }
+
+    fn artifact(&mut self, step: &Step<'_>) {
+        let Some(path) = step.path else { return };
+        let file = self.file(path);
+        file.changed += 1;
+        for name in definitions(step.content) {
+            renew(&mut file.names, name, NAMES_MAX);
+        }
+        let path = one_line(path, PATH_CHARS_MAX);
+        if let Some(turn) = self.turns.last_mut()
+            && !turn.changed.contains(&path)
+            && turn.changed.len() < NAMES_MAX
+        {
+            turn.changed.push(path);
+        }
+    }
+
+    fn identifiers(&mut self, text: &str) {
+        self.steps += 1;
+        let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
+        for name in identifiers(text) {
+            if let Some(known) = self.names.get_mut(name) {
+                *known = (known.0.saturating_add(1), self.steps);
+                continue;
+            }
+            if self.names.len() >= IDENTIFIERS_MAX {
+                let least = self.names.iter().min_by_key(|(_, known)| **known);
+                let least = least.map(|(name, _)| name.clone());
+                least.map(|name| self.names.remove(&name));
+            }
+            self.names.insert(name.to_owned(), (1, self.steps));
+        }
+    }
+
+    /// Returns a file's entry, which is now the last used.
+    fn file(&mut self, path: &str) -> &mut FileUse {
+        let path = one_line(path, PATH_CHARS_MAX);
+        let place = self.files.iter().position(|file| file.path == path);
+        let file = match place {
+            Some(place) => self.files.remove(place),
+            None => FileUse {
+                path,
+                ..FileUse::default()
+            },
+        };
+        if self.files.len() >= FILES_MAX {
+            // What was only looked at goes before what was changed.
+            let place = self.files.iter().position(|file| file.changed == 0);
+            self.files.remove(place.unwrap_or(0));
+        }
+        self.files.push(file);
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+
+    /// Notes that a command was called, or how it ended.
+    fn command(&mut self, command: &str, end: Option<bool>) {
+        let place = self
+            .commands
+            .iter()
+            .position(|known| known.command == command);
+        let mut known = match place {
+            Some(place) => self.commands.remove(place),
+            None => CommandUse {
+                command: command.to_owned(),
+                worked: 0,
+                failed: 0,
+                end: None,
+            },
+        };
+        match end {
+            Some(true) => known.worked += 1,
+            Some(false) => known.failed += 1,
+            None => {}
+        }
+        known.end = end.or(known.end);
+        if self.commands.len() >= COMMANDS_MAX {
+            // What ran once and was never needed again goes first.
+            let once = |known: &CommandUse| known.worked + known.failed <= 1;
+            let place = self.commands.iter().position(once);
+            self.commands.remove(place.unwrap_or(0));
+        }
+        self.commands.push(known);
+    }
+}
+
+/// Adds to a list that keeps the latest, and counts what fell out.
+fn push<T>(list: &mut Vec<T>, item: T, max: usize, fell_out: &mut u64) {
+    if list.len() >= max {
+        list.remove(0);
+        *fell_out += 1;
+    }
+    list.push(item);
+}
+
+/// Adds to a list without repetitions; what comes again is the latest again.
+fn renew(list: &mut Vec<String>, item: String, max: usize) {
+    list.retain(|known| *known != item);
+    push(list, item, max, &mut 0);
+}

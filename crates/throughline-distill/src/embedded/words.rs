@@ -1,0 +1,266 @@
+//! By which words a line is a rule, a correction or a finding, and how lines are shortened.
+
+/// Words by which a person sets a rule or corrects.
+const RULES: &[&str] = &[
+    "always",
+    "never",
+    "don't",
+    "do not",
+    "dont ",
+    "must",
+    "only use",
+    "prefer",
+    "instead",
+    "make sure",
+    "should not",
+    "shouldn't",
+    "not what",
+    "wrong",
+    "stop ",
+    "remember",
+    "from now on",
+    "no longer",
+    "avoid",
+    "keep in mind",
+    "important",
+    "has to",
+    "have to",
+    "need to",
+    "needs to",
+    "without ",
+    "except",
+    "at most",
+    "at least",
+    "no more than",
+    "unless",
+    "rule",
+    "required",
+];
+
+/// Words by which a model says what it found out or decided.
+const FINDINGS: &[&str] = &[
+    "root cause",
+    "the issue is",
+    "the issue was",
+    "the problem is",
+    "the problem was",
+    "turns out",
+    "because ",
+    "the fix",
+    "fixed by",
+    "decided",
+    "decision",
+    "the reason",
+    "found that",
+    "i found",
+    "confirmed",
+    "the bug",
+    "which means",
+    "so we need",
+    "we should",
+    "i'll use",
+    "chose ",
+    "instead of",
+    "works now",
+    "now passes",
+    "does not support",
+    "doesn't support",
+    "not supported",
+    "is caused by",
+    "the key ",
+    "note:",
+    "important",
+    "default is",
+    "defaults to",
+    "must ",
+    "requires ",
+];
+
+/// A line that is longer was pasted, not typed.
+const RULE_BYTES_MAX: usize = 1_000;
+const FINDING_BYTES_MIN: usize = 24;
+const FINDING_BYTES_MAX: usize = 400;
+
+pub fn is_rule(line: &str) -> bool {
+    line.len() <= RULE_BYTES_MAX && holds(line, RULES)
+}
+
+pub fn is_finding(line: &str) -> bool {
+    (FINDING_BYTES_MIN..=FINDING_BYTES_MAX).contains(&line.len()) && holds(line, FINDINGS)
+}
+
+fn holds(line: &str, words: &[&str]) -> bool {
+    let lower = line.to_lowercase();
+    words.iter().any(|word| lower.contains(word))
+}
+
+/// Returns the line of an output that says most about a failure: one that names an error, else the
+/// last one.
+pub fn complaint(output: &str) -> &str {
+    const NAMES: &[&str] = &[
+        "error",
+        "Error",
+        "ERROR",
+        "panicked",
+        "FAILED",
+        "failed",
+        "fatal",
+        "Exception",
+        "not found",
+        "No such",
+        "denied",
+        "cannot",
+        "refused",
+        "Traceback",
+        "assert",
+    ];
+    let lines = || output.lines().map(str::trim).filter(|line| line.len() > 3);
+    let named = lines().find(|line| NAMES.iter().any(|name| line.contains(name)));
+    named.or_else(|| lines().next_back()).unwrap_or_default()
+}
+
+/// Joins a text to one line of at most so many characters.
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > 0 {
+            line.push(' ');
+            chars += 1;
+        }
+        for c in word.chars() {
+            if chars == chars_max {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            chars += 1;
+        }
+    }
+    line
+}
+
+/// Returns the head of a text of at most so many bytes, cut at a line where possible.
+pub fn head(text: &str, bytes_max: usize) -> String {
+    let text = text.trim();
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(bytes_max)];
+    let head = head
+        .rfind('\n')
+        .filter(|end| *end > bytes_max / 2)
+        .map_or(head, |end| &head[..end]);
+    format!("{} […]", head.trim_end())
+}
+
+/// Finds words that can only be names in code: `snake_case`, `camelCase`, `a::b`, `a.b`.
+pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    let inner = |c: char| c.is_alphanumeric() || "_.:".contains(c);
+    let words = text
+        .split(move |c: char| !inner(c))
+        .map(|word| word.trim_matches(['.', ':']));
+    words.filter(|word| {
+        let pairs = || word.chars().zip(word.chars().skip(1));
+        let camel = pairs().any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+        let parted = word.contains('_') || word.contains("::") || word.contains('.') || camel;
+        (5..=60).contains(&word.len()) && parted && word.starts_with(|c: char| c.is_alphabetic())
+    })
+}
+
+/// Returns the names that a change defines: functions, types, constants.
+pub fn definitions(diff: &str) -> Vec<String> {
+    const KEYWORDS: &[&str] = &[
+        "fn",
+        "def",
+        "class",
+        "function",
+        "struct",
+        "enum",
+        "trait",
+        "interface",
+        "func",
+        "type",
+        "mod",
+    ];
+    let mut names: Vec<String> = Vec::new();
+    for line in diff.lines() {
+        let line = line
+            .strip_prefix(['+', '-', ' '])
+            .unwrap_or(line)
+            .trim_start();
+        let mut words = line.split_whitespace().take(6);
+        let Some(_) = words.find(|word| KEYWORDS.contains(word)) else {
+            continue;
+        };
+        let Some(word) = words.next() else { continue };
+        // Go puts a receiver before the name.
+        let word = if word.starts_with('(') {
+            words.nth(1).unwrap_or_default()
+        } else {
+            word
+        };
+        let end = word
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(word.len());
+        let name = &word[..end];
+        let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        if is_name && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_and_findings() {
+        assert!(is_rule("Never touch main.rs, and use tabs."));
+        assert!(!is_rule("Sort the list."));
+        assert!(is_finding(
+            "The root cause is a stale lock file in target/."
+        ));
+        assert!(!is_finding("Let me look at the file."));
+    }
+
+    #[test]
+    fn the_telling_line_of_an_output() {
+        assert_eq!(
+            complaint("compiling\nerror[E0308]: mismatched\n  help\n"),
+            "error[E0308]: mismatched"
+        );
+        assert_eq!(complaint("a line\nlast line\n"), "last line");
+        assert_eq!(complaint(""), "");
+    }
+
+    #[test]
+    fn texts_are_cut_where_it_reads() {
+        assert_eq!(one_line("a  b\nc", 10), "a b c");
+        assert_eq!(one_line("ééééé", 3), "ééé…");
+        assert_eq!(
+            head("one line\nanother line that is long", 15),
+            "one line […]"
+        );
+        assert_eq!(head("short", 16), "short");
+    }
+
+    #[test]
+    fn names_in_code_are_not_prose() {
+        let text = "See s.getAll(x), then load_all or Store::open. And so on: e.g. 3.14, a.b.";
+        let found: Vec<_> = identifiers(text).collect();
+        assert_eq!(found, ["s.getAll", "load_all", "Store::open"]);
+    }
+
+    #[test]
+    fn definitions_in_several_languages() {
+        let diff = "+pub fn load_all(x: u8) {\n+class Cart:\n+    def add(self):\n-function total() {\n\
+                    +func (s *Store) Find(id int)\n plain text of the type";
+        assert_eq!(
+            definitions(diff),
+            ["load_all", "Cart", "add", "total", "Find"]
+        );
+    }
+}

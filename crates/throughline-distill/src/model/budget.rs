@@ -1,0 +1,196 @@
+//! Whether a model may be asked at all: the switch, the day's tokens, the day's money, and a pause after
+//! failures in a row.
+
+use jiff::{SignedDuration, Timestamp};
+use memory::{Prices, Usage};
+use store::{ModelCall, Spent};
+use thiserror::Error;
+
+/// What may be spent in a day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    pub enabled: bool,
+    pub daily_tokens: u64,
+    pub daily_usd: f64,
+    /// The model runs on the user's own machine: it costs nothing.
+    pub is_free: bool,
+}
+
+/// Why a model is not asked.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Exhausted {
+    #[error("models are switched off")]
+    Off,
+    #[error("today's budget of {limit} tokens has {left} left, and this needs up to {needed}")]
+    Tokens { limit: u64, left: u64, needed: u64 },
+    #[error("today's budget of ${limit:.2} has ${left:.2} left, and this may cost ${needed:.2}")]
+    Money { limit: f64, left: f64, needed: f64 },
+    #[error("the price of {model} is not known, so a budget in money cannot be kept")]
+    NoPrice { model: String },
+    #[error("the model failed {FAILURES_MAX} times in a row; it is left alone until {until}")]
+    Cooling { until: Timestamp },
+}
+
+/// After this many failures in a row …
+pub const FAILURES_MAX: usize = 5;
+/// … nobody asks for this long.
+pub const COOLING: SignedDuration = SignedDuration::from_mins(10);
+
+impl Budget {
+    /// Decides whether a call of about `input` tokens, with an answer of at most `output`, fits.
+    pub fn check(
+        &self,
+        spent: Spent,
+        (input, output): (u64, u64),
+        model: &str,
+        prices: &Prices,
+    ) -> Result<(), Exhausted> {
+        if !self.enabled {
+            return Err(Exhausted::Off);
+        }
+        let (left, needed) = (
+            self.daily_tokens.saturating_sub(spent.tokens),
+            input + output,
+        );
+        if needed > left {
+            let limit = self.daily_tokens;
+            return Err(Exhausted::Tokens {
+                limit,
+                left,
+                needed,
+            });
+        }
+        if self.is_free {
+            return Ok(());
+        }
+        let usage = Usage {
+            input,
+            output,
+            ..Usage::default()
+        };
+        let Some(needed) = prices.cost(Some(model), &usage).usd else {
+            let model = model.to_owned();
+            return Err(Exhausted::NoPrice { model });
+        };
+        let left = (self.daily_usd - spent.usd).max(0.0);
+        if needed > left {
+            let limit = self.daily_usd;
+            return Err(Exhausted::Money {
+                limit,
+                left,
+                needed,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns what a call cost.
+    pub fn cost(&self, usage: &Usage, model: &str, prices: &Prices) -> Option<f64> {
+        if self.is_free {
+            return Some(0.0);
+        }
+        prices.cost(Some(model), usage).usd
+    }
+}
+
+/// Leaves a model alone that has failed again and again. `calls` has the latest first.
+pub fn cooling(calls: &[ModelCall], now: Timestamp) -> Result<(), Exhausted> {
+    let failed = calls.iter().take_while(|call| call.outcome != "ok").count();
+    let Some(latest) = calls.first().filter(|_| failed >= FAILURES_MAX) else {
+        return Ok(());
+    };
+    let until = latest.at.saturating_add(COOLING).unwrap_or(latest.at);
+    if now < until {
+        return Err(Exhausted::Cooling { until });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memory::Price;
+
+    fn prices() -> Prices {
+        let price = Price {
+            input: 10.0,
+            output: 100.0,
+            cache_read: None,
+            cache_write: None,
+        };
+        Prices {
+            as_of: String::new(),
+            models: [("m".to_owned(), price)].into(),
+        }
+    }
+
+    const BUDGET: Budget = Budget {
+        enabled: true,
+        daily_tokens: 10_000,
+        daily_usd: 1.0,
+        is_free: false,
+    };
+
+    fn spent(tokens: u64, usd: f64) -> Spent {
+        Spent { tokens, usd }
+    }
+
+    #[test]
+    fn tokens_and_money_both_count() {
+        let check = |spent, need| BUDGET.check(spent, need, "m", &prices());
+        assert_eq!(check(spent(0, 0.0), (5_000, 5_000)), Ok(()));
+        assert!(matches!(
+            check(spent(1, 0.0), (5_000, 5_000)),
+            Err(Exhausted::Tokens { left: 9_999, .. })
+        ));
+        assert_eq!(check(spent(0, 0.5), (0, 5_000)), Ok(()));
+        assert!(matches!(
+            check(spent(0, 0.51), (0, 5_000)),
+            Err(Exhausted::Money { .. })
+        ));
+    }
+
+    #[test]
+    fn the_switch_and_the_unknown_price() {
+        let off = Budget {
+            enabled: false,
+            ..BUDGET
+        };
+        assert_eq!(
+            off.check(spent(0, 0.0), (1, 1), "m", &prices()),
+            Err(Exhausted::Off)
+        );
+        let unknown = BUDGET.check(spent(0, 0.0), (1, 1), "other", &prices());
+        assert!(matches!(unknown, Err(Exhausted::NoPrice { .. })));
+        let free = Budget {
+            is_free: true,
+            ..BUDGET
+        };
+        assert_eq!(
+            free.check(spent(0, 9.0), (1, 1), "other", &prices()),
+            Ok(())
+        );
+        assert_eq!(free.cost(&Usage::default(), "other", &prices()), Some(0.0));
+    }
+
+    #[test]
+    fn five_failures_in_a_row_are_a_pause() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let call = |outcome: &str| ModelCall {
+            at: at(1_000),
+            purpose: "summary".into(),
+            session: None,
+            model: "m".into(),
+            usage: Usage::default(),
+            usd: None,
+            outcome: outcome.into(),
+        };
+        let mut calls = vec![call("http_529"); 5];
+        assert!(cooling(&calls, at(1_001)).is_err());
+        assert!(cooling(&calls, at(1_599)).is_err());
+        assert_eq!(cooling(&calls, at(1_600)), Ok(()));
+        calls[4] = call("ok");
+        assert_eq!(cooling(&calls, at(1_001)), Ok(()));
+        assert_eq!(cooling(&calls[..4], at(1_001)), Ok(()));
+    }
+}

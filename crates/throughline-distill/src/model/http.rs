@@ -1,0 +1,265 @@
+//! Requests over HTTP, answered line by line, with limits on time and size.
+
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{Failure, ModelError};
+
+/// The longest answer that is read.
+pub const BODY_BYTES_MAX: u64 = 16 << 20;
+const ERROR_BYTES_MAX: u64 = 64 << 10;
+/// As much of a provider's complaint as is worth showing.
+const SAID_CHARS_MAX: usize = 300;
+
+/// A key to a provider. It is shown nowhere.
+#[derive(Clone)]
+pub struct Key(String);
+
+impl Key {
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into().trim().to_owned())
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Where a provider is reached.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    base: String,
+    pub(super) key: Option<Key>,
+}
+
+/// Why an address is not used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BadEndpoint {
+    #[error("{0:?} is no address that begins with http:// or https://")]
+    NotHttp(String),
+    #[error("a key is not sent to {0} without https")]
+    KeyInTheOpen(String),
+}
+
+impl Endpoint {
+    pub fn new(base: &str, key: Option<Key>) -> Result<Self, BadEndpoint> {
+        let base = base.trim_end_matches('/').to_owned();
+        let secure = base.starts_with("https://");
+        if !secure && !base.starts_with("http://") {
+            return Err(BadEndpoint::NotHttp(base));
+        }
+        if key.is_some() && !secure && !is_loopback(&base) {
+            return Err(BadEndpoint::KeyInTheOpen(base));
+        }
+        Ok(Self { base, key })
+    }
+
+    pub(super) fn is_openai(&self) -> bool {
+        self.base.starts_with("https://api.openai.com")
+    }
+
+    fn key(&self) -> &str {
+        self.key.as_ref().map_or("", Key::expose)
+    }
+}
+
+fn is_loopback(base: &str) -> bool {
+    let host = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let host = host.split('/').next().unwrap_or(host);
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => host.split(':').next().unwrap_or(host),
+    };
+    matches!(host, "localhost" | "::1") || host.starts_with("127.")
+}
+
+/// Whether a line was the last one that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    More,
+    Done,
+}
+
+/// Sends a request and hands over the answer line by line, until `line` says that it is done.
+pub fn post(
+    endpoint: &Endpoint,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+    timeout: Duration,
+    mut line: impl FnMut(&str) -> Result<Flow, Failure>,
+) -> Result<(), ModelError> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .http_status_as_error(false)
+        // A redirect would carry the key elsewhere.
+        .max_redirects(0)
+        .user_agent(concat!("throughline/", env!("CARGO_PKG_VERSION")));
+    let config = if is_loopback(&endpoint.base) {
+        config.proxy(None)
+    } else {
+        config
+    };
+    let agent = config.build().new_agent();
+    let mut request = agent
+        .post(format!("{}{path}", endpoint.base))
+        .header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send(body.to_string()).map_err(failure)?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(complaint(endpoint, response));
+    }
+    let reader = response.into_body().into_reader().take(BODY_BYTES_MAX + 1);
+    let mut lines = BufReader::new(reader);
+    let (mut text, mut total) = (Vec::new(), 0);
+    loop {
+        text.clear();
+        let read = lines
+            .read_until(b'\n', &mut text)
+            .map_err(|error| failure(error.into()))?;
+        total += read as u64;
+        if total > BODY_BYTES_MAX {
+            return Err(Failure::TooLarge(BODY_BYTES_MAX).into());
+        }
+        if read == 0 {
+            return Err(Failure::Dropped.into());
+        }
+        let text = String::from_utf8_lossy(&text);
+        if line(text.trim_end_matches(['\n', '\r']))? == Flow::Done {
+            return Ok(());
+        }
+    }
+}
+
+/// Hands over the data of server-sent events. What each is stands in its data too.
+pub fn events(
+    mut event: impl FnMut(&Value) -> Result<Flow, Failure>,
+) -> impl FnMut(&str) -> Result<Flow, Failure> {
+    move |line| {
+        let Some(data) = line.strip_prefix("data:") else {
+            let known = ["event:", "id:", "retry:", ":"];
+            if line.is_empty() || known.iter().any(|known| line.starts_with(known)) {
+                return Ok(Flow::More);
+            }
+            return Err(Failure::Garbage(said(line)));
+        };
+        match data.trim() {
+            "[DONE]" => Ok(Flow::Done),
+            data => event(&json(data)?),
+        }
+    }
+}
+
+pub fn json(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::Garbage(error.to_string()))
+}
+
+/// Reads an error that a provider reports inside of an answer.
+pub fn reported(error: &Value) -> Failure {
+    let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    let kind = if text("type").is_empty() {
+        text("code")
+    } else {
+        text("type")
+    };
+    Failure::Reported {
+        kind: if kind.is_empty() {
+            "error".to_owned()
+        } else {
+            kind.to_owned()
+        },
+        said: said(text("message")),
+    }
+}
+
+fn complaint(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) -> ModelError {
+    let status = response.status().as_u16();
+    let header = response.headers().get("retry-after");
+    let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
+    let retry_after = seconds
+        .filter(|seconds| seconds.is_finite() && (0.0..=1e6).contains(seconds))
+        .map(Duration::from_secs_f64);
+    let mut body = Vec::new();
+    let mut reader = response.into_body().into_reader().take(ERROR_BYTES_MAX);
+    // Half a complaint says as much as none: the status is what counts.
+    let _partial = reader.read_to_end(&mut body);
+    let text = String::from_utf8_lossy(&body);
+    let message = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
+        let error = value.get("error")?;
+        let message = error.get("message").unwrap_or(error).as_str()?;
+        Some(message.to_owned())
+    });
+    let mut text = said(message.as_deref().unwrap_or(&text));
+    if !endpoint.key().is_empty() {
+        text = text.replace(endpoint.key(), "[key]");
+    }
+    ModelError {
+        retry_after,
+        ..Failure::Status { status, said: text }.into()
+    }
+}
+
+fn said(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(SAID_CHARS_MAX).collect()
+}
+
+fn failure(error: ureq::Error) -> ModelError {
+    match error {
+        ureq::Error::Timeout(_) => Failure::Timeout,
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Failure::Dropped
+        }
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+            Failure::Dropped
+        }
+        ureq::Error::Protocol(error) => Failure::Garbage(error.to_string()),
+        error => Failure::Connection(said(&error.to_string())),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_nowhere_in_the_open() {
+        let key = || Some(Key::new("k"));
+        assert!(Endpoint::new("https://api.example.com/", key()).is_ok());
+        for base in [
+            "http://127.0.0.1:8080",
+            "http://localhost:1/v1",
+            "http://[::1]:80",
+        ] {
+            assert!(Endpoint::new(base, key()).is_ok(), "{base}");
+        }
+        for base in [
+            "http://api.example.com",
+            "http://localhost.example.com",
+            "http://10.0.0.1",
+        ] {
+            assert!(Endpoint::new(base, key()).is_err(), "{base}");
+            assert!(Endpoint::new(base, None).is_ok(), "{base}");
+        }
+        assert!(Endpoint::new("ftp://x", None).is_err());
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let endpoint = Endpoint::new("https://x", Some(Key::new("very-secret"))).unwrap();
+        assert!(!format!("{endpoint:?}").contains("very-secret"));
+    }
+}

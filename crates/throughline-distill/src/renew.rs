@@ -1,0 +1,435 @@
+//! The running summaries of sessions, kept current.
+//!
+//! [`renew_pending`] looks at the sessions that have changed and writes the summaries that are due, with the
+//! embedded extractor; [`summarize`] writes one now, with a model too. Both read only the records that
+//! came since the last look. [`current`] is what a compaction takes, [`running`] what it waits for.
+
+use jiff::{SignedDuration, Timestamp};
+use memory::summary::{Limits, Template};
+use memory::{MessageId, SessionId, SessionKind, Summary, Tokens, Usage};
+use store::{Asked, Kept, Lease, Look, Mark, NewSummary, Notes, Store, StoredSummary, Way, Work};
+use thiserror::Error;
+
+use crate::compact::wait::Extraction;
+use crate::due::{Progress, Thresholds, Verdict, Written, due};
+use crate::embedded::{Fold, Step, render};
+use crate::extract::{self, Fork};
+use crate::model::{Asker, Refused};
+use crate::transcript::Transcript;
+
+/// A session without activity for so long is not live. Its summary is made when somebody asks for it.
+pub const LIVE_FOR: SignedDuration = SignedDuration::from_hours(48);
+/// Sessions that one run looks at.
+const SESSIONS_MAX: usize = 256;
+/// What a model gets to read at once.
+const TRANSCRIPT_TOKENS_MAX: Tokens = Tokens(60_000);
+/// An extraction must end before its lease is taken for dead.
+const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
+
+/// How summaries are written.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub thresholds: Thresholds,
+    pub limits: Limits,
+    pub template: Template,
+    pub instructions: String,
+    /// A model writes the summaries: what it wrote is left to it.
+    pub has_model: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            thresholds: Thresholds::default(),
+            limits: Limits::default(),
+            template: Template::default(),
+            instructions: extract::INSTRUCTIONS.to_owned(),
+            has_model: false,
+        }
+    }
+}
+
+/// Who writes a summary.
+#[derive(Clone, Copy, Debug)]
+pub enum How<'a> {
+    Embedded,
+    Model(&'a Asker<'a>),
+}
+
+/// What a run over all sessions came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Renewed {
+    pub looked: usize,
+    pub written: Vec<SessionId>,
+}
+
+/// A summary that was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    pub version: u64,
+    pub way: Way,
+    pub usage: Usage,
+    pub edits: usize,
+    /// What a model wanted and did not get.
+    pub denied: Vec<String>,
+}
+
+/// Why no summary was written. The old one stays.
+#[derive(Debug, Error)]
+pub enum Declined {
+    #[error("the store does not know the session")]
+    Unknown,
+    #[error("a subagent's session has no summary of its own")]
+    Subagent,
+    #[error("nothing was said or done in the session")]
+    Nothing,
+    #[error("somebody else has been writing it since {since}")]
+    Busy { since: Timestamp },
+    #[error("the session is being compacted")]
+    Compacting,
+    #[error("it took too long, and somebody else has taken over")]
+    Overtaken,
+    #[error("nothing new was said since the summary was written")]
+    NothingNew,
+    #[error("the model edited nothing")]
+    NothingEdited { denied: Vec<String> },
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// A summary as a compaction takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Current {
+    pub summary: Summary,
+    pub file: String,
+    /// The last message that it covers.
+    pub last: Option<MessageId>,
+}
+
+/// Looks at the live sessions that have changed, and writes the summaries that are due.
+pub fn renew_pending(store: &Store, settings: &Settings, now: Timestamp) -> store::Result<Renewed> {
+    let since = now.saturating_sub(LIVE_FOR).unwrap_or(Timestamp::MIN);
+    let mut renewed = Renewed::default();
+    for session in store.sessions_to_look_at(since, SESSIONS_MAX)? {
+        renewed.looked += 1;
+        match renew(store, &session, settings, now) {
+            Ok(true) => renewed.written.push(session),
+            Ok(false) => {}
+            // One session must not keep the others from their summaries.
+            Err(error) => tracing::warn!(%session, %error, "its summary is not written"),
+        }
+    }
+    Ok(renewed)
+}
+
+/// Writes a session's summary if it is due, and says whether it did.
+fn renew(
+    store: &Store,
+    session: &SessionId,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<bool, Declined> {
+    let scene = Scene::of(store, session, now)?;
+    store.save_look(session, &scene.look())?;
+    let of_model = settings.has_model && scene.notes.way == Some(Way::Model);
+    let verdict = due(&scene.progress(), &settings.thresholds);
+    if of_model || !matches!(verdict, Verdict::Due(_)) {
+        return Ok(false);
+    }
+    match write(store, &scene, settings, How::Embedded, now) {
+        Ok(_) => Ok(true),
+        Err(Declined::Busy { .. } | Declined::Overtaken | Declined::Nothing) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a session's summary now, due or not.
+pub fn summarize(
+    store: &Store,
+    session: &SessionId,
+    settings: &Settings,
+    how: How<'_>,
+    now: Timestamp,
+) -> Result<Done, Declined> {
+    let scene = Scene::of(store, session, now)?;
+    match scene.kind {
+        SessionKind::Subagent => return Err(Declined::Subagent),
+        _ if scene.compacting => return Err(Declined::Compacting),
+        _ if scene.fold.is_empty() => return Err(Declined::Nothing),
+        _ => {}
+    }
+    store.save_look(session, &scene.look())?;
+    write(store, &scene, settings, how, now)
+}
+
+/// Returns what the embedded extractor would write.
+pub fn draft(
+    store: &Store,
+    session: &SessionId,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<Summary, Declined> {
+    let scene = Scene::of(store, session, now)?;
+    if scene.fold.is_empty() {
+        return Err(Declined::Nothing);
+    }
+    let before = store.summary(session)?;
+    Ok(scene.embedded(store, settings, before.as_ref()))
+}
+
+/// Returns the summary of a session as it stands.
+pub fn current(store: &Store, session: &SessionId) -> store::Result<Option<Current>> {
+    let stored = store.summary(session)?;
+    Ok(stored.map(|stored| Current {
+        summary: Summary::parse(&stored.text),
+        file: stored.path.display().to_string(),
+        last: stored.notes.last,
+    }))
+}
+
+/// Says whether somebody writes the session's summary right now.
+pub fn running(store: &Store, session: &SessionId, now: Timestamp) -> Extraction {
+    match store.working(session, Work::Extraction, now) {
+        Ok(Some(since)) => Extraction::Running { since },
+        Ok(None) => Extraction::Idle,
+        Err(error) => {
+            tracing::warn!(%session, %error, "not known whether its summary is being written");
+            Extraction::Idle
+        }
+    }
+}
+
+/// A session before its summary is written.
+struct Scene {
+    session: SessionId,
+    kind: SessionKind,
+    title: Option<String>,
+    notes: Notes,
+    fold: Fold,
+    mark: Mark,
+    compacting: bool,
+}
+
+impl Scene {
+    /// Reads the records that came since the last look, or all where those before have changed.
+    fn of(store: &Store, session: &SessionId, now: Timestamp) -> Result<Self, Declined> {
+        let (kind, title) = store.brief(session)?.ok_or(Declined::Unknown)?;
+        let notes = store.notes(session)?.unwrap_or_default();
+        let carried = notes.look.state.as_deref().and_then(Fold::read);
+        let (mut fold, mut mark) = match carried {
+            Some(fold) => (fold, notes.look.mark),
+            None => (Fold::new(), Mark::default()),
+        };
+        if !fold_after(store, session, &mut fold, &mut mark)? {
+            (fold, mark) = (Fold::new(), Mark::default());
+            fold_after(store, session, &mut fold, &mut mark)?;
+        }
+        Ok(Self {
+            compacting: store.working(session, Work::Compaction, now)?.is_some(),
+            session: session.clone(),
+            kind,
+            title,
+            notes,
+            fold,
+            mark,
+        })
+    }
+
+    fn look(&self) -> Look {
+        Look {
+            state: self.fold.write(),
+            mark: self.mark,
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        let written = (self.notes.version > 0).then_some(Written {
+            tokens: self.notes.tokens,
+            tool_calls: self.notes.tool_calls,
+        });
+        Progress {
+            kind: self.kind,
+            tokens: self.fold.tokens,
+            tool_calls: self.fold.tool_calls,
+            at_pause: !self.fold.asks_tool,
+            compacting: self.compacting,
+            written,
+        }
+    }
+
+    fn embedded(
+        &self,
+        store: &Store,
+        settings: &Settings,
+        before: Option<&StoredSummary>,
+    ) -> Summary {
+        let file = store.summary_path(&self.session).display().to_string();
+        let before = before.map(|before| Summary::parse(&before.text));
+        let title = self.title.as_deref();
+        render(
+            &self.fold,
+            title,
+            &settings.template,
+            before.as_ref(),
+            &settings.limits,
+            &file,
+        )
+    }
+}
+
+fn fold_after(
+    store: &Store,
+    session: &SessionId,
+    fold: &mut Fold,
+    mark: &mut Mark,
+) -> store::Result<bool> {
+    store.each_record_after(session, *mark, |record| {
+        fold.add(&Step::from(&record));
+        mark.records += 1;
+        (mark.line, mark.ordinal) = (record.line, record.ordinal);
+    })
+}
+
+/// Writes under the lease, which is given back whatever happens.
+fn write(
+    store: &Store,
+    scene: &Scene,
+    settings: &Settings,
+    how: How<'_>,
+    now: Timestamp,
+) -> Result<Done, Declined> {
+    let lease = match store.lease(&scene.session, Work::Extraction, now)? {
+        Asked::Granted(lease) => lease,
+        Asked::Busy { since } => return Err(Declined::Busy { since }),
+        Asked::Unknown => return Err(Declined::Unknown),
+    };
+    let done = write_leased(store, scene, settings, how, &lease);
+    store.release(&lease)?;
+    done
+}
+
+fn write_leased(
+    store: &Store,
+    scene: &Scene,
+    settings: &Settings,
+    how: How<'_>,
+    lease: &Lease,
+) -> Result<Done, Declined> {
+    // Read under the lease: nobody else writes between.
+    let before = store.summary(&scene.session)?;
+    let (way, text, usage, edits, denied, ended) = match how {
+        How::Embedded => {
+            let text = scene.embedded(store, settings, before.as_ref()).to_string();
+            (
+                Way::Embedded,
+                text,
+                Usage::default(),
+                0,
+                Vec::new(),
+                lease.since,
+            )
+        }
+        How::Model(asker) => {
+            let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
+            let made = ask(store, scene, settings, asker, before.as_ref(), deadline)?;
+            if made.edits == 0 {
+                return Err(Declined::NothingEdited {
+                    denied: made.denied,
+                });
+            }
+            let ended = (asker.clock.now)();
+            (
+                Way::Model,
+                made.text,
+                made.usage,
+                made.edits,
+                made.denied,
+                ended,
+            )
+        }
+    };
+    let thresholds = &settings.thresholds;
+    let duration = ended.duration_since(lease.since).as_millis();
+    let kept = store.write_summary(
+        lease,
+        &NewSummary {
+            text,
+            way,
+            at: lease.since,
+            last: scene.fold.last().cloned(),
+            tokens: scene.fold.tokens,
+            tool_calls: scene.fold.tool_calls,
+            usage,
+            duration_ms: u64::try_from(duration).unwrap_or_default(),
+            thresholds: [thresholds.start.0, thresholds.more.0, thresholds.calls],
+        },
+    )?;
+    match kept {
+        Kept::Written { version } => Ok(Done {
+            version,
+            way,
+            usage,
+            edits,
+            denied,
+        }),
+        Kept::Overtaken => Err(Declined::Overtaken),
+    }
+}
+
+/// Lets a model edit the notes. The first time it gets what the embedded extractor knows to start from.
+fn ask(
+    store: &Store,
+    scene: &Scene,
+    settings: &Settings,
+    asker: &Asker<'_>,
+    before: Option<&StoredSummary>,
+    deadline: Timestamp,
+) -> Result<extract::Extracted, Declined> {
+    let since = before.and_then(|before| before.notes.last.as_ref());
+    let transcript = transcript(store, &scene.session, since)?;
+    if transcript.is_empty() {
+        return Err(Declined::NothingNew);
+    }
+    let notes = match before {
+        Some(before) => before.text.clone(),
+        None => scene.embedded(store, settings, None).to_string(),
+    };
+    let file = store.summary_path(&scene.session).display().to_string();
+    let fork = Fork {
+        notes: &notes,
+        file: &file,
+        transcript: &transcript.fenced(),
+        instructions: &settings.instructions,
+        limits: &settings.limits,
+        parent: None,
+    };
+    Ok(extract::extract(asker, &fork, deadline)?)
+}
+
+/// Gathers what came behind a message; everything where that message is not there.
+fn transcript(
+    store: &Store,
+    session: &SessionId,
+    since: Option<&MessageId>,
+) -> store::Result<Transcript> {
+    let mut transcript = Transcript::new(TRANSCRIPT_TOKENS_MAX);
+    let mut all = Transcript::new(TRANSCRIPT_TOKENS_MAX);
+    let (mut found, mut behind) = (false, false);
+    store.each_record(session, |record| {
+        let step = Step::from(&record);
+        let is_it = since == Some(&record.message);
+        found |= is_it;
+        behind = found && !is_it;
+        if behind {
+            transcript.add(&step);
+        } else if !found {
+            all.add(&step);
+        }
+    })?;
+    Ok(if found { transcript } else { all })
+}
+
+#[cfg(test)]
+mod tests;

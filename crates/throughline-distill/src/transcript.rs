@@ -1,0 +1,115 @@
+//! A session's records as text for a model that takes notes of them.
+//!
+//! All of it is data: it stands inside a fence that nothing in it can close, and each part says whose
+//! words it is.
+
+use std::collections::VecDeque;
+
+use memory::tokens::estimate;
+use memory::{Kind, Tokens, fence};
+
+use crate::embedded::Step;
+
+/// The most that one part may take; the middle of a longer one is left out.
+const PART_TOKENS_MAX: u64 = 2_000;
+/// Results are long and matter less.
+const RESULT_TOKENS_MAX: u64 = 600;
+
+/// Gathers the end of a session within a limit.
+#[derive(Debug)]
+pub struct Transcript {
+    parts: VecDeque<(u64, String)>,
+    tokens: u64,
+    limit: u64,
+    left_out: u64,
+}
+
+impl Transcript {
+    pub fn new(limit: Tokens) -> Self {
+        Self {
+            parts: VecDeque::new(),
+            tokens: 0,
+            limit: limit.0,
+            left_out: 0,
+        }
+    }
+
+    pub fn add(&mut self, step: &Step<'_>) {
+        let tool = step.tool.unwrap_or("a tool");
+        let (who, limit) = match step.kind {
+            Kind::Prompt => ("the user".to_owned(), PART_TOKENS_MAX),
+            Kind::Assistant => ("the agent".to_owned(), PART_TOKENS_MAX),
+            Kind::ToolUse => (format!("the agent calls {tool}"), RESULT_TOKENS_MAX),
+            Kind::ToolResult => (format!("{tool} returned"), RESULT_TOKENS_MAX),
+            Kind::Error => (format!("{tool} failed"), RESULT_TOKENS_MAX),
+            Kind::Summary => ("an earlier summary".to_owned(), PART_TOKENS_MAX),
+            Kind::Approval => ("the user decided".to_owned(), RESULT_TOKENS_MAX),
+            Kind::Thinking | Kind::Artifact => return,
+        };
+        // One part must not fill all of it.
+        let limit = limit.min(self.limit * 9 / 10);
+        let text = format!("[{who}]\n{}\n\n", shortened(step.content.trim(), limit));
+        let size = estimate(&text).0;
+        self.tokens += size;
+        self.parts.push_back((size, text));
+        while self.tokens > self.limit && self.parts.len() > 1 {
+            if let Some((size, _)) = self.parts.pop_front() {
+                self.tokens -= size;
+                self.left_out += 1;
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Returns the text inside its fence.
+    pub fn fenced(&self) -> String {
+        let mut text = String::new();
+        if self.left_out > 0 {
+            text += &format!("[{} earlier parts are left out]\n\n", self.left_out);
+        }
+        text.extend(self.parts.iter().map(|(_, part)| part.as_str()));
+        fence::around("transcript", &text)
+    }
+}
+
+/// Leaves out the middle of a text that is too long. A token has at least one byte, so cutting by bytes
+/// in proportion is close enough.
+fn shortened(text: &str, limit: u64) -> String {
+    let tokens = estimate(text).0;
+    if tokens <= limit {
+        return text.to_owned();
+    }
+    let kept = usize::try_from(text.len() as u64 * limit / tokens).unwrap_or(text.len());
+    let head = &text[..text.floor_char_boundary(kept * 2 / 3)];
+    let tail = &text[text.ceil_char_boundary(text.len() - kept / 3)..];
+    format!("{head}\n[… left out …]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::{Message, record};
+    use testkit::transcript::transcript;
+
+    use super::*;
+
+    fn gathered(messages: &[Message], limit: u64) -> String {
+        let mut gathered = Transcript::new(Tokens(limit));
+        for record in messages.iter().cloned().flat_map(record::records) {
+            gathered.add(&Step::from(&record));
+        }
+        gathered.fenced()
+    }
+
+    #[test]
+    fn the_end_is_kept_within_the_limit() {
+        let text = gathered(&transcript("u first ~900\na second ~900\nu third"), 1_000);
+        assert!(text.contains("[1 earlier parts are left out]") && text.contains("third"));
+        let long = gathered(&transcript("u all of it ~50000"), 1_000);
+        let size = estimate(&long).0;
+        assert!((700..=1_000).contains(&size), "{size}");
+        assert!(long.contains("[… left out …]"));
+    }
+}

@@ -1,0 +1,197 @@
+//! An agent's own program as a model: the prompt on its standard input, the edits on its output.
+//!
+//! Such programs take no tools of ours, so the edits are asked for as JSON. They pass the same gate.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the binary may start processes and read the clock"
+)]
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use distill::model::{Call, Failure, Model, ModelError, Reply, Request, Turn};
+use memory::fence;
+use serde_json::Value;
+
+use crate::output::hinted;
+
+/// The longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 4 << 20;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+#[derive(Debug)]
+pub struct AgentCli {
+    command: Vec<String>,
+    name: String,
+}
+
+impl AgentCli {
+    pub fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
+        let Some(program) = command.first() else {
+            return Err(hinted(
+                "no program is named",
+                "set `command` under [model], for example [\"claude\", \"-p\"]",
+            ));
+        };
+        Ok(Self {
+            name: if model.is_empty() {
+                program.clone()
+            } else {
+                model.to_owned()
+            },
+            command: command.to_vec(),
+        })
+    }
+}
+
+impl Model for AgentCli {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
+        // It cannot be answered: one round is all there is.
+        if request
+            .turns
+            .iter()
+            .any(|turn| matches!(turn, Turn::Results(_)))
+        {
+            return Ok(Reply::default());
+        }
+        let answer = self.run(&prompt(request), timeout)?;
+        Ok(Reply {
+            calls: calls(&answer),
+            text: answer,
+            ..Reply::default()
+        })
+    }
+}
+
+impl AgentCli {
+    fn run(&self, prompt: &str, timeout: Duration) -> Result<String, ModelError> {
+        let started = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            // In a session of ours the program's own hooks must not come back to us.
+            .env("THROUGHLINE_INSIDE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = started
+            .map_err(|error| Failure::Connection(format!("{}: {error}", self.command[0])))?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Failure::Connection("no pipes".to_owned()).into());
+        };
+        let prompt = prompt.to_owned();
+        let writing = std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
+        let reading = std::thread::spawn(move || {
+            let mut answer = Vec::new();
+            stdout
+                .take(ANSWER_BYTES_MAX)
+                .read_to_end(&mut answer)
+                .map(|_| answer)
+        });
+        let ended = wait(&mut child, timeout);
+        if ended.is_err() {
+            // It may have ended meanwhile.
+            let _gone = child.kill();
+            let _reaped = child.wait();
+        }
+        let code = ended?;
+        // A program that does not read all of its input has its reasons.
+        let _unread = writing.join();
+        let answer = reading.join().ok().and_then(Result::ok).unwrap_or_default();
+        if code != Some(0) {
+            let said = format!("it ended with {code:?}");
+            return Err(Failure::Connection(said).into());
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+}
+
+fn wait(child: &mut Child, timeout: Duration) -> Result<Option<i32>, ModelError> {
+    let until = Instant::now() + timeout;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.code()),
+            Ok(None) if Instant::now() >= until => return Err(Failure::Timeout.into()),
+            Ok(None) => std::thread::sleep(LOOK_EVERY),
+            Err(error) => return Err(Failure::Connection(error.to_string()).into()),
+        }
+    }
+}
+
+/// Writes the request as one text. All of it is fenced, so that memory does not take it for a prompt
+/// when the program's own log is read.
+fn prompt(request: &Request) -> String {
+    let mut text = request.system.clone();
+    for turn in &request.turns {
+        if let Turn::User(said) = turn {
+            text += &format!("\n\n{said}");
+        }
+    }
+    if let Some(tool) = &request.tool {
+        text += &format!(
+            "\n\nYou have no tools here. Answer with nothing but a JSON array of the arguments of your \
+             `{}` calls, each as in this schema: {}",
+            tool.name, tool.schema
+        );
+    }
+    fence::around("request", &text)
+}
+
+/// Finds the array of edits in an answer, which may stand in a code block or between words.
+fn calls(answer: &str) -> Vec<Call> {
+    let arrays = answer.match_indices('[').filter_map(|(start, _)| {
+        let mut values =
+            serde_json::Deserializer::from_str(&answer[start..]).into_iter::<Vec<Value>>();
+        values.next()?.ok()
+    });
+    let edits = arrays.into_iter().find(|edits| {
+        !edits.is_empty() && edits.iter().all(|edit| edit.get("old_string").is_some())
+    });
+    (edits.unwrap_or_default().into_iter().enumerate())
+        .map(|(place, input)| Call {
+            id: format!("call_{place}"),
+            tool: distill::edit::TOOL.to_owned(),
+            input,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_found_between_words() {
+        let answer = "Here [as asked]:\n```json\n[{\"file_path\":\"f\",\"old_string\":\"a]\",\"new_string\":\"b\"}]\n```";
+        let calls = calls(answer);
+        assert_eq!(calls.len(), 1);
+        assert_eq!(calls[0].input["old_string"], "a]");
+        assert!(super::calls("I have nothing to add []").is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_asked_and_not_waited_for_too_long() {
+        let ask = |script: &str, timeout: u64| {
+            let command = ["sh", "-c", script].map(str::to_owned);
+            let cli = AgentCli::new(&command, "").unwrap();
+            let request = Request {
+                turns: vec![Turn::User("go".into())],
+                ..Request::default()
+            };
+            cli.complete(&request, Duration::from_secs(timeout))
+        };
+        let reply = ask("cat >/dev/null; echo '[{\"old_string\":\"a\"}]'", 60).unwrap();
+        assert_eq!(reply.calls.len(), 1);
+        assert_eq!(ask("sleep 60", 0).unwrap_err().what, Failure::Timeout);
+        assert!(matches!(
+            ask("exit 3", 60).unwrap_err().what,
+            Failure::Connection(_)
+        ));
+    }
+}

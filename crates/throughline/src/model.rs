@@ -1,0 +1,265 @@
+//! The model that the user's configuration names, and the settings of the summaries.
+//!
+//! Both come from the user's own file; nothing in a repository is asked. Keys come from the environment
+//! or the system's keychain and go into requests, nowhere else.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+use anyhow::Context;
+use distill::due::Thresholds;
+use distill::model::anthropic::Anthropic;
+use distill::model::chat::Chat;
+use distill::model::ollama::Ollama;
+use distill::model::responses::Responses;
+use distill::model::{Asker, Budget, Clock, Endpoint, Key, Model};
+use distill::renew::Settings;
+use jiff::Timestamp;
+use memory::summary::{Limits, Template};
+use memory::{SessionId, Summary, Tokens};
+use serde::{Deserialize, Serialize};
+use store::Store;
+
+use crate::agent_cli::AgentCli;
+use crate::commands::App;
+use crate::environment;
+use crate::output::hinted;
+
+/// Section `[summary]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SummaryConfig {
+    pub enabled: bool,
+    pub start_tokens: u64,
+    pub more_tokens: u64,
+    pub tool_calls: u64,
+    pub section_tokens: u64,
+    pub file_tokens: u64,
+    /// A file with headings to fill; empty for those that are shipped.
+    pub template: String,
+    /// A file with what a model is told.
+    pub instructions: String,
+}
+
+impl Default for SummaryConfig {
+    fn default() -> Self {
+        let (thresholds, limits) = (Thresholds::default(), Limits::default());
+        Self {
+            enabled: true,
+            start_tokens: thresholds.start.0,
+            more_tokens: thresholds.more.0,
+            tool_calls: thresholds.calls,
+            section_tokens: limits.section.0,
+            file_tokens: limits.whole.0,
+            template: String::new(),
+            instructions: String::new(),
+        }
+    }
+}
+
+/// Section `[model]`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    pub enabled: bool,
+    pub provider: Provider,
+    pub base_url: String,
+    pub model: String,
+    /// The environment variable that holds the key.
+    pub key_env: String,
+    /// The name of the key in the system's keychain.
+    pub keychain: String,
+    /// The agent's own program, with its arguments, for the provider `cli`.
+    pub command: Vec<String>,
+    pub timeout_ms: u64,
+    pub daily_tokens: u64,
+    pub daily_usd: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provider {
+    #[default]
+    None,
+    Anthropic,
+    Openai,
+    OpenaiResponses,
+    Ollama,
+    Llamacpp,
+    Cli,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            provider: Provider::None,
+            base_url: String::new(),
+            model: String::new(),
+            key_env: String::new(),
+            keychain: String::new(),
+            command: Vec::new(),
+            timeout_ms: 30_000,
+            daily_tokens: 1_000_000,
+            daily_usd: 1.0,
+        }
+    }
+}
+
+impl ModelConfig {
+    /// Returns where its requests go, or `None` when nothing leaves the program.
+    pub fn goes_to(&self) -> Option<String> {
+        match self.provider {
+            Provider::None => None,
+            _ if !self.enabled => None,
+            Provider::Cli => Some(format!("the program {:?}", self.command.join(" "))),
+            _ => Some(self.address().to_owned()),
+        }
+    }
+
+    fn address(&self) -> &str {
+        match self.provider {
+            _ if !self.base_url.is_empty() => &self.base_url,
+            Provider::Anthropic => "https://api.anthropic.com",
+            Provider::Openai | Provider::OpenaiResponses => "https://api.openai.com/v1",
+            Provider::Ollama => "http://127.0.0.1:11434",
+            Provider::Llamacpp => "http://127.0.0.1:8080/v1",
+            Provider::None | Provider::Cli => "",
+        }
+    }
+}
+
+/// Returns how summaries are written.
+pub fn settings(app: &App<'_>) -> anyhow::Result<Settings> {
+    let config = &app.config.summary;
+    let usual = Settings::default();
+    let read =
+        |path: &str| std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
+    Ok(Settings {
+        thresholds: Thresholds {
+            start: Tokens(config.start_tokens),
+            more: Tokens(config.more_tokens),
+            calls: config.tool_calls,
+        },
+        limits: Limits {
+            section: Tokens(config.section_tokens),
+            whole: Tokens(config.file_tokens),
+        },
+        template: match config.template.as_str() {
+            "" => usual.template,
+            path => Template(Summary::parse(&read(path)?)),
+        },
+        instructions: match config.instructions.as_str() {
+            "" => usual.instructions,
+            path => read(path)?,
+        },
+        has_model: app.config.model.goes_to().is_some(),
+    })
+}
+
+/// Returns the model that is configured.
+pub fn model(app: &App<'_>) -> anyhow::Result<Box<dyn Model>> {
+    let config = &app.config.model;
+    let name = config.model.clone();
+    let endpoint = || -> anyhow::Result<Endpoint> {
+        let base = config.address();
+        Endpoint::new(base, key(app)?)
+            .map_err(|error| hinted(error.to_string(), "see `base_url` under [model]"))
+    };
+    if config.provider != Provider::None && config.provider != Provider::Cli && name.is_empty() {
+        return Err(hinted(
+            "no model is named",
+            format!("set `model` under [model] in {}", app.config_path.display()),
+        ));
+    }
+    Ok(match config.provider {
+        Provider::None => {
+            return Err(hinted(
+                "no model is configured",
+                format!(
+                    "name one under [model] in {}, or leave --model out",
+                    app.config_path.display()
+                ),
+            ));
+        }
+        Provider::Anthropic => Box::new(Anthropic {
+            endpoint: endpoint()?,
+            model: name,
+        }),
+        Provider::Openai | Provider::Llamacpp => Box::new(Chat {
+            endpoint: endpoint()?,
+            model: name,
+        }),
+        Provider::OpenaiResponses => Box::new(Responses {
+            endpoint: endpoint()?,
+            model: name,
+        }),
+        Provider::Ollama => Box::new(Ollama {
+            endpoint: endpoint()?,
+            model: name,
+        }),
+        Provider::Cli => Box::new(AgentCli::new(&config.command, &name)?),
+    })
+}
+
+fn key(app: &App<'_>) -> anyhow::Result<Option<Key>> {
+    let config = &app.config.model;
+    if !config.key_env.is_empty() {
+        let key = environment::variable(&config.key_env).ok_or_else(|| {
+            hinted(
+                format!("the environment variable {} is not set", config.key_env),
+                "`key_env` under [model] names it",
+            )
+        })?;
+        return Ok(Some(Key::new(key)));
+    }
+    if !config.keychain.is_empty() {
+        return Ok(Some(Key::new(environment::keychain(&config.keychain)?)));
+    }
+    Ok(None)
+}
+
+/// Hands an asker for one session to `run`: budget, ledger, clock and all.
+pub fn with_asker<T>(
+    app: &App<'_>,
+    store: &Store,
+    model: &dyn Model,
+    purpose: &'static str,
+    session: &SessionId,
+    run: impl FnOnce(&Asker<'_>) -> T,
+) -> anyhow::Result<T> {
+    let config = &app.config.model;
+    let is_free = matches!(
+        config.provider,
+        Provider::Ollama | Provider::Llamacpp | Provider::Cli
+    );
+    let zoned = app.environment.now.to_zoned(app.environment.zone.clone());
+    let today: Timestamp = zoned.start_of_day()?.timestamp();
+    let prices = app.config.prices();
+    Ok(run(&Asker {
+        store,
+        model,
+        budget: Budget {
+            enabled: config.enabled && !app.environment.model_off,
+            daily_tokens: config.daily_tokens,
+            daily_usd: config.daily_usd,
+            is_free,
+        },
+        prices: &prices,
+        clock: Clock {
+            now: &|| app.environment.clock(),
+            sleep: &std::thread::sleep,
+            jitter: &jitter,
+        },
+        purpose,
+        session: Some(session),
+        today,
+        timeout: Duration::from_millis(config.timeout_ms.max(1)),
+    }))
+}
+
+/// Returns a number between 0 and 1; each hasher of the standard library has keys of its own.
+fn jitter() -> f64 {
+    let random = RandomState::new().build_hasher().finish();
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}
