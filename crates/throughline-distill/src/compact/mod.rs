@@ -1,10 +1,10 @@
 //! Compaction: a conversation made shorter without breaking a rule of the APIs.
 //!
-//! [`compact`] replaces the beginning by the session's running summary and keeps the end verbatim;
+//! [`compact()`] replaces the beginning by the session's running summary and keeps the end verbatim;
 //! no model is called. [`keep`] says where to cut, [`close`] moves the cut so that nothing is parted,
-//! [`settle`] brings what is kept into the form of a request, [`message`] writes what stands before it,
+//! [`mod@settle`] brings what is kept into the form of a request, [`message`] writes what stands before it,
 //! [`restore`] puts files, todos and the plan back. [`full`] needs no running summary: it takes an
-//! account of the messages from its caller ([`account`] is one that needs no model).
+//! account of the messages from its caller ([`account()`] is one that needs no model).
 //! [`compact_or_full`] tries one and then the other. Whatever is not possible is [`Declined`], by name.
 //!
 //! Everything here is a function of its arguments. Messages come from the caller or from the agent's
