@@ -207,8 +207,8 @@ impl World {
             .unwrap();
         let fact = format!("pin{session}");
         sql.execute(
-            "INSERT OR IGNORE INTO facts (id, kind, text, trust, pinned, made, seen)
-             VALUES (?1, 'note', ?1, 2, 1, 0, 0)",
+            "INSERT OR IGNORE INTO facts (id, kind, text, words, trust, pinned, made, seen)
+             VALUES (?1, 'note', ?1, ?1, 2, 1, 0, 0)",
             [&fact],
         )
         .unwrap();
