@@ -73,7 +73,7 @@ const TABLES: &[(&str, &str)] = &[
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.
-const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search"];
+const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search", "marks"];
 
 impl Store {
     /// Prints every table.
