@@ -82,7 +82,7 @@ def forward(w, ids):
         mixed = (s @ v).transpose(0, 2, 1, 3).reshape(count, length, HIDDEN)
         x = norm(linear(mixed, p + "attention.output.dense") + x, p + "attention.output.LayerNorm")
         g = linear(x, p + "intermediate.dense")
-        g = 0.5 * g * (1 + np.tanh(0.7978845608 * (g + 0.044715 * g ** 3)))
+        g = 0.5 * g * (1 + np.tanh(0.7978845608 * (g + 0.044715 * g * g * g)))
         x = norm(linear(g, p + "output.dense") + x, p + "output.LayerNorm")
     return x.mean(1)
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
+    completions, config, doctor, eval, export, ingest, redact, resume, search, sessions, show, usage,
     watch,
 };
 
@@ -51,6 +51,7 @@ pub enum Command {
     Export(export::ExportArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
+    Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
 }
 

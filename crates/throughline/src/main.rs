@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod config;
 mod environment;
+mod evaluation;
 mod output;
 
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod config;
 pub mod doctor;
+pub mod eval;
 pub mod export;
 pub mod ingest;
 pub mod redact;
@@ -66,6 +67,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Export(args) => export::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
+        Command::Eval(args) => eval::run(&app, args),
         Command::Completions(args) => completions::run(args),
     }
 }

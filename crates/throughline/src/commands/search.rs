@@ -3,7 +3,8 @@
 use std::io::{Write, stdout};
 
 use memory::{Flavor, Kind};
-use store::{Found, Hit, Query, Rung};
+use recall::{Ask, Ranked, RankedHit};
+use store::{Query, Rung};
 
 use crate::commands::{App, parse_flavor, show};
 use crate::output::text::Paint;
@@ -94,11 +95,16 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         session,
         tool: filter.tool.clone(),
         path: filter.path.clone(),
+        workspace_key: None,
         since: app.moment(filter.since.as_deref())?,
         until: app.moment(filter.until.as_deref())?,
         limit: args.limit,
     };
-    let found = store.search(&query)?;
+    let ask = Ask {
+        query,
+        ..Ask::default()
+    };
+    let found = recall::search(&store, &ask, app.environment.now)?;
     if args.json {
         output::json(&found)?;
     } else {
@@ -128,12 +134,13 @@ pub fn rewrite_unwanted(argument: String) -> String {
     }
 }
 
-fn print(app: &App<'_>, found: &Found) -> anyhow::Result<()> {
+fn print(app: &App<'_>, found: &Ranked) -> anyhow::Result<()> {
     match (found.rung, found.hits.is_empty()) {
         (Rung::NoWords, _) => say("There is no word in that to look for."),
         (_, true) => say("Nothing found."),
-        (Rung::AnyWord, false) => say("No record has all of these words; these have some of them."),
-        (Rung::AllWords, false) => {}
+        (Rung::Exact | Rung::Forms, false) => {}
+        (Rung::Related, false) => say("No record has all of these words; these have some of them, or mean the same."),
+        (Rung::Fuzzy, false) => say("No record has these words; these have words that are spelt nearly so."),
     }
     let mut out = stdout().lock();
     for hit in &found.hits {
@@ -142,7 +149,8 @@ fn print(app: &App<'_>, found: &Found) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn hit_text(app: &App<'_>, hit: &Hit) -> String {
+fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
+    let hit = &hit.hit;
     let paint = Paint {
         color: app.environment.color,
     };

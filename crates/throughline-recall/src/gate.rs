@@ -1,0 +1,41 @@
+//! The gate: is what was found worth showing to somebody who did not ask?
+
+use serde::Serialize;
+
+/// Above this, what was found is shown.
+pub const CONFIDENCE_MIN: f64 = 0.5;
+
+/// What to do with what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Worth showing.
+    Inject,
+    /// The best that was found has too little to do with the prompt.
+    Abstain,
+}
+
+/// Features of the best hits and the prompt.
+pub const COUNT: usize = 14;
+pub const NAMES: [&str; COUNT] = [
+    "words_share", "coverage", "coverage_near", "exact", "together", "meaning_raw", "alike",
+    "words", "margin", "agreement", "terms", "rarity", "rarity_matched", "kind",
+];
+pub type Features = [f64; COUNT];
+
+pub const WEIGHTS: Features = [1.0; COUNT];
+pub const BIAS: f64 = -4.0;
+
+/// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
+pub fn confidence(features: &Features) -> f64 {
+    let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
+    1.0 / (1.0 + (-(sum + BIAS)).exp())
+}
+
+pub fn verdict(confidence: f64) -> Verdict {
+    if confidence >= CONFIDENCE_MIN {
+        Verdict::Inject
+    } else {
+        Verdict::Abstain
+    }
+}
