@@ -106,7 +106,7 @@ impl Dates {
                 days.start().abs_diff(day).min(days.end().abs_diff(day))
             }
         };
-        let near = self.days.iter().map(apart).min().map_or(0.0, |apart| match apart {
+        let near: f64 = self.days.iter().map(apart).min().map_or(0.0, |apart| match apart {
             0 => 1.0,
             1..=3 => 0.5,
             4..=10 => 0.25,
@@ -128,7 +128,7 @@ impl Dates {
                     }
                 }
             };
-            self.months.iter().map(fits).fold(0.0, f64::max)
+            self.months.iter().map(fits).fold(0.0_f64, f64::max)
         });
         near.max(month)
     }
