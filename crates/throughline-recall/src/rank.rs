@@ -17,13 +17,16 @@ const NEAR_WEIGHT: f64 = 0.3;
 const K1: f64 = 1.2;
 const B: f64 = 0.6;
 
+/// What the asker's own workspace adds: enough to decide between equals.
+const HERE_POINTS: f64 = 0.5;
+
 /// What is weighed, in the order of [`WEIGHTS`].
 pub const NAMES: [&str; COUNT] = [
     "words", "words_share", "coverage", "coverage_near", "exact", "together", "meaning",
     "meaning_best", "meaning_raw", "alike", "session_words", "session_best", "speaker",
-    "other_speaker", "prompt", "assistant", "tool", "prompt_in_chat", "length", "question", "day",
+    "other_speaker", "person", "model", "tool", "person_in_chat", "length", "question", "day",
     "time_for_when", "near_words", "near_meaning", "whole_words", "words_x_meaning",
-    "length_in_chat", "recent",
+    "length_of_others", "recent",
 ];
 pub const COUNT: usize = 28;
 pub type Features = [f64; COUNT];
@@ -53,6 +56,8 @@ pub struct Read {
     pub score: f64,
     /// The bare lexical score.
     pub words: f64,
+    /// Was made where the asker stands.
+    pub is_here: bool,
 }
 
 impl Read {
@@ -66,6 +71,13 @@ impl Read {
             })
             .filter(|part| part.points != 0.0)
             .collect();
+        if self.is_here {
+            parts.push(Part {
+                name: "here",
+                value: 1.0,
+                points: HERE_POINTS,
+            });
+        }
         parts.sort_by(|a, b| b.points.abs().total_cmp(&a.points.abs()));
         parts
     }
@@ -96,7 +108,12 @@ struct Background {
 }
 
 /// Scores what was read, the best first.
-pub fn rank(question: &Question, found: &Candidates, mut read: Vec<Read>) -> Vec<Read> {
+pub fn rank(
+    question: &Question,
+    found: &Candidates,
+    mut read: Vec<Read>,
+    here: Option<&str>,
+) -> Vec<Read> {
     let mut background = Background::of(found, &read);
     let lexical: Vec<_> = read.iter().map(|read| background.lexical(read)).collect();
     background.words_max = max(lexical.iter().map(|l| l.0));
@@ -117,7 +134,9 @@ pub fn rank(question: &Question, found: &Candidates, mut read: Vec<Read>) -> Vec
         };
         let features = background.features(question, &read[at], &sums);
         read[at].words = lexical[at].0;
-        read[at].score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
+        read[at].is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
+        let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
+        read[at].score = sum + if read[at].is_here { HERE_POINTS } else { 0.0 };
         read[at].features = features;
     }
     read.sort_by(|a, b| {
@@ -205,6 +224,11 @@ impl Background {
             ((value - mean) / (max - mean).max(1e-6)).clamp(-1.0, 1.0)
         };
         let kind = read.detail.kind;
+        // Who has a name is a person, whichever side of the conversation it was.
+        let is_person = kind == Kind::Prompt || read.detail.speaker.is_some();
+        let is_model = kind == Kind::Assistant && !is_person;
+        // Among tool calls, what stands beside a record is seldom what it is about.
+        let talk = self.chat * self.chat;
         let is = |yes: bool| f64::from(u8::from(yes));
         let words = sums.words / self.words_max.max(1e-9);
         let meaning = relative(f64::from(reading.cosine), self.cosine_mean, self.cosine_max);
@@ -220,7 +244,7 @@ impl Background {
             words,
             sums.words / (self.idf_sum * (K1 + 1.0)),
             share(own),
-            share(near),
+            share(near) * talk,
             share(reading.exact),
             share(reading.together),
             meaning,
@@ -231,20 +255,20 @@ impl Background {
             sums.session_best,
             is(candidate.who != 0),
             is(asked && candidate.who == 0 && read.detail.speaker.is_some()),
-            is(kind == Kind::Prompt),
-            is(kind == Kind::Assistant),
+            is(is_person),
+            is(is_model),
             is(!matches!(kind, Kind::Prompt | Kind::Assistant | Kind::Summary)),
-            is(kind == Kind::Prompt) * self.chat,
-            length,
+            is(is_person) * talk,
+            length * is(is_person),
             is(reading.is_question),
             question.dates.fit(candidate.mark.day),
             is(question.asks_when && reading.has_time),
-            sums.near_words / self.words_max.max(1e-9),
+            talk * sums.near_words / self.words_max.max(1e-9),
             sums.near_cosine
-                .map_or(0.0, |near| relative(near, self.cosine_mean, self.cosine_max)),
+                .map_or(0.0, |near| talk * relative(near, self.cosine_mean, self.cosine_max)),
             sums.whole / self.whole_max.max(1e-9),
             words * best.max(0.0),
-            length * self.chat,
+            length * is(!is_person),
             (candidate.row - first) as f64 / ((last - first) as f64).max(1.0),
         ]
     }

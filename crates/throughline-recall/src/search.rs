@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use store::{Hit, Lookup, Query, Result, Rung, Scope, Store};
+use store::{Hit, Lookup, Query, Result, Rung, Store};
 
 use crate::ask::{Ask, Question};
 use crate::candidates::{self, Bits, Candidates};
@@ -46,7 +46,8 @@ pub struct RankedHit {
     pub trust: memory::Trust,
     /// May hold what is not for everybody.
     pub sensitive: bool,
-    #[serde(skip)]
+    /// What the score is made of, the weightiest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     #[serde(skip)]
     pub features: rank::Features,
@@ -69,7 +70,7 @@ pub fn search(store: &Store, ask: &Ask, now: Timestamp) -> Result<Ranked> {
             is_fuzzy = true;
             found = candidates::find(lookup, &ask.query, &scope, &question, weighed)?;
         }
-        answer(lookup, ask, &question, &found, is_fuzzy, &scope)
+        answer(lookup, ask, &question, &found, is_fuzzy)
     })
 }
 
@@ -92,10 +93,9 @@ fn answer(
     question: &Question,
     found: &Candidates,
     is_fuzzy: bool,
-    _scope: &Scope,
 ) -> Result<Ranked> {
     let read = read(lookup, ask, question, found)?;
-    let ranked = rank::rank(question, found, read);
+    let ranked = rank::rank(question, found, read, ask.here.as_deref());
     let gate = gate_features(question, found, &ranked);
     let confidence = gate::confidence(&gate);
     let sessions = sessions::order(&ranked, found);
@@ -173,6 +173,7 @@ fn read(
             features: [0.0; rank::COUNT],
             score: 0.0,
             words: 0.0,
+            is_here: false,
         });
     }
     Ok(read)
@@ -186,7 +187,7 @@ fn holds(text: &str, phrase: &[String]) -> bool {
 
 fn name_sessions(
     lookup: &Lookup<'_>,
-    sessions: &[(u32, f64, [f64; 2])],
+    sessions: &[(u32, f64, [f64; 3])],
 ) -> Result<Vec<RankedSession>> {
     let best = &sessions[..sessions.len().min(SESSIONS_MAX)];
     let numbers: Vec<u32> = best.iter().map(|session| session.0).collect();
@@ -304,7 +305,6 @@ fn edits(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// Says what a query without filters would be; for callers that only have words.
 impl From<&str> for Ask {
     fn from(text: &str) -> Self {
         Self {

@@ -31,11 +31,8 @@ pub struct Row {
 /// One question, and where its answer is.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Question {
-    pub qid: String,
     pub ns: String,
     pub query: String,
-    #[serde(default)]
-    pub category: String,
     #[serde(default)]
     pub gold: Vec<String>,
     #[serde(default)]
