@@ -55,6 +55,7 @@ def loss(w, data, l2, weights):
 
 # How late a record is among the others: no corpus here rewards it, and it must not be held against anybody.
 RECENT, RECENT_WEIGHT = 27, 0.05
+EVERYDAY_WEIGHT = 6
 
 
 def fit(data, l2, without=()):
@@ -81,7 +82,7 @@ def measure(data, w):
     return {k: tuple(round(100 * x, 1) for x in np.mean(v, 0)) for k, v in out.items()}
 
 
-def session_measure(data, w, sharp=1.0, decay=0.7, top=5, words=0.6, share=0.0):
+def session_measure(data, w, sharp=1.0, decay=0.7, top=5, words=0.3):
     out = {}
     for d in data:
         gold = set(d["q"]["gold_sessions"])
@@ -94,7 +95,7 @@ def session_measure(data, w, sharp=1.0, decay=0.7, top=5, words=0.6, share=0.0):
             by.setdefault(session, []).append(value)
         sums = {k: sum(x * decay ** i for i, x in enumerate(sorted(v, reverse=True)[:top])) for k, v in by.items()}
         hi = max(sums.values())
-        docs = {k: words * p[1] + share * p[2] for k, p in zip(d["q"]["sessions"], d["q"]["parts"])}
+        docs = {k: words * p[1] for k, p in zip(d["q"]["sessions"], d["q"]["parts"])}
         score = {k: sums.get(k, 0) / hi + docs.get(k, 0) for k in set(sums) | set(docs)}
         order = sorted(score, key=lambda k: -score[k])
         places = [i for i, k in enumerate(order) if k in gold]
@@ -116,7 +117,7 @@ def ablate(data, l2):
 
 
 def gate_data(dump, w):
-    xs, ys, sets = [], [], []
+    xs, ys, sets, often = [], [], [], []
     for name, data in dump.items():
         for q in data["asked"]:
             if not q["ids"]:
@@ -124,16 +125,18 @@ def gate_data(dump, w):
             order = np.argsort(-(np.array(q["features"]) @ w), kind="stable")[:8]
             top = {q["ids"][i] for i in order} if q["gold"] else {q["of"][i] for i in order}
             if top & set(q["gold"] or q["gold_sessions"]):
-                xs.append(q["gate"]); ys.append(1); sets.append(name)
+                xs.append(q["gate"]); ys.append(1); sets.append(name); often.append(1)
         for q in data["unrelated"]:
-            xs.append(q["gate"] if q["gate"] else [0.0] * 14); ys.append(0); sets.append(name)
-    return np.array(xs), np.array(ys), sets
+            xs.append(q["gate"] if q["gate"] else [0.0] * 14); ys.append(0); sets.append(name); often.append(1)
+        # The last thirty are what people type every day, and so often.
+        often[-30:] = [EVERYDAY_WEIGHT] * 30
+    return np.array(xs), np.array(ys), sets, np.array(often)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump")
-    parser.add_argument("--l2", type=float, default=0.003)
+    parser.add_argument("--l2", type=float, default=0.0002)
     parser.add_argument("--ablate", action="store_true", help="also print what each group of features adds")
     args = parser.parse_args()
     with open(args.dump, "rb") as file:
@@ -159,16 +162,15 @@ def main():
     print("sessions: hit@1, recall@5, recall@10, mrr")
     for sharp in (0.5, 1.0):
         for words in (0.0, 0.3, 0.6):
-            for share in (0.0, 0.5, 1.0):
-                print(" ", sharp, words, share, session_measure(data, everything, sharp=sharp, words=words, share=share))
+            print(" ", sharp, words, session_measure(data, everything, sharp=sharp, words=words))
     print("weights:", ", ".join(f"{x:.2f}" for x in everything))
-    x, y, sets = gate_data(dump, everything)
+    x, y, sets, often = gate_data(dump, everything)
     bounds = [(None, None)] * (x.shape[1] + 1)
 
     def gate_loss(v):
         z = x @ v[:-1] + v[-1]
         p = 1 / (1 + np.exp(-np.clip(z, -30, 30)))
-        share = np.where(y == 1, 0.5 / max(1, y.sum()), 0.5 / max(1, (1 - y).sum()))
+        share = np.where(y == 1, 0.5 / max(1, y.sum()), 0.5 * often / max(1, ((1 - y) * often).sum()))
         value = -(share * (y * np.log(p + 1e-12) + (1 - y) * np.log(1 - p + 1e-12))).sum() + 1e-4 * (v[:-1] @ v[:-1])
         g = share * (p - y)
         return value, np.append(x.T @ g + 2e-4 * v[:-1], g.sum())

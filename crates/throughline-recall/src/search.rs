@@ -187,7 +187,7 @@ fn holds(text: &str, phrase: &[String]) -> bool {
 
 fn name_sessions(
     lookup: &Lookup<'_>,
-    sessions: &[(u32, f64, [f64; 3])],
+    sessions: &[(u32, f64, [f64; 2])],
 ) -> Result<Vec<RankedSession>> {
     let best = &sessions[..sessions.len().min(SESSIONS_MAX)];
     let numbers: Vec<u32> = best.iter().map(|session| session.0).collect();

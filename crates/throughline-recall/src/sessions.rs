@@ -13,9 +13,7 @@ use crate::rank::Read;
 const BEST_MAX: usize = 5;
 const DECAY: f64 = 0.7;
 /// How much the words of the whole session count beside its best records.
-const WORDS_WEIGHT: f64 = 0.6;
-/// How much it counts that the session holds all of the question somewhere.
-const SHARE_WEIGHT: f64 = 0.0;
+const WORDS_WEIGHT: f64 = 0.3;
 /// How sharply a record's score is felt.
 const SHARPNESS: f64 = 1.0;
 
@@ -25,8 +23,8 @@ pub struct RankedSession {
     pub id: SessionId,
     pub title: Option<String>,
     pub score: f64,
-    /// Best records, words of all of it, and the share of the question it holds: what the score is made of.
-    pub parts: [f64; 3],
+    /// Best records, and words of all of it: what the score is made of.
+    pub parts: [f64; 2],
 }
 
 /// Returns how well each session holds the question's words, 1 for the best.
@@ -66,7 +64,7 @@ pub fn best(read: &[Read], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
 }
 
 /// Orders the sessions of ranked records: number, score and its parts, the best first.
-pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 3])> {
+pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 2])> {
     let top = read.first().map_or(0.0, |best| best.score);
     let felt = read
         .iter()
@@ -78,21 +76,14 @@ pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 3])> {
         .iter()
         .map(|(session, words)| {
             let records = records.get(session).copied().unwrap_or_default();
-            let share = found.sessions.get(session).map_or(0.0, |seen| share(seen, &found.idf));
-            let score = records + WORDS_WEIGHT * words + SHARE_WEIGHT * share;
-            (*session, score, [records, *words, share])
+            (*session, records + WORDS_WEIGHT * words, [records, *words])
         })
         .collect();
     // A session whose records were only read as neighbours has no words of its own.
     let only = records.iter().filter(|(session, _)| !words.contains_key(session));
-    all.extend(only.map(|(session, records)| (*session, *records, [*records, 0.0, 0.0])));
+    all.extend(only.map(|(session, records)| (*session, *records, [*records, 0.0])));
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     all
-}
-
-fn share(seen: &SessionSeen, idf: &[f64]) -> f64 {
-    let held = idf.iter().zip(seen.counts).filter(|(_, count)| *count > 0);
-    held.map(|(idf, _)| idf).sum::<f64>() / idf.iter().sum::<f64>().max(1e-9)
 }
 
 fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {

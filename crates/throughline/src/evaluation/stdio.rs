@@ -39,7 +39,7 @@ struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    session_parts: Option<Vec<[f64; 3]>>,
+    session_parts: Option<Vec<[f64; 2]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
