@@ -78,9 +78,12 @@ impl Question {
         let all = folded_words(&text[..text.floor_char_boundary(4096)]);
         let asks_when = all.first().is_some_and(|first| first == "when")
             || all.windows(2).any(|pair| {
-                pair[0] == "what" && matches!(pair[1].as_str(), "date" | "day" | "month" | "year" | "time")
+                pair[0] == "what"
+                    && matches!(pair[1].as_str(), "date" | "day" | "month" | "year" | "time")
             })
-            || all.windows(2).any(|pair| pair[0] == "how" && pair[1] == "long");
+            || all
+                .windows(2)
+                .any(|pair| pair[0] == "how" && pair[1] == "long");
         Self {
             dates: Dates::read(&all, now),
             words,
@@ -149,27 +152,49 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let question = Question::read(text, Timestamp::UNIX_EPOCH);
-        let shown: Vec<_> = question.terms.iter().map(|term| term.term.as_str()).collect();
+        let shown: Vec<_> = question
+            .terms
+            .iter()
+            .map(|term| term.term.as_str())
+            .collect();
         assert_eq!(shown.join(" "), expected);
     }
 
     #[test]
     fn questions_as_typed() {
-        check("How did we fix the flaky parser tests?", "fix flaki parser test");
+        check(
+            "How did we fix the flaky parser tests?",
+            "fix flaki parser test",
+        );
         check("error E0308 in src/ask.rs", "error e0308 src ask rs");
-        check("what does parseConfigFile do", "parseconfigfil pars config file");
+        check(
+            "what does parseConfigFile do",
+            "parseconfigfil pars config file",
+        );
         check("--dry-run", "dry run");
     }
 
     #[test]
     fn a_paste_is_cut_to_what_is_rare() {
         let text: String = (0..500).map(|n| format!("word{n} it ok ")).collect();
-        assert_eq!(Question::read(&text, Timestamp::UNIX_EPOCH).terms.len(), TERMS_MAX);
+        assert_eq!(
+            Question::read(&text, Timestamp::UNIX_EPOCH).terms.len(),
+            TERMS_MAX
+        );
     }
 
     #[test]
     fn any_text_is_a_question() {
-        for text in ["", "\0\0", "\"", "-", "*", "'; DROP TABLE records; --", "🎉 שלום", "NEAR(a b)"] {
+        for text in [
+            "",
+            "\0\0",
+            "\"",
+            "-",
+            "*",
+            "'; DROP TABLE records; --",
+            "🎉 שלום",
+            "NEAR(a b)",
+        ] {
             Question::read(text, Timestamp::UNIX_EPOCH);
         }
     }

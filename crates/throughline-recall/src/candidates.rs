@@ -94,11 +94,17 @@ pub fn find(
             pairs.extend(spoken.into_iter().map(|row| (row, 0, bit)));
         }
         found.df.push(df);
-        found.idf.push(idf(total, df) * if term.is_substitute { 0.5 } else { 1.0 });
+        found
+            .idf
+            .push(idf(total, df) * if term.is_substitute { 0.5 } else { 1.0 });
     }
     if is_capped && question.terms.len() > 1 {
         let together = together(question);
-        let all = question.terms.iter().enumerate().filter(|(_, term)| !term.is_substitute);
+        let all = question
+            .terms
+            .iter()
+            .enumerate()
+            .filter(|(_, term)| !term.is_substitute);
         let bits = all.fold(0, |bits, (at, _)| bits | 1 << at);
         let rows = lookup.rows(scope, &together, TOGETHER_MAX)?;
         pairs.extend(rows.into_iter().map(|row| (row, bits, 0)));

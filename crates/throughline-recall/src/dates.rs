@@ -10,8 +10,18 @@ use jiff::tz::TimeZone;
 pub type Days = RangeInclusive<u16>;
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 ];
 
 /// What a question says about time.
@@ -72,7 +82,9 @@ impl Dates {
 
     fn relative(&mut self, word: &str, next: Option<&str>, today: Date) {
         let back = |days: i64| {
-            today.checked_sub(jiff::Span::new().days(days)).unwrap_or(today)
+            today
+                .checked_sub(jiff::Span::new().days(days))
+                .unwrap_or(today)
         };
         match (word, next) {
             ("today", _) => self.push(today, today),
@@ -106,12 +118,17 @@ impl Dates {
                 days.start().abs_diff(day).min(days.end().abs_diff(day))
             }
         };
-        let near: f64 = self.days.iter().map(apart).min().map_or(0.0, |apart| match apart {
-            0 => 1.0,
-            1..=3 => 0.5,
-            4..=10 => 0.25,
-            _ => 0.0,
-        });
+        let near: f64 = self
+            .days
+            .iter()
+            .map(apart)
+            .min()
+            .map_or(0.0, |apart| match apart {
+                0 => 1.0,
+                1..=3 => 0.5,
+                4..=10 => 0.25,
+                _ => 0.0,
+            });
         let civil = date(1970, 1, 1)
             .checked_add(jiff::Span::new().days(i64::from(day)))
             .ok();

@@ -18,8 +18,20 @@ pub enum Verdict {
 /// Features of the best hits and the prompt.
 pub const COUNT: usize = 14;
 pub const NAMES: [&str; COUNT] = [
-    "words_share", "coverage", "coverage_near", "exact", "together", "meaning_raw", "alike",
-    "coverage_of_best", "margin", "agreement", "terms", "rarity", "rarity_of_best", "weight_of_best",
+    "words_share",
+    "coverage",
+    "coverage_near",
+    "exact",
+    "together",
+    "meaning_raw",
+    "alike",
+    "coverage_of_best",
+    "margin",
+    "agreement",
+    "terms",
+    "rarity",
+    "rarity_of_best",
+    "weight_of_best",
 ];
 pub type Features = [f64; COUNT];
 

@@ -62,7 +62,9 @@ impl Meanings {
                 .map(|(at, c)| start + at + c.len_utf8())
                 .find_map(|end| Some((end, self.piece(start > 0, &word.as_bytes()[start..end])?)));
             // A word of which a part has no meaning has none.
-            let Some((end, piece)) = found else { return false };
+            let Some((end, piece)) = found else {
+                return false;
+            };
             if count < pieces.len() {
                 pieces[count] = piece;
                 count += 1;
@@ -101,9 +103,12 @@ impl Meanings {
 }
 
 fn fnv(prefix: &[u8], text: &[u8]) -> u64 {
-    let value = prefix.iter().chain(text).fold(0xcbf2_9ce4_8422_2325_u64, |value, byte| {
-        (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let value = prefix
+        .iter()
+        .chain(text)
+        .fold(0xcbf2_9ce4_8422_2325_u64, |value, byte| {
+            (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     value ^ (value >> 32)
 }
 
@@ -157,7 +162,9 @@ mod tests {
     #[test]
     fn words_come_apart_into_pieces() {
         assert!(cosine(&of("unrelatedness"), &of("unrelated")) > 0.3);
-        assert!(!Meanings::get().unwrap().add("数据", &mut [0.0; DIMS]) || of("数据") != [0.0; DIMS]);
+        assert!(
+            !Meanings::get().unwrap().add("数据", &mut [0.0; DIMS]) || of("数据") != [0.0; DIMS]
+        );
         assert_eq!(of(""), [0.0; DIMS]);
     }
 }

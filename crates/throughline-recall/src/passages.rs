@@ -22,10 +22,42 @@ const ALIKE_MIN: f32 = 0.45;
 
 /// Words that tell of a time.
 const TIMES: &[&str] = &[
-    "ago", "april", "august", "days", "december", "evening", "february", "friday", "january",
-    "july", "june", "last", "march", "monday", "month", "months", "morning", "next", "november",
-    "october", "recently", "saturday", "september", "since", "sunday", "thursday", "today",
-    "tomorrow", "tuesday", "wednesday", "week", "weekend", "weeks", "year", "years", "yesterday",
+    "ago",
+    "april",
+    "august",
+    "days",
+    "december",
+    "evening",
+    "february",
+    "friday",
+    "january",
+    "july",
+    "june",
+    "last",
+    "march",
+    "monday",
+    "month",
+    "months",
+    "morning",
+    "next",
+    "november",
+    "october",
+    "recently",
+    "saturday",
+    "september",
+    "since",
+    "sunday",
+    "thursday",
+    "today",
+    "tomorrow",
+    "tuesday",
+    "wednesday",
+    "week",
+    "weekend",
+    "weeks",
+    "year",
+    "years",
+    "yesterday",
 ];
 
 /// Reads texts with one question in mind.
@@ -131,7 +163,12 @@ impl<'q> Reader<'q> {
                     self.end_sentence(&mut state, &mut reading, PASSAGE_BYTES);
                 }
                 state.end = word.end;
-                self.word(&word.folded, word.end - word.start, &mut state, &mut reading);
+                self.word(
+                    &word.folded,
+                    word.end - word.start,
+                    &mut state,
+                    &mut reading,
+                );
             });
             self.end_sentence(&mut state, &mut reading, 0);
             state.end = 0;
@@ -200,7 +237,9 @@ impl<'q> Reader<'q> {
     fn learn(&mut self, folded: &str) -> usize {
         let stem = store::terms::stem::stem(folded);
         let fits = |term: &crate::ask::Term| {
-            term.term == stem || term.folded == folded || (term.is_prefix && stem.starts_with(&term.term))
+            term.term == stem
+                || term.folded == folded
+                || (term.is_prefix && stem.starts_with(&term.term))
         };
         let term = self.question.terms.iter().position(fits);
         let mut vector = [0.0; DIMS];
@@ -337,7 +376,13 @@ mod tests {
 
     #[test]
     fn odd_texts() {
-        for text in ["", "\0", "🎉", "x".repeat(100_000).as_str(), "ß".repeat(20_000).as_str()] {
+        for text in [
+            "",
+            "\0",
+            "🎉",
+            "x".repeat(100_000).as_str(),
+            "ß".repeat(20_000).as_str(),
+        ] {
             read("what is x", text);
         }
     }

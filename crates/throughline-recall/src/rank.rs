@@ -22,18 +22,42 @@ const HERE_POINTS: f64 = 0.5;
 
 /// What is weighed, in the order of [`WEIGHTS`].
 pub const NAMES: [&str; COUNT] = [
-    "words", "words_share", "coverage", "coverage_near", "exact", "together", "meaning",
-    "meaning_best", "meaning_raw", "alike", "session_words", "session_best", "speaker",
-    "other_speaker", "person", "model", "tool", "person_in_chat", "length", "question", "day",
-    "time_for_when", "near_words", "near_meaning", "whole_words", "words_x_meaning",
-    "length_of_others", "recent",
+    "words",
+    "words_share",
+    "coverage",
+    "coverage_near",
+    "exact",
+    "together",
+    "meaning",
+    "meaning_best",
+    "meaning_raw",
+    "alike",
+    "session_words",
+    "session_best",
+    "speaker",
+    "other_speaker",
+    "person",
+    "model",
+    "tool",
+    "person_in_chat",
+    "length",
+    "question",
+    "day",
+    "time_for_when",
+    "near_words",
+    "near_meaning",
+    "whole_words",
+    "words_x_meaning",
+    "length_of_others",
+    "recent",
 ];
 pub const COUNT: usize = 28;
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`.
 pub const WEIGHTS: Features = [
-    2.66, -0.43, -0.86, 0.97, 0.46, 2.68, 0.28, 0.52, -0.09, 2.24, 1.23, -0.10, 0.56, -0.56, -1.08, 0.13, 0.95, 2.14, -1.67, -0.17, 3.25, 1.34, 1.47, 0.58, -0.40, 1.00, -3.27, 0.05,
+    2.66, -0.43, -0.86, 0.97, 0.46, 2.68, 0.28, 0.52, -0.09, 2.24, 1.23, -0.10, 0.56, -0.56, -1.08,
+    0.13, 0.95, 2.14, -1.67, -0.17, 3.25, 1.34, 1.47, 0.58, -0.40, 1.00, -3.27, 0.05,
 ];
 
 /// A part of a score.
@@ -127,7 +151,10 @@ pub fn rank(
             words: lexical[at].0,
             whole: lexical[at].1,
             near_words: near.iter().map(|n| lexical[*n].0).fold(0.0, f64::max),
-            near_cosine: max_or(near.iter().map(|n| f64::from(read[*n].reading.cosine)), None),
+            near_cosine: max_or(
+                near.iter().map(|n| f64::from(read[*n].reading.cosine)),
+                None,
+            ),
             session_words: session_words.get(&session).copied().unwrap_or_default(),
             session_best: session_best.get(&session).copied().unwrap_or_default(),
         };
@@ -164,7 +191,10 @@ impl Background {
         let passages: usize = read.iter().map(|read| read.reading.passages.len()).sum();
         let words: f64 = read.iter().map(|read| f64::from(read.reading.words)).sum();
         let is_talk = |mark: &Mark| matches!(mark.kind, Kind::Prompt | Kind::Assistant);
-        let talk = read.iter().filter(|read| is_talk(&read.candidate.mark)).count();
+        let talk = read
+            .iter()
+            .filter(|read| is_talk(&read.candidate.mark))
+            .count();
         let rows = read.iter().map(|read| read.candidate.row);
         Self {
             idf: found.idf.clone(),
@@ -207,7 +237,10 @@ impl Background {
             })
             .fold(weigh(&|_| 0.0, 1.0), f64::max);
         let total = |at: usize| -> f64 {
-            passages.iter().map(|passage| f64::from(passage.counts[at])).sum()
+            passages
+                .iter()
+                .map(|passage| f64::from(passage.counts[at]))
+                .sum()
         };
         let length = f64::from(read.reading.words) / self.record_words;
         (best, weigh(&total, length))
@@ -231,7 +264,11 @@ impl Background {
         let is = |yes: bool| f64::from(u8::from(yes));
         let words = sums.words / self.words_max.max(1e-9);
         let meaning = relative(f64::from(reading.cosine), self.cosine_mean, self.cosine_max);
-        let best = relative(f64::from(reading.cosine_best), self.best_mean, self.best_max);
+        let best = relative(
+            f64::from(reading.cosine_best),
+            self.best_mean,
+            self.best_max,
+        );
         let alike = self.share(|at| {
             let occurs = f64::from(own >> at & 1);
             occurs.max(f64::from(reading.alike[at]))
@@ -256,15 +293,19 @@ impl Background {
             is(asked && candidate.who == 0 && read.detail.speaker.is_some()),
             is(is_person),
             is(is_model),
-            is(!matches!(kind, Kind::Prompt | Kind::Assistant | Kind::Summary)),
+            is(!matches!(
+                kind,
+                Kind::Prompt | Kind::Assistant | Kind::Summary
+            )),
             is(is_person) * talk,
             length * is(is_person),
             is(reading.is_question),
             question.dates.fit(candidate.mark.day),
             is(question.asks_when && reading.has_time),
             talk * sums.near_words / self.words_max.max(1e-9),
-            sums.near_cosine
-                .map_or(0.0, |near| talk * relative(near, self.cosine_mean, self.cosine_max)),
+            sums.near_cosine.map_or(0.0, |near| {
+                talk * relative(near, self.cosine_mean, self.cosine_max)
+            }),
             sums.whole / self.whole_max.max(1e-9),
             words * best.max(0.0),
             length * is(!is_person),
@@ -274,14 +315,23 @@ impl Background {
 
     /// Returns the share of the question that `has` says is there.
     fn share(&self, has: impl Fn(usize) -> f64) -> f64 {
-        let sum: f64 = self.idf.iter().enumerate().map(|(at, idf)| idf * has(at)).sum();
+        let sum: f64 = self
+            .idf
+            .iter()
+            .enumerate()
+            .map(|(at, idf)| idf * has(at))
+            .sum();
         sum / self.idf_sum
     }
 }
 
 /// Returns where each row is among what was read.
 fn by_row(read: &[Read]) -> Vec<(i64, usize)> {
-    let mut order: Vec<_> = read.iter().enumerate().map(|(at, r)| (r.candidate.row, at)).collect();
+    let mut order: Vec<_> = read
+        .iter()
+        .enumerate()
+        .map(|(at, r)| (r.candidate.row, at))
+        .collect();
     order.sort_unstable();
     order
 }
@@ -311,5 +361,7 @@ fn max(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn max_or(values: impl Iterator<Item = f64>, none: Option<f64>) -> Option<f64> {
-    values.fold(none, |best, value| Some(best.map_or(value, |best| best.max(value))))
+    values.fold(none, |best, value| {
+        Some(best.map_or(value, |best| best.max(value)))
+    })
 }

@@ -117,7 +117,11 @@ fn answer(
             Rung::Related
         }
     };
-    let words: Vec<String> = question.terms.iter().map(|term| term.folded.clone()).collect();
+    let words: Vec<String> = question
+        .terms
+        .iter()
+        .map(|term| term.folded.clone())
+        .collect();
     let hits: Vec<_> = ranked
         .iter()
         .take(ask.query.limit)
@@ -125,13 +129,21 @@ fn answer(
             hit: store::search::hit(&read.detail, read.score, &words),
             rung: rung(read),
             trust: read.detail.trust,
-            sensitive: read.detail.tags.as_deref().is_some_and(|tags| tags.contains("\"sensitive\"")),
+            sensitive: read
+                .detail
+                .tags
+                .as_deref()
+                .is_some_and(|tags| tags.contains("\"sensitive\"")),
             parts: read.parts(),
             features: read.features,
         })
         .collect();
     Ok(Ranked {
-        rung: hits.iter().map(|hit| hit.rung).min().unwrap_or(Rung::Related),
+        rung: hits
+            .iter()
+            .map(|hit| hit.rung)
+            .min()
+            .unwrap_or(Rung::Related),
         confidence,
         verdict: gate::verdict(confidence),
         hits,
@@ -163,7 +175,11 @@ fn read(
             continue;
         }
         let reading = reader.read(&detail.text);
-        if !question.required.iter().all(|phrase| holds(&detail.text, phrase)) {
+        if !question
+            .required
+            .iter()
+            .all(|phrase| holds(&detail.text, phrase))
+        {
             continue;
         }
         read.push(Read {
@@ -208,18 +224,33 @@ fn gate_features(question: &Question, found: &Candidates, ranked: &[Read]) -> ga
         return [0.0; gate::COUNT];
     };
     let top = &ranked[..ranked.len().min(8)];
-    let of = |name: &str| rank::NAMES.iter().position(|known| *known == name).unwrap_or(0);
+    let of = |name: &str| {
+        rank::NAMES
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or(0)
+    };
     let max = |name: &str| {
         let at = of(name);
         top.iter().map(|read| read.features[at]).fold(0.0, f64::max)
     };
-    let tail = ranked.get(20.min(ranked.len() - 1)).map_or(0.0, |read| read.words);
+    let tail = ranked
+        .get(20.min(ranked.len() - 1))
+        .map_or(0.0, |read| read.words);
     let session = best.candidate.mark.session;
-    let agreeing = top.iter().filter(|read| read.candidate.mark.session == session).count();
+    let agreeing = top
+        .iter()
+        .filter(|read| read.candidate.mark.session == session)
+        .count();
     let idf_max = found.idf.iter().copied().fold(0.0, f64::max);
     let own = best.own();
     let matched = |(at, idf): (usize, &f64)| if own >> at & 1 == 1 { *idf } else { 0.0 };
-    let rarest = found.idf.iter().enumerate().map(matched).fold(0.0, f64::max);
+    let rarest = found
+        .idf
+        .iter()
+        .enumerate()
+        .map(matched)
+        .fold(0.0, f64::max);
     let matched: f64 = found.idf.iter().enumerate().map(matched).sum();
     [
         max("words_share"),
@@ -246,7 +277,9 @@ fn respell(lookup: &Lookup<'_>, question: &mut Question, found: &Candidates) -> 
         if *df > 0 || term.term.len() < 4 {
             continue;
         }
-        let Some(first) = term.term.chars().next() else { continue };
+        let Some(first) = term.term.chars().next() else {
+            continue;
+        };
         let prefix: String = term.term.chars().take(2).collect();
         let mut near = lookup.terms(&prefix, SPELLINGS_MAX)?;
         near.extend(swapped(lookup, &term.term, first)?);
@@ -269,7 +302,9 @@ fn respell(lookup: &Lookup<'_>, question: &mut Question, found: &Candidates) -> 
 
 /// Returns terms for a word whose second letter may be wrong.
 fn swapped(lookup: &Lookup<'_>, term: &str, first: char) -> Result<Vec<(String, u64)>> {
-    let Some(third) = term.chars().nth(2) else { return Ok(Vec::new()) };
+    let Some(third) = term.chars().nth(2) else {
+        return Ok(Vec::new());
+    };
     let mut near = lookup.terms(&format!("{first}{third}"), SPELLINGS_MAX / 4)?;
     if let Some(second) = term.chars().nth(1) {
         near.extend(lookup.terms(&format!("{second}{first}"), SPELLINGS_MAX / 4)?);

@@ -32,7 +32,10 @@ pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
     let sessions = found.sessions.len() as u64;
     let mut holding = [0_u64; TERMS_MAX];
     let mut rows = 0_u64;
-    #[expect(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "sums do not depend on the order"
+    )]
     for seen in found.sessions.values() {
         rows += u64::from(seen.rows);
         for (count, holding) in seen.counts.iter().zip(&mut holding) {
@@ -49,15 +52,21 @@ pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
             })
             .sum()
     };
-    let mut scores: HashMap<u32, f64> =
-        found.sessions.iter().map(|(id, seen)| (*id, score(seen))).collect();
+    let mut scores: HashMap<u32, f64> = found
+        .sessions
+        .iter()
+        .map(|(id, seen)| (*id, score(seen)))
+        .collect();
     normalise(&mut scores);
     scores
 }
 
 /// Returns how much the best records of each session weigh together, 1 for the best.
 pub fn best(read: &[Read], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
-    let scores = read.iter().zip(lexical).map(|(read, lexical)| (read.candidate.mark.session, lexical.0));
+    let scores = read
+        .iter()
+        .zip(lexical)
+        .map(|(read, lexical)| (read.candidate.mark.session, lexical.0));
     let mut sums = decayed(scores);
     normalise(&mut sums);
     sums
@@ -66,9 +75,12 @@ pub fn best(read: &[Read], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
 /// Orders the sessions of ranked records: number, score and its parts, the best first.
 pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 2])> {
     let top = read.first().map_or(0.0, |best| best.score);
-    let felt = read
-        .iter()
-        .map(|read| (read.candidate.mark.session, (SHARPNESS * (read.score - top)).exp()));
+    let felt = read.iter().map(|read| {
+        (
+            read.candidate.mark.session,
+            (SHARPNESS * (read.score - top)).exp(),
+        )
+    });
     let mut records = decayed(felt);
     normalise(&mut records);
     let words = documents(found);
@@ -80,7 +92,9 @@ pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 2])> {
         })
         .collect();
     // A session whose records were only read as neighbours has no words of its own.
-    let only = records.iter().filter(|(session, _)| !words.contains_key(session));
+    let only = records
+        .iter()
+        .filter(|(session, _)| !words.contains_key(session));
     all.extend(only.map(|(session, records)| (*session, *records, [*records, 0.0])));
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     all
@@ -94,9 +108,17 @@ fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
     let sum = |mut scores: Vec<f64>| -> f64 {
         scores.sort_by(|a, b| b.total_cmp(a));
         let weights = std::iter::successors(Some(1.0), |weight| Some(weight * DECAY));
-        scores.iter().take(BEST_MAX).zip(weights).map(|(s, w)| s * w).sum()
+        scores
+            .iter()
+            .take(BEST_MAX)
+            .zip(weights)
+            .map(|(s, w)| s * w)
+            .sum()
     };
-    by_session.into_iter().map(|(session, scores)| (session, sum(scores))).collect()
+    by_session
+        .into_iter()
+        .map(|(session, scores)| (session, sum(scores)))
+        .collect()
 }
 
 fn normalise(scores: &mut HashMap<u32, f64>) {

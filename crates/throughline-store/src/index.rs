@@ -112,7 +112,9 @@ impl Store {
 /// Makes the index of a store whose rows were written for another one.
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     for table in TABLES {
-        tx.execute_batch(&format!("INSERT INTO {table} ({table}) VALUES ('delete-all')"))?;
+        tx.execute_batch(&format!(
+            "INSERT INTO {table} ({table}) VALUES ('delete-all')"
+        ))?;
     }
     tx.execute_batch("DELETE FROM marks")?;
     let total = tx.query_row("SELECT count(*) FROM records WHERE copy = 0", [], |row| {
@@ -130,16 +132,15 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
     })?;
     waiting.write(tx)?;
     for table in TABLES {
-        tx.execute_batch(&format!("INSERT INTO {table} ({table}) VALUES ('optimize')"))?;
+        tx.execute_batch(&format!(
+            "INSERT INTO {table} ({table}) VALUES ('optimize')"
+        ))?;
     }
     progress(done, total);
     Ok(done)
 }
 
-fn each_row(
-    connection: &Connection,
-    mut each: impl FnMut(&Entry<'_>) -> Result<()>,
-) -> Result<()> {
+fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
     let sql = format!(
         "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind, r.at, r.tool, r.path,
             json_extract(r.metadata, '$.speaker'), {}

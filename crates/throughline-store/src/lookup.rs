@@ -132,7 +132,9 @@ impl Lookup<'_> {
 
     /// Returns about how many rows a query's workspace holds, and the number of the latest row.
     pub fn size(&self, query: &Query) -> Result<(u64, i64)> {
-        let latest: i64 = self.connection.prepare_cached("SELECT coalesce(max(row), 0) FROM records")?
+        let latest: i64 = self
+            .connection
+            .prepare_cached("SELECT coalesce(max(row), 0) FROM records")?
             .query_row([], |row| row.get(0))?;
         let whole = "SELECT coalesce(sum(records), 0) FROM sessions";
         let count = match (&query.workspace_key, &query.workspace) {

@@ -127,7 +127,10 @@ mod tests {
         let at = "2026-01-05T09:00:00Z".parse().ok();
         let mark = Mark::new(70_000, at, Kind::Thinking, 1000);
         let read = Mark::from_bytes(&mark.to_bytes()).unwrap();
-        assert_eq!((read.session, read.day, read.kind), (70_000, 20_458, Kind::Thinking));
+        assert_eq!(
+            (read.session, read.day, read.kind),
+            (70_000, 20_458, Kind::Thinking)
+        );
         assert!((940..1060).contains(&read.size_bytes), "{read:?}");
         assert_eq!(Mark::from_bytes(&[0; MARK_BYTES]), None);
     }

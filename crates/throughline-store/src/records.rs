@@ -11,8 +11,8 @@ use crate::clean::{CleanRecord, Place, checksum};
 use crate::error::{Error, Result};
 use crate::index::Entry;
 use crate::redact::CleanString;
-use crate::terms::Document;
 use crate::sessions::{Known, context, timestamp};
+use crate::terms::Document;
 use crate::writer::Names;
 use crate::{Store, blocks, bodies};
 

@@ -25,8 +25,12 @@ const ROUNDS: usize = 200;
 
 fn main() {
     let arguments: Vec<_> = std::env::args().collect();
-    let at = arguments.iter().position(|argument| argument == "--records");
-    let records = at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(100_000);
+    let at = arguments
+        .iter()
+        .position(|argument| argument == "--records");
+    let records = at
+        .and_then(|at| arguments.get(at + 1)?.parse().ok())
+        .unwrap_or(100_000);
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(7);
     let store = Store::open(dir.path()).unwrap();
@@ -53,7 +57,9 @@ fn main() {
                 },
                 ..recall::Ask::default()
             };
-            ours.push(timed(|| recall::search(&store, &ask, Timestamp::UNIX_EPOCH).unwrap()));
+            ours.push(timed(|| {
+                recall::search(&store, &ask, Timestamp::UNIX_EPOCH).unwrap()
+            }));
             let any: Vec<_> = words
                 .iter()
                 .map(|word| format!("\"{}\"", store::terms::stem::stem(word)))
@@ -81,7 +87,10 @@ fn meanings() {
             meanings.add(word, &mut vector);
         }
     });
-    println!("meanings           {:.1} MB/s", bytes as f64 / 1e6 / took.as_secs_f64());
+    println!(
+        "meanings           {:.1} MB/s",
+        bytes as f64 / 1e6 / took.as_secs_f64()
+    );
 }
 
 fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
@@ -89,7 +98,8 @@ fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
     let mut door = store.door();
     for session in 0..records / SESSION_RECORDS {
         let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
-        let at = Timestamp::from_second(1_700_000_000 + i64::try_from(session).unwrap() * 600).unwrap();
+        let at =
+            Timestamp::from_second(1_700_000_000 + i64::try_from(session).unwrap() * 600).unwrap();
         let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
         patch.touch(at);
         let name = format!("w{}", session % WORKSPACES);
@@ -99,11 +109,16 @@ fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
         };
         let texts: Vec<Record> = (0..SESSION_RECORDS)
             .map(|n| {
-                let words: Vec<_> = (0..random.below(80) + 5).map(|_| word(random.zipf())).collect();
+                let words: Vec<_> = (0..random.below(80) + 5)
+                    .map(|_| word(random.zipf()))
+                    .collect();
                 record(&id, session * SESSION_RECORDS + n, at, words.join(" "))
             })
             .collect();
-        bytes += texts.iter().map(|record| record.content.len()).sum::<usize>();
+        bytes += texts
+            .iter()
+            .map(|record| record.content.len())
+            .sum::<usize>();
         let cleaned = door.clean(Incoming {
             records: texts,
             sessions: vec![(patch, Some(workspace))],
@@ -168,7 +183,10 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -192,5 +210,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
 fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
     times.sort_unstable();
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-    (ms(times[times.len() / 2]), ms(times[times.len() * 95 / 100]))
+    (
+        ms(times[times.len() / 2]),
+        ms(times[times.len() * 95 / 100]),
+    )
 }

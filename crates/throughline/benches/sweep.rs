@@ -159,7 +159,10 @@ fn searches(home: &Path) {
             };
             let now = Timestamp::from_second(4_000_000_000).unwrap();
             ours.push(timed(|| recall::search(&store, &ask, now).unwrap()).1);
-            let quoted: Vec<_> = terms.iter().map(|term| format!("\"{}\"", stem(term))).collect();
+            let quoted: Vec<_> = terms
+                .iter()
+                .map(|term| format!("\"{}\"", stem(term)))
+                .collect();
             let expression = quoted.join(" OR ");
             let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
             bare.push(timed(|| raw.each(sql, &[&expression], |_| {}).unwrap()).1);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, eval, export, ingest, redact, resume, search, sessions, show, usage,
-    watch,
+    completions, config, doctor, eval, export, ingest, redact, resume, search, sessions, show,
+    usage, watch,
 };
 
 /// Session memory for coding agents

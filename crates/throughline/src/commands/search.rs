@@ -147,8 +147,12 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
         (Rung::NoWords, _) => say("There is no word in that to look for."),
         (_, true) => say("Nothing found."),
         (Rung::Exact | Rung::Forms, false) => {}
-        (Rung::Related, false) => say("No record has all of these words; these have some of them, or mean the same."),
-        (Rung::Fuzzy, false) => say("No record has these words; these have words that are spelt nearly so."),
+        (Rung::Related, false) => {
+            say("No record has all of these words; these have some of them, or mean the same.")
+        }
+        (Rung::Fuzzy, false) => {
+            say("No record has these words; these have words that are spelt nearly so.")
+        }
     }
     let mut out = stdout().lock();
     for group in by_session(&found.hits) {
@@ -167,7 +171,10 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
 fn by_session(hits: &[RankedHit]) -> Vec<Vec<&RankedHit>> {
     let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
     for hit in hits {
-        match groups.iter_mut().find(|group| group[0].hit.session == hit.hit.session) {
+        match groups
+            .iter_mut()
+            .find(|group| group[0].hit.session == hit.hit.session)
+        {
             Some(group) => group.push(hit),
             None => groups.push(vec![hit]),
         }

@@ -151,7 +151,10 @@ fn record(row: Row, session: SessionId, at: Option<Timestamp>) -> Record {
         call: None,
         content: row.text,
         tags: Vec::new(),
-        metadata: speaker.map(|name| ("speaker".to_owned(), name)).into_iter().collect(),
+        metadata: speaker
+            .map(|name| ("speaker".to_owned(), name))
+            .into_iter()
+            .collect(),
         trust,
         context: memory::Context::default(),
     }
@@ -175,7 +178,11 @@ pub fn read<T: for<'de> Deserialize<'de>>(
 ) -> anyhow::Result<()> {
     let plain = folder.join(format!("{name}.jsonl"));
     let packed = folder.join(format!("{name}.jsonl.gz"));
-    let (path, is_packed) = if plain.exists() { (plain, false) } else { (packed, true) };
+    let (path, is_packed) = if plain.exists() {
+        (plain, false)
+    } else {
+        (packed, true)
+    };
     let at = || path.display().to_string();
     let file = std::fs::File::open(&path).with_context(at)?;
     let reader: Box<dyn BufRead> = if is_packed {

@@ -26,19 +26,32 @@ impl Means {
 
 fn measure(ranked: &[&str], gold: &[String]) -> Vec<(&'static str, f64)> {
     let is_gold = |id: &&str| gold.iter().any(|gold| gold == id);
-    let places: Vec<usize> =
-        ranked.iter().enumerate().filter(|(_, id)| is_gold(id)).map(|(at, _)| at).collect();
+    let places: Vec<usize> = ranked
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| is_gold(id))
+        .map(|(at, _)| at)
+        .collect();
     let within = |k: usize| places.iter().filter(|place| **place < k).count() as f64;
     let recall = |k| within(k) / gold.len() as f64;
     let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
     let ideal: f64 = (0..gold.len().min(10)).map(gain).sum();
-    let found: f64 = places.iter().filter(|place| **place < 10).map(|place| gain(*place)).sum();
+    let found: f64 = places
+        .iter()
+        .filter(|place| **place < 10)
+        .map(|place| gain(*place))
+        .sum();
     vec![
         ("hit@1", within(1).min(1.0)),
         ("recall@5", recall(5)),
         ("recall@10", recall(10)),
         ("recall@20", recall(20)),
-        ("mrr", places.first().map_or(0.0, |place| 1.0 / (*place as f64 + 1.0))),
+        (
+            "mrr",
+            places
+                .first()
+                .map_or(0.0, |place| 1.0 / (*place as f64 + 1.0)),
+        ),
         ("ndcg@10", found / ideal),
     ]
 }

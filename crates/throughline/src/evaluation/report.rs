@@ -17,7 +17,14 @@ const DEPTH: usize = 200;
 const BATCH_ROWS: usize = 500;
 /// What a prompt may be given: evidence below that place is as good as not found.
 const INJECTED_MAX: usize = 8;
-const MEASURES: [&str; 6] = ["recall@5", "recall@10", "recall@20", "hit@1", "mrr", "ndcg@10"];
+const MEASURES: [&str; 6] = [
+    "recall@5",
+    "recall@10",
+    "recall@20",
+    "hit@1",
+    "mrr",
+    "ndcg@10",
+];
 
 /// The questions of one folder, answered.
 #[derive(Debug, Default)]
@@ -34,7 +41,9 @@ struct Answers {
 pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<String> {
     let mut sets = Vec::new();
     for folder in folders {
-        let name = folder.file_name().map_or("?".into(), |name| name.to_string_lossy().into_owned());
+        let name = folder
+            .file_name()
+            .map_or("?".into(), |name| name.to_string_lossy().into_owned());
         let mut library = Library::open(&home.join(&name))?;
         let (rows, seconds) = load(&mut library, folder)?;
         say(&format!("{name}: {rows} records in {seconds:.1} s"));
@@ -88,16 +97,26 @@ fn ask(
         let start = Instant::now();
         let ranked = library.ask(&question.ns, &question.query, DEPTH, now)?;
         answers.took_ms.push(start.elapsed().as_secs_f64() * 1000.0);
-        let ids: Vec<&str> =
-            ranked.hits.iter().filter_map(|hit| library.name(hit.hit.id)).collect();
-        let sessions: Vec<&str> =
-            ranked.sessions.iter().map(|session| session.id.native()).collect();
+        let ids: Vec<&str> = ranked
+            .hits
+            .iter()
+            .filter_map(|hit| library.name(hit.hit.id))
+            .collect();
+        let sessions: Vec<&str> = ranked
+            .sessions
+            .iter()
+            .map(|session| session.id.native())
+            .collect();
         let mut is_answered = false;
         if !question.gold.is_empty() {
             answers.records.add(&ids, &question.gold);
             is_answered |= among(&ids, &question.gold);
         } else {
-            let top: Vec<&str> = ranked.hits.iter().map(|hit| hit.hit.session.native()).collect();
+            let top: Vec<&str> = ranked
+                .hits
+                .iter()
+                .map(|hit| hit.hit.session.native())
+                .collect();
             is_answered |= among(&top, &question.gold_sessions);
         }
         if !question.gold_sessions.is_empty() {
@@ -111,7 +130,10 @@ fn ask(
 }
 
 fn among(found: &[&str], gold: &[String]) -> bool {
-    found.iter().take(INJECTED_MAX).any(|id| gold.iter().any(|gold| gold == id))
+    found
+        .iter()
+        .take(INJECTED_MAX)
+        .any(|id| gold.iter().any(|gold| gold == id))
 }
 
 /// Asks each corpus what others' questions ask, and what people type every day.
@@ -121,7 +143,10 @@ fn unrelated(
 ) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
     let mut confidences: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (at, (name, library, questions)) in sets.iter().enumerate() {
-        let mut places: Vec<&str> = questions.iter().map(|question| question.ns.as_str()).collect();
+        let mut places: Vec<&str> = questions
+            .iter()
+            .map(|question| question.ns.as_str())
+            .collect();
         places.dedup();
         let mut place = places.iter().cycle();
         let mut ask = |text: &str| -> anyhow::Result<f64> {
@@ -138,7 +163,9 @@ fn unrelated(
                 list.push(ask(&question.query)?);
             }
         }
-        let list = confidences.entry(format!("everyday in {name}")).or_default();
+        let list = confidences
+            .entry(format!("everyday in {name}"))
+            .or_default();
         for text in EVERYDAY {
             list.push(ask(text)?);
         }
@@ -152,19 +179,26 @@ fn family(name: &str) -> &str {
 
 fn tables(answers: &mut [Answers], unrelated: BTreeMap<String, Vec<f64>>) -> String {
     let mut out = String::new();
-    let head = format!("| set | level | questions | {} | p50 ms | p95 ms |\n", MEASURES.join(" | "));
+    let head = format!(
+        "| set | level | questions | {} | p50 ms | p95 ms |\n",
+        MEASURES.join(" | ")
+    );
     out += &head;
     out += &"|---".repeat(MEASURES.len() + 5);
     out += "|\n";
     for answers in answers.iter_mut() {
-        let (p50, p95) =
-            (percentile(&mut answers.took_ms, 0.5), percentile(&mut answers.took_ms, 0.95));
+        let (p50, p95) = (
+            percentile(&mut answers.took_ms, 0.5),
+            percentile(&mut answers.took_ms, 0.95),
+        );
         for (level, means) in [("record", &answers.records), ("session", &answers.sessions)] {
             if means.count == 0 {
                 continue;
             }
-            let values: Vec<_> =
-                MEASURES.iter().map(|name| format!("{:.1}", means.percent(name))).collect();
+            let values: Vec<_> = MEASURES
+                .iter()
+                .map(|name| format!("{:.1}", means.percent(name)))
+                .collect();
             out += &format!(
                 "| {} | {level} | {} | {} | {p50:.1} | {p95:.1} |\n",
                 answers.name,
@@ -174,14 +208,21 @@ fn tables(answers: &mut [Answers], unrelated: BTreeMap<String, Vec<f64>>) -> Str
         }
     }
     out += "\n| confidence from | answered of what could be | unrelated prompts that get something |\n|---|---|---|\n";
-    let positives: Vec<f64> = answers.iter().flat_map(|a| a.answered.iter().copied()).collect();
+    let positives: Vec<f64> = answers
+        .iter()
+        .flat_map(|a| a.answered.iter().copied())
+        .collect();
     let negatives: Vec<f64> = unrelated.values().flatten().copied().collect();
     let above = |values: &[f64], floor: f64| {
         let count = values.iter().filter(|value| **value >= floor).count();
         100.0 * count as f64 / values.len().max(1) as f64
     };
     for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
-        let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 { " (default)" } else { "" };
+        let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 {
+            " (default)"
+        } else {
+            ""
+        };
         out += &format!(
             "| {floor:.1}{mark} | {:.1} % | {:.1} % |\n",
             above(&positives, floor),
@@ -195,7 +236,11 @@ fn tables(answers: &mut [Answers], unrelated: BTreeMap<String, Vec<f64>>) -> Str
         out += &format!("| {} | {count} | {share:.1} % |\n", answers.name);
     }
     for (name, values) in &unrelated {
-        out += &format!("| {name} | {} | {:.1} % |\n", values.len(), above(values, gate));
+        out += &format!(
+            "| {name} | {} | {:.1} % |\n",
+            values.len(),
+            above(values, gate)
+        );
     }
     out
 }

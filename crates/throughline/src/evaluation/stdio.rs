@@ -118,11 +118,19 @@ fn found(library: &Library, ranked: &recall::Ranked, explain: bool) -> Reply {
         Some(Found {
             id: library.name(hit.hit.id)?.to_owned(),
             score: hit.hit.score,
-            features: if explain { hit.features.to_vec() } else { Vec::new() },
+            features: if explain {
+                hit.features.to_vec()
+            } else {
+                Vec::new()
+            },
         })
     };
     let session = |session: &recall::RankedSession| session.id.native().to_owned();
-    let parts = ranked.sessions.iter().map(|session| session.parts).collect();
+    let parts = ranked
+        .sessions
+        .iter()
+        .map(|session| session.parts)
+        .collect();
     Reply {
         results: Some(ranked.hits.iter().filter_map(result).collect()),
         sessions: Some(ranked.sessions.iter().map(session).collect()),
