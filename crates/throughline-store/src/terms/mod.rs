@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn identifiers_come_apart() {
         check("parse_config_file()", "pars config file");
-        check("HttpServer httpServer HTTPServer", "httpserv http server");
+        check("HttpServer httpServer HTTPServer", "httpserver http server");
         check("src/search/index.rs:42", "src search index rs 42");
         check("error[E0308]: --dry-run", "error e0308 dry run");
         check("IDs and URLs", "id url");
@@ -314,7 +314,7 @@ mod tests {
     fn words_are_folded_stemmed_and_said_once() {
         check("The migrations migrated; MIGRATING", "migrat");
         check("Café CAFE naïve", "cafe naiv");
-        check("don't", "don");
+        check("don't", "");
     }
 
     #[test]
