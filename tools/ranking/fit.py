@@ -56,6 +56,8 @@ def loss(w, data, l2, weights):
 # How late a record is among the others: no corpus here rewards it, and it must not be held against anybody.
 RECENT, RECENT_WEIGHT = 27, 0.05
 EVERYDAY_WEIGHT = 6
+PERSON, MODEL, TOOL, LENGTH_OF_OTHERS = 14, 15, 16, 26
+BOUNDS = {PERSON: (0.4, None), MODEL: (0, None), TOOL: (None, -0.2), LENGTH_OF_OTHERS: (-1.5, None)}
 
 
 def fit(data, l2, without=()):
@@ -67,6 +69,10 @@ def fit(data, l2, without=()):
     size = usable[0]["x"].shape[1]
     bounds = [(0, 0) if i in without else (None, None) for i in range(size)]
     bounds[RECENT] = (RECENT_WEIGHT, RECENT_WEIGHT)
+    # A person's words come before a tool's, whatever a corpus of summaries rewards.
+    for at, bound in BOUNDS.items():
+        if at not in without:
+            bounds[at] = bound
     return minimize(loss, np.zeros(size), (usable, l2, weights), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}).x
 
 
