@@ -7,7 +7,9 @@
 use jiff::{SignedDuration, Timestamp};
 use memory::summary::{Limits, Template};
 use memory::{MessageId, SessionId, SessionKind, Summary, Tokens, Usage};
-use store::{Asked, Kept, Lease, Look, Mark, NewSummary, Notes, Store, StoredSummary, Way, Work};
+use store::{
+    Asked, Kept, Lease, Look, NewSummary, Notes, Reached, Store, StoredSummary, Way, Work,
+};
 use thiserror::Error;
 
 use crate::compact::wait::Extraction;
@@ -208,7 +210,7 @@ struct Scene {
     title: Option<String>,
     notes: Notes,
     fold: Fold,
-    mark: Mark,
+    mark: Reached,
     compacting: bool,
 }
 
@@ -220,10 +222,10 @@ impl Scene {
         let carried = notes.look.state.as_deref().and_then(Fold::read);
         let (mut fold, mut mark) = match carried {
             Some(fold) => (fold, notes.look.mark),
-            None => (Fold::new(), Mark::default()),
+            None => (Fold::new(), Reached::default()),
         };
         if !fold_after(store, session, &mut fold, &mut mark)? {
-            (fold, mark) = (Fold::new(), Mark::default());
+            (fold, mark) = (Fold::new(), Reached::default());
             fold_after(store, session, &mut fold, &mut mark)?;
         }
         Ok(Self {
@@ -283,7 +285,7 @@ fn fold_after(
     store: &Store,
     session: &SessionId,
     fold: &mut Fold,
-    mark: &mut Mark,
+    mark: &mut Reached,
 ) -> store::Result<bool> {
     store.each_record_after(session, *mark, |record| {
         fold.add(&Step::from(&record));

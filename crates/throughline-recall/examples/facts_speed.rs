@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use memory::words::Words;
 use memory::{FactKind, SessionId, Trust, Workspace};
 use store::{NewFact, Store};
-use throughline_recall::{Config, Occasion, World, candidates, recall};
+use throughline_recall::{Config, Occasion, World, offered, recall};
 
 const WORDS: &[&str] = &[
     "parser", "ledger", "invoice", "queue", "retry", "cache", "gateway", "schema", "index",
@@ -64,14 +64,7 @@ fn main() {
         changed_since: &|_: &Path, _| false,
     };
     time("recall", || {
-        recall(
-            &store,
-            &occasion,
-            &Config::default(),
-            &world,
-            candidates::find,
-        )
-        .unwrap();
+        recall(&store, &occasion, &Config::default(), &world, offered::find).unwrap();
     });
 }
 

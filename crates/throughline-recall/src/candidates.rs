@@ -1,146 +1,311 @@
-//! Records that may have to do with a prompt.
+//! Candidates: the rows that hold a question's terms, weighed at a glance.
 //!
-//! This is the seam to search: [`recall`](crate::recall::recall) takes any function that gives
-//! [`Candidates`] for an occasion; [`find`] is the one over the store's own search.
+//! The index says which rows hold a term, the marks say whose and how long they are. A record that is
+//! short leans on its neighbours: what was asked just before belongs to the answer. No text is read.
 
-use jiff::Timestamp;
-use memory::words::Words;
-use memory::{Kind, RecordId, SessionId, Trust};
-use store::{Hit, Query, Store, StoredRecord};
+use std::collections::HashMap;
 
-use crate::occasion::Occasion;
+use memory::Kind;
+use store::{Lookup, Mark, Query, Result, Scope};
 
-/// How many records are looked at closely.
-const CANDIDATES_MAX: usize = 12;
-/// Words of a prompt that are looked for.
-const KEYWORDS_MAX: usize = 16;
-/// A record no longer than this is shown whole.
-const WHOLE_BYTES_MAX: usize = 600;
-/// A best record that shares this weight of words can be fully trusted to be about the prompt.
-const SHARED_WEIGHT_FULL: f64 = 2.0;
+use crate::ask::{Question, TERMS_MAX};
+use crate::dates::Dates;
 
-/// Kinds of records that tell something to somebody who was not there.
-const KINDS: &[Kind] = &[
-    Kind::Prompt,
-    Kind::Assistant,
-    Kind::ToolResult,
-    Kind::Error,
-    Kind::Artifact,
-    Kind::Summary,
-];
+/// Rows looked at for one term, the latest first; what is more common tells too little to go further.
+const LIST_MAX: usize = 3000;
+/// Rows that hold every term, looked at when some term was too common to be followed to its end.
+const TOGETHER_MAX: usize = 1000;
+/// Hits whose neighbours become candidates too.
+const SPREAD_MAX: usize = 600;
+/// Longer records carry their own context.
+const SHORT_BYTES: u32 = 400;
+/// How much a neighbour's word counts.
+const NEAR_WEIGHT: f64 = 0.3;
+const LENGTH_TYPICAL: f64 = 300.0;
 
-/// What a search found, best first.
-#[derive(Clone, Debug, Default)]
+/// A bit for each term.
+pub type Bits = u32;
+const _: () = assert!(TERMS_MAX <= Bits::BITS as usize);
+
+/// Everything that was found without reading.
+#[derive(Debug, Default)]
 pub struct Candidates {
-    pub hits: Vec<Candidate>,
-    /// How sure it is, from 0 to 1, that the best hit is about the prompt.
-    pub confidence: f64,
+    /// How much each term says.
+    pub idf: Vec<f64>,
+    /// Rows that hold each term, about.
+    pub df: Vec<u64>,
+    /// Rows in the scope, about.
+    pub total: u64,
+    /// The best first.
+    pub rows: Vec<Candidate>,
+    pub sessions: HashMap<u32, SessionSeen>,
+    /// Terms that are names of speakers.
+    pub speakers: Bits,
 }
 
-/// A record that may be shown.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    pub id: RecordId,
-    pub kind: Kind,
-    pub session: SessionId,
-    pub title: Option<String>,
-    pub workspace: Option<String>,
-    pub at: Option<Timestamp>,
-    pub trust: Trust,
-    pub tags: Vec<String>,
-    pub tool: Option<String>,
-    pub path: Option<String>,
-    /// The part that would be shown.
-    pub text: String,
-    pub copy: bool,
-    /// From 0 to 1.
+    pub row: i64,
+    pub mark: Mark,
+    /// Terms that the record holds.
+    pub own: Bits,
+    /// Terms that name its speaker.
+    pub who: Bits,
+    /// Terms of the records beside it, and of those one further.
+    pub near: [Bits; 2],
     pub score: f64,
 }
 
-/// Finds candidates by the store's search, in the workspaces of the occasion.
-pub fn find(store: &Store, occasion: &Occasion, words: &Words) -> store::Result<Candidates> {
-    let mut hits = Vec::new();
-    for workspace in occasion.workspaces() {
-        let found = store.search(&Query {
-            text: keywords(words),
-            kinds: KINDS.to_vec(),
-            workspace: Some(workspace),
-            limit: CANDIDATES_MAX,
-            ..Query::default()
-        })?;
-        // The search takes a part of a workspace's name; here it must be the whole.
-        let allowed = |hit: &Hit| occasion.allows(hit.workspace.as_deref());
-        for hit in found.hits.into_iter().filter(allowed) {
-            let Some(record) = store.record(hit.id)? else {
-                continue;
-            };
-            hits.push(candidate(record, hit.title, &hit.snippet.text, words));
+/// What a session's rows hold together.
+#[derive(Clone, Debug, Default)]
+pub struct SessionSeen {
+    /// Rows with each term.
+    pub counts: [u16; TERMS_MAX],
+    pub rows: u32,
+    pub latest: i64,
+}
+
+/// Finds and weighs candidates, the best `max` of them.
+pub fn find(
+    lookup: &Lookup<'_>,
+    query: &Query,
+    scope: &Scope,
+    question: &Question,
+    max: usize,
+) -> Result<Candidates> {
+    let (total, latest) = lookup.size(query)?;
+    let mut found = Candidates {
+        total,
+        ..Candidates::default()
+    };
+    let mut pairs: Vec<(i64, Bits, Bits)> = Vec::new();
+    let mut is_capped = false;
+    for (at, term) in question.terms.iter().enumerate() {
+        let bit = 1 << at;
+        let expression = question.words.without_unwanted(term.expression());
+        let rows = lookup.rows(scope, &expression, LIST_MAX)?;
+        let df = frequency(&rows, total, latest);
+        is_capped |= rows.len() == LIST_MAX;
+        pairs.extend(rows.into_iter().map(|row| (row, bit, 0)));
+        let name = store::search::quote(&format!("{}{}", store::terms::SPEAKER, term.term));
+        let spoken = lookup.rows(scope, &question.words.without_unwanted(name), LIST_MAX)?;
+        if !spoken.is_empty() {
+            found.speakers |= bit;
+            pairs.extend(spoken.into_iter().map(|row| (row, 0, bit)));
+        }
+        found.df.push(df);
+        found
+            .idf
+            .push(idf(total, df) * if term.is_substitute { 0.5 } else { 1.0 });
+    }
+    if is_capped && question.terms.len() > 1 {
+        let together = together(question);
+        let all = question
+            .terms
+            .iter()
+            .enumerate()
+            .filter(|(_, term)| !term.is_substitute);
+        let bits = all.fold(0, |bits, (at, _)| bits | 1 << at);
+        let rows = lookup.rows(scope, &together, TOGETHER_MAX)?;
+        pairs.extend(rows.into_iter().map(|row| (row, bits, 0)));
+    }
+    let hits = merge(pairs);
+    weigh(lookup, &mut found, hits, &question.dates, max)?;
+    Ok(found)
+}
+
+fn together(question: &Question) -> String {
+    let all = question.terms.iter().filter(|term| !term.is_substitute);
+    let all: Vec<_> = all.map(|term| format!("({})", term.expression())).collect();
+    question.words.without_unwanted(all.join(" AND "))
+}
+
+/// Returns how many rows hold a term; where its list was cut, as many as its density lets expect.
+fn frequency(rows: &[i64], total: u64, latest: i64) -> u64 {
+    match rows.last() {
+        Some(last) if rows.len() == LIST_MAX => {
+            let share = LIST_MAX as f64 * latest as f64 / (latest - last + 1).max(1) as f64;
+            (share as u64).min(total).max(LIST_MAX as u64)
+        }
+        _ => rows.len() as u64,
+    }
+}
+
+/// How much a term says that `df` of `total` rows hold.
+pub fn idf(total: u64, df: u64) -> f64 {
+    let (total, df) = (total.max(df) as f64, df as f64);
+    (1.0 + (total - df + 0.5) / (df + 0.5)).ln()
+}
+
+/// Brings what is known of each row together, by row.
+fn merge(mut pairs: Vec<(i64, Bits, Bits)>) -> Vec<(i64, Bits, Bits)> {
+    pairs.sort_unstable_by_key(|pair| pair.0);
+    pairs.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 |= next.1;
+            kept.2 |= next.2;
+        }
+        same
+    });
+    pairs
+}
+
+fn weigh(
+    lookup: &Lookup<'_>,
+    found: &mut Candidates,
+    hits: Vec<(i64, Bits, Bits)>,
+    dates: &Dates,
+    max: usize,
+) -> Result<()> {
+    let rows: Vec<i64> = hits.iter().map(|hit| hit.0).collect();
+    let marks = lookup.marks(&rows)?;
+    let mut all: Vec<Candidate> = Vec::with_capacity(hits.len());
+    for ((row, own, who), mark) in hits.into_iter().zip(marks) {
+        let Some(mark) = mark else { continue };
+        count(&mut found.sessions, row, own, &mark);
+        let mut candidate = Candidate {
+            row,
+            mark,
+            own,
+            who,
+            near: [0; 2],
+            score: 0.0,
+        };
+        candidate.score = score(&candidate, &found.idf, dates);
+        all.push(candidate);
+    }
+    let by_row = |all: &mut Vec<Candidate>| all.sort_unstable_by_key(|c| c.row);
+    spread(lookup, &mut all)?;
+    by_row(&mut all);
+    lean(&mut all);
+    for candidate in &mut all {
+        candidate.score = score(candidate, &found.idf, dates);
+    }
+    let best = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score).then(b.row.cmp(&a.row));
+    if all.len() > max {
+        all.select_nth_unstable_by(max, best);
+        all.truncate(max);
+    }
+    all.sort_unstable_by(best);
+    found.rows = all;
+    Ok(())
+}
+
+fn count(sessions: &mut HashMap<u32, SessionSeen>, row: i64, own: Bits, mark: &Mark) {
+    let seen = sessions.entry(mark.session).or_default();
+    seen.rows += 1;
+    seen.latest = seen.latest.max(row);
+    let mut bits = own;
+    while bits != 0 {
+        let at = bits.trailing_zeros() as usize;
+        seen.counts[at] = seen.counts[at].saturating_add(1);
+        bits &= bits - 1;
+    }
+}
+
+/// Adds the short neighbours of the best hits: an answer need not repeat the question's words.
+fn spread(lookup: &Lookup<'_>, all: &mut Vec<Candidate>) -> Result<()> {
+    let mut best: Vec<usize> = (0..all.len()).filter(|at| leans(&all[*at].mark)).collect();
+    if best.len() > SPREAD_MAX {
+        best.select_nth_unstable_by(SPREAD_MAX, |a, b| all[*b].score.total_cmp(&all[*a].score));
+        best.truncate(SPREAD_MAX);
+    }
+    let mut rows = Vec::with_capacity(best.len() * 4);
+    for at in best {
+        let row = all[at].row;
+        rows.extend([row - 2, row - 1, row + 1, row + 2]);
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows.retain(|row| *row > 0 && all.binary_search_by_key(row, |c| c.row).is_err());
+    let marks = lookup.marks(&rows)?;
+    for (row, mark) in rows.into_iter().zip(marks) {
+        if let Some(mark) = mark.filter(leans) {
+            all.push(Candidate {
+                row,
+                mark,
+                own: 0,
+                who: 0,
+                near: [0; 2],
+                score: 0.0,
+            });
         }
     }
-    hits.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then(b.at.cmp(&a.at))
-            .then(a.id.cmp(&b.id))
-    });
-    hits.truncate(CANDIDATES_MAX);
-    let confidence = hits.first().map_or(0.0, |best| best.score);
-    Ok(Candidates { hits, confidence })
+    Ok(())
 }
 
-fn keywords(words: &Words) -> String {
-    let mut stems: Vec<_> = words.stems.iter().collect();
-    // The telling words first, and of those the long ones: they are the rare ones.
-    stems.sort_by(|a, b| {
-        let rank = |stem: &str| (memory::words::weight(stem), stem.len());
-        rank(b)
-            .partial_cmp(&rank(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let stems: Vec<_> = stems.into_iter().take(KEYWORDS_MAX).cloned().collect();
-    stems.join(" ")
+/// Says whether a record takes part in what its neighbours say.
+pub fn leans(mark: &Mark) -> bool {
+    mark.size_bytes < SHORT_BYTES
+        && matches!(mark.kind, Kind::Prompt | Kind::Assistant | Kind::Summary)
 }
 
-fn candidate(
-    record: StoredRecord,
-    title: Option<String>,
-    snippet: &str,
-    words: &Words,
-) -> Candidate {
-    let said = Words::of(&record.content);
-    let score = coverage(words, &said);
-    let text = if record.content.len() <= WHOLE_BYTES_MAX {
-        record.content
-    } else {
-        snippet.to_owned()
+/// Lets short records know what their neighbours hold. They lie in the order of their rows.
+fn lean(all: &mut [Candidate]) {
+    for at in 0..all.len() {
+        if !leans(&all[at].mark) {
+            continue;
+        }
+        let mut near = [0; 2];
+        let around = at.saturating_sub(2)..(at + 3).min(all.len());
+        for other in around.filter(|other| *other != at) {
+            let distance = all[other].row.abs_diff(all[at].row);
+            if distance <= 2
+                && all[other].mark.session == all[at].mark.session
+                && leans(&all[other].mark)
+            {
+                near[usize::from(distance == 2)] |= all[other].own;
+            }
+        }
+        all[at].near = near;
+    }
+}
+
+fn score(candidate: &Candidate, idf: &[f64], dates: &Dates) -> f64 {
+    let length = f64::from(candidate.mark.size_bytes.min(4000)) / LENGTH_TYPICAL;
+    let norm = 1.2 * (0.7 + 0.3 * length);
+    let has = |bits: Bits, at: usize| f64::from(bits >> at & 1);
+    let mut score = 0.0;
+    for (at, idf) in idf.iter().enumerate() {
+        let times = has(candidate.own, at)
+            + has(candidate.who, at)
+            + NEAR_WEIGHT * (has(candidate.near[0], at) + has(candidate.near[1], at));
+        score += idf * times * 2.2 / (times + norm);
+    }
+    let kind = match candidate.mark.kind {
+        Kind::Prompt => 1.3,
+        Kind::Summary | Kind::Approval => 1.2,
+        Kind::Assistant | Kind::Error => 1.0,
+        Kind::Thinking | Kind::ToolUse | Kind::Artifact => 0.85,
+        Kind::ToolResult => 0.75,
     };
-    Candidate {
-        id: record.id,
-        kind: record.kind,
-        session: record.session,
-        title,
-        workspace: record.workspace,
-        at: record.at,
-        trust: record.trust,
-        tags: record.tags,
-        tool: record.tool,
-        path: record.path,
-        copy: record.copy,
-        text,
-        score,
-    }
+    score * kind + 2.0 * dates.fit(candidate.mark.day)
 }
 
-/// Returns how much of what the prompt asks a text speaks of. One telling word is never enough.
-fn coverage(asked: &Words, said: &Words) -> f64 {
-    let shared: f64 = asked
-        .stems
-        .intersection(&said.stems)
-        .map(|stem| memory::words::weight(stem))
-        .sum();
-    let all = asked.weight();
-    if all <= 0.0 {
-        return 0.0;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_terms_say_more() {
+        assert!(idf(1000, 1) > idf(1000, 100));
+        assert!(idf(1000, 1000) >= 0.0);
+        assert!(idf(0, 0).is_finite());
     }
-    (shared / all) * (shared / SHARED_WEIGHT_FULL).min(1.0)
+
+    #[test]
+    fn rows_come_together() {
+        assert_eq!(
+            merge(vec![(2, 1, 0), (1, 2, 0), (2, 4, 1)]),
+            vec![(1, 2, 0), (2, 5, 1)]
+        );
+    }
+
+    #[test]
+    fn a_cut_list_is_taken_further() {
+        let rows: Vec<i64> = (7001..=10_000).rev().collect();
+        assert_eq!(frequency(&rows, 10_000, 10_000), 10_000);
+        assert_eq!(frequency(&[3, 2], 10_000, 10_000), 2);
+    }
 }

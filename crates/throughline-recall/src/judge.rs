@@ -8,8 +8,8 @@ use memory::{Fact, Item, Kind, Trust};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
-use crate::candidates::Candidate;
 use crate::occasion::Occasion;
+use crate::offered::Candidate;
 
 /// The tag of what may hold a secret.
 const SENSITIVE: &str = "sensitive";

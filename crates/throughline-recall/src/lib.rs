@@ -1,27 +1,47 @@
-//! A prompt in, a context pack within its budget out, or silence with a reason.
+//! For a prompt, now: ranked hits, and a context pack within its budget, or silence with a reason.
+//!
+//! [`ask`] takes a question apart; [`candidates`] asks the index for the rows that hold its terms and weighs
+//! them at a glance; [`passages`] reads the texts of the best; [`rank`] turns what was seen into features and
+//! features into a score, with [`meaning`] for words that differ and mean the same; [`sessions`] adds up; [`gate`]
+//! says whether any of it is worth showing to somebody who did not ask. [`search`] is all of it in order.
 //!
 //! [`recall`](recall::recall) is what a hook calls: [`occasion`] says whether a person typed the
-//! prompt at all, [`candidates`] finds records, [`judge`] decides of each fact and record whether
+//! prompt at all, [`offered`] finds records, [`judge`] decides of each fact and record whether
 //! it may be shown, [`pack`] fits what is left into its [`Budget`] and fences it, with
 //! [`provenance`] and [`stale`] notes. [`used`] looks later at what became of it.
 //!
 //! [`questions`] answers `blame`, `how` and `fix`.
 //!
-//! Nothing here writes before the prompt is answered, reads a clock or touches a file: the caller
-//! hands in `now` and a way to ask whether a file has changed.
+//! Knows nothing of SQL: candidates come from the store with what it knows of them. Nothing here writes
+//! before the prompt is answered, reads a clock or touches a file: the caller hands in `now` and a way to
+//! ask whether a file has changed.
 
-pub mod candidates;
+pub mod ask;
+mod candidates;
+mod dates;
+pub mod gate;
 pub mod judge;
+pub mod meaning;
 pub mod occasion;
+pub mod offered;
 pub mod pack;
+mod passages;
 pub mod provenance;
 pub mod questions;
+pub mod rank;
 pub mod recall;
+mod search;
+mod sessions;
 pub mod stale;
 pub mod used;
 
-pub use crate::candidates::{Candidate, Candidates};
+pub use crate::ask::Ask;
+pub use crate::gate::Verdict;
 pub use crate::judge::{Considered, Fate, Why};
 pub use crate::occasion::{Occasion, Silence};
+pub use crate::offered::{Candidate, Candidates};
 pub use crate::pack::{Budget, ContextPack, Packed};
+pub use crate::rank::Part;
 pub use crate::recall::{Answer, Config, Recalled, World, recall};
+pub use crate::search::{Ranked, RankedHit, search};
+pub use crate::sessions::RankedSession;

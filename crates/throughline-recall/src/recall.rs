@@ -9,9 +9,9 @@ use memory::{Fact, Item};
 use serde::Serialize;
 use store::Store;
 
-use crate::candidates::{Candidate, Candidates};
 use crate::judge::{Considered, Fate, Known, Why, repeats};
 use crate::occasion::{self, Occasion, Silence};
+use crate::offered::{Candidate, Candidates};
 use crate::pack::{Budget, ContextPack, Packed, Packing, Refused};
 use crate::{pack, provenance, stale};
 
@@ -85,13 +85,13 @@ pub enum Answer {
 /// Decides what a prompt gets. Writes nothing: the caller records the injection once the prompt is
 /// answered.
 ///
-/// `find` searches records; [`crate::candidates::find`] does it by the store's own search.
+/// `find` searches records; [`crate::offered::find`] does it by [`crate::search`].
 pub fn recall(
     store: &Store,
     occasion: &Occasion,
     config: &Config,
     world: &World<'_>,
-    find: impl FnOnce(&Store, &Occasion, &Words) -> store::Result<Candidates>,
+    find: impl FnOnce(&Store, &Occasion, Timestamp) -> store::Result<Candidates>,
 ) -> store::Result<Recalled> {
     let (_, words) = match occasion::typed(&occasion.prompt) {
         Ok(typed) => typed,
@@ -99,7 +99,7 @@ pub fn recall(
     };
     let session = occasion.session.as_ref();
     let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
-    let found = find(store, occasion, &words)?;
+    let found = find(store, occasion, world.now)?;
     let shown = session
         .map(|id| store.injected_into(id))
         .transpose()?

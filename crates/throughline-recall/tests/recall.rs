@@ -19,7 +19,7 @@ use store::{
     Batch, Cursor, From, Incoming, NewFact, NewInjection, Oddities, Reading, Store, Verdict,
 };
 use throughline_recall::{
-    Answer, Config, ContextPack, Fate, Occasion, Recalled, Silence, Why, World, candidates, recall,
+    Answer, Config, ContextPack, Fate, Occasion, Recalled, Silence, Why, World, offered, recall,
     used,
 };
 
@@ -118,7 +118,7 @@ impl Test {
             word: "c0ffee1234",
             changed_since: &|path, _| path.ends_with("config.toml"),
         };
-        recall(&self.store, occasion, config, &world, candidates::find).unwrap()
+        recall(&self.store, occasion, config, &world, offered::find).unwrap()
     }
 
     fn show(&self, pack: &ContextPack, session: &str) {
@@ -238,9 +238,7 @@ fn a_search_that_strays_is_held_back() {
         changed_since: &|_, _| false,
     };
     let elsewhere = at("warehouse", "the reorder threshold of the warehouse");
-    let stray = |store: &Store, _: &Occasion, words: &memory::words::Words| {
-        candidates::find(store, &elsewhere, words)
-    };
+    let stray = |store: &Store, _: &Occasion, now: Timestamp| offered::find(store, &elsewhere, now);
     let asked = at("shop", "the reorder threshold of the warehouse");
     let recalled = recall(&test.store, &asked, &Config::default(), &world, stray).unwrap();
     assert_eq!(fates(&recalled), [Fate::Left(Why::OtherWorkspace)]);

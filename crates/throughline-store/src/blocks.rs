@@ -43,6 +43,38 @@ pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     Ok(!is_there)
 }
 
+/// Blocks that were read, for one pass over records: neighbours lie in the same one.
+#[derive(Debug, Default)]
+pub(crate) struct Cache(std::cell::RefCell<std::collections::VecDeque<(i64, Vec<u8>)>>);
+
+/// Blocks kept at hand.
+const CACHED_MAX: usize = 32;
+
+impl Cache {
+    pub fn text(
+        &self,
+        connection: &Connection,
+        id: i64,
+        start: usize,
+        size: usize,
+    ) -> Result<String> {
+        let mut blocks = self.0.borrow_mut();
+        let at = match blocks.iter().position(|block| block.0 == id) {
+            Some(at) => at,
+            None => {
+                if blocks.len() == CACHED_MAX {
+                    blocks.pop_back();
+                }
+                blocks.push_front((id, read(connection, id)?));
+                0
+            }
+        };
+        let lost = || Error::LostBody(format!("block {id}"));
+        let text = blocks[at].1.get(start..start + size).ok_or_else(lost)?;
+        String::from_utf8(text.to_vec()).map_err(|_| lost())
+    }
+}
+
 /// Takes a text out of its block; the others stay where they are.
 pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
     blank_all(tx, id, &[(start, size)])

@@ -11,6 +11,7 @@ use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry,
 
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
 use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
+use crate::terms::Document;
 
 /// Longer texts are compressed alone and kept once, however often they occur.
 const INLINE_BYTES_MAX: usize = 8 << 10;
@@ -61,6 +62,8 @@ pub(crate) struct CleanRecord {
     pub metadata: Option<CleanString>,
     pub context: [CleanString; 3],
     pub content: CleanString,
+    /// What the index finds it by: made here, where threads work side by side.
+    pub terms: String,
     pub place: Place,
     pub checksum: i64,
 }
@@ -247,14 +250,24 @@ impl<'a> Door<'a> {
         let tags = (!tags.is_empty())
             .then(|| self.name(&serde_json::to_string(&tags).unwrap_or_default()));
         let context = record.context;
+        let tool = record.tool.map(|tool| self.name(&tool));
+        let speaker = record.metadata.get("speaker").map(|name| self.name(name));
+        let document = Document {
+            kind,
+            text: content.as_str(),
+            tool: tool.as_ref().map(CleanString::as_str),
+            path: path.as_ref().map(CleanString::as_str),
+            speaker: speaker.as_ref().map(CleanString::as_str),
+        };
         CleanRecord {
+            terms: document.terms(),
             id,
             line: record.line,
             ordinal: record.ordinal,
             at: record.at,
             kind,
             trust: record.trust,
-            tool: record.tool.map(|tool| self.name(&tool)),
+            tool,
             path,
             call: record.call.map(|call| self.text(call.as_str())),
             tags,

@@ -128,7 +128,15 @@ const TABLES: &[(&str, &str)] = &[
 ];
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.
-const WITH_RECORDS: &[&str] = &["records", "blocks", "bodies", "search", "tombstone_keys"];
+const WITH_RECORDS: &[&str] = &[
+    "records",
+    "blocks",
+    "bodies",
+    "search",
+    "search_terms",
+    "marks",
+    "tombstone_keys",
+];
 
 impl Store {
     /// Prints every table.

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::index;
 
 /// "thrl", so that `file` and we can tell our files from others.
 const APPLICATION_ID: i64 = 0x7468_726c;
@@ -18,9 +19,13 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_facts.sql"),
     include_str!("migrations/0003_digests.sql"),
     include_str!("migrations/0004_forget.sql"),
+    include_str!("migrations/0005_search.sql"),
     include_str!("migrations/0006_injections.sql"),
     include_str!("migrations/0007_summaries.sql"),
 ];
+
+/// How many had run when the search index got its present form.
+const INDEXED_SINCE: i64 = 5;
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -114,6 +119,10 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
     }
     for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(migration)?;
+    }
+    if (1..INDEXED_SINCE).contains(&found) {
+        tracing::info!(path = %path.display(), "the search index is made anew");
+        index::rebuild(&transaction, &|_, _| {})?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;

@@ -9,8 +9,10 @@ use serde::Serialize;
 
 use crate::clean::{CleanRecord, Place, checksum};
 use crate::error::{Error, Result};
+use crate::index::Entry;
 use crate::redact::CleanString;
 use crate::sessions::{Known, context, timestamp};
+use crate::terms::Document;
 use crate::writer::Names;
 use crate::{Store, blocks, bodies};
 
@@ -209,6 +211,21 @@ impl Texts {
     }
 }
 
+/// The same, for many records in a row.
+pub(crate) fn text_cached(
+    connection: &Connection,
+    row: &Row<'_>,
+    first: usize,
+    cache: &blocks::Cache,
+) -> Result<String> {
+    match (row.get(first)?, row.get(first + 1)?) {
+        (None::<String>, Some(block)) => {
+            cache.text(connection, block, row.get(first + 2)?, row.get(first + 3)?)
+        }
+        _ => text(connection, row, first),
+    }
+}
+
 pub(crate) fn kind(number: i64) -> Kind {
     let at = usize::try_from(number).unwrap_or_default();
     Kind::ALL.get(at).copied().unwrap_or(Kind::ToolResult)
@@ -300,9 +317,15 @@ pub(crate) fn insert(
     ])?;
     let row = tx.last_insert_rowid();
     if !is_copy {
-        names
-            .index
-            .add(tx, row, session, record.kind, record.content.as_str())?;
+        let entry = Entry {
+            row,
+            session,
+            kind: record.kind,
+            at: record.at,
+            size_bytes: record.content.as_str().len(),
+            terms: &record.terms,
+        };
+        names.index.add(tx, &entry)?;
         if let Some(first) = first {
             set_copy(tx, names, first.row)?;
         }
@@ -405,11 +428,34 @@ fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
 pub(crate) fn reindex(tx: &Transaction<'_>, names: &mut Names, session: Known) -> Result<()> {
     for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
         names.index.remove(tx, stored.row)?;
-        names
-            .index
-            .add(tx, stored.row, session, stored.kind, &stored.text)?;
+        add_to_index(tx, names, session, &stored, &stored.text)?;
     }
     Ok(())
+}
+
+fn add_to_index(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    session: Known,
+    stored: &StoredRow,
+    text: &str,
+) -> Result<()> {
+    let document = Document {
+        kind: stored.kind,
+        text,
+        tool: stored.tool.as_deref(),
+        path: stored.path.as_deref(),
+        speaker: stored.speaker.as_deref(),
+    };
+    let entry = Entry {
+        row: stored.row,
+        session,
+        kind: stored.kind,
+        at: stored.at,
+        size_bytes: text.len(),
+        terms: &document.terms(),
+    };
+    names.index.add(tx, &entry)
 }
 
 /// The same, for a session known by its number alone.
@@ -427,6 +473,10 @@ pub(crate) struct StoredRow {
     pub session: i64,
     pub kind: Kind,
     pub copy: bool,
+    pub at: Option<Timestamp>,
+    pub tool: Option<String>,
+    pub path: Option<String>,
+    pub speaker: Option<String>,
     pub body: Option<Vec<u8>>,
     /// Block, start and size.
     pub block: Option<(i64, usize, usize)>,
@@ -438,12 +488,14 @@ pub(crate) fn rows_of(
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<StoredRow>> {
-    let sql =
-        format!("SELECT row, id, session, kind, copy, {TEXT} FROM records r WHERE {condition}");
+    let sql = format!(
+        "SELECT row, id, session, kind, copy, {TEXT}, at, tool, path,
+            json_extract(metadata, '$.speaker') FROM records r WHERE {condition}"
+    );
+    let cache = blocks::Cache::default();
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
-    let mut texts = Texts::default();
     while let Some(row) = rows.next()? {
         let block: Option<i64> = row.get(6)?;
         let (start, size): (Option<usize>, usize) = (row.get(7)?, row.get(8)?);
@@ -453,7 +505,11 @@ pub(crate) fn rows_of(
             session: row.get(2)?,
             kind: kind(row.get(3)?),
             copy: row.get(4)?,
-            text: texts.text(connection, row, 5)?,
+            text: text_cached(connection, row, 5, &cache)?,
+            at: timestamp(row.get(10)?),
+            tool: row.get(11)?,
+            path: row.get(12)?,
+            speaker: row.get(13)?,
             block: block.zip(start).map(|(block, start)| (block, start, size)),
             body: row.get(9)?,
         });
@@ -519,9 +575,7 @@ pub(crate) fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> 
         return Ok(());
     };
     for stored in rows_of(tx, "row = ?1", &[&heir.row])? {
-        names
-            .index
-            .add(tx, stored.row, session, stored.kind, &stored.text)?;
+        add_to_index(tx, names, session, &stored, &stored.text)?;
     }
     Ok(())
 }
@@ -562,9 +616,7 @@ pub(crate) fn rewrite(
     release(tx, stored)?;
     if !stored.copy {
         names.index.remove(tx, stored.row)?;
-        names
-            .index
-            .add(tx, stored.row, session, stored.kind, text.as_str())?;
+        add_to_index(tx, names, session, stored, text.as_str())?;
     }
     Ok(())
 }

@@ -1,22 +1,22 @@
-//! Search over records: a question as typed, filters, ranked hits.
+//! Search by words alone: a question as typed, filters, and the records that hold its words.
 //!
-//! Words are matched by the full-text index with the scope inside it, so that filtering by
-//! workspace, session, agent and type costs nothing. What people type is never handed to the index
-//! as syntax: every word is quoted.
+//! What people type is never handed to the index as syntax: every term is made by [`crate::terms`]. The
+//! stages that rank (`recall`) take the question apart with the same [`Words`], and weigh themselves.
 
 use jiff::Timestamp;
 use memory::{Flavor, Kind, RecordId, SessionId};
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
 use serde::Serialize;
 
+use crate::Store;
 use crate::error::Result;
-use crate::sessions::timestamp;
+use crate::lookup::{Detail, Lookup, Scope};
 use crate::snippet::{self, Snippet};
-use crate::{Store, records};
+use crate::terms;
 
 /// A text longer than this is a paste, not a question; the rest would only slow the index.
 const WORDS_MAX: usize = 64;
+/// How much of a text is looked at for words.
+const QUESTION_BYTES_MAX: usize = 64 << 10;
 
 /// What to look for, and where.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct Query {
     pub flavor: Option<Flavor>,
     /// A part of the workspace's key or root.
     pub workspace: Option<String>,
+    /// The workspace's whole key.
+    pub workspace_key: Option<String>,
     pub session: Option<SessionId>,
     pub tool: Option<String>,
     /// A part of the path, with `*` for any run of characters.
@@ -60,72 +62,110 @@ pub struct Found {
 }
 
 /// How the words were matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
-    /// Every word occurs.
-    AllWords,
-    /// No record has every word; some occur.
-    AnyWord,
+    /// Every word occurs as it was typed.
+    Exact,
+    /// Every word occurs, in some form of it.
+    Forms,
+    /// Some words occur, or others that mean the same.
+    Related,
+    /// Words occur that are spelt nearly so.
+    Fuzzy,
     /// The question holds no word to look for.
     NoWords,
 }
 
 impl Store {
-    /// Finds records. Any text is a valid question.
+    /// Finds records that hold every word, else some, the latest first. Any text is a valid question.
     pub fn search(&self, query: &Query) -> Result<Found> {
         let words = Words::parse(&query.text);
-        if words.wanted.is_empty() {
-            return Ok(Found {
-                rung: Rung::NoWords,
-                hits: Vec::new(),
-            });
+        let found = |rung, hits| Ok(Found { rung, hits });
+        if words.is_empty() {
+            return found(Rung::NoWords, Vec::new());
         }
-        self.read(|connection| {
-            let Some(scope) = scope(connection, query)? else {
-                return Ok(Found {
-                    rung: Rung::AllWords,
-                    hits: Vec::new(),
-                });
+        self.lookup(|lookup| {
+            let Some(scope) = lookup.scope(query)? else {
+                return found(Rung::Forms, Vec::new());
             };
-            let all = hits(
-                connection,
-                query,
-                &words,
-                &words.expression(" AND ", &scope),
-            )?;
+            let all = hits(lookup, query, &words, &scope, " AND ")?;
             if !all.is_empty() || words.wanted.len() == 1 {
-                return Ok(Found {
-                    rung: Rung::AllWords,
-                    hits: all,
-                });
+                return found(Rung::Forms, all);
             }
-            let any = hits(connection, query, &words, &words.expression(" OR ", &scope))?;
-            Ok(Found {
-                rung: Rung::AnyWord,
-                hits: any,
-            })
+            let any = hits(lookup, query, &words, &scope, " OR ")?;
+            found(Rung::Related, any)
         })
     }
 }
 
-/// Returns the index's form of a question that only rows with all its words answer.
-pub(crate) fn all_words(question: &str) -> Option<String> {
+/// Returns the index's form of a question that only rows with all its words answer, and those words.
+pub(crate) fn all_words(question: &str) -> Option<(String, Vec<String>)> {
     let words = Words::parse(question);
-    (!words.wanted.is_empty()).then(|| words.expression(" AND ", ""))
+    let typed = words.wanted.iter().map(|word| word.text.to_lowercase());
+    let typed: Vec<_> = typed.collect();
+    (!typed.is_empty()).then(|| (words.expression(" AND "), typed))
+}
+
+fn hits(
+    lookup: &Lookup<'_>,
+    query: &Query,
+    words: &Words,
+    scope: &Scope,
+    between: &str,
+) -> Result<Vec<Hit>> {
+    let expression = words.expression(between);
+    let rows = lookup.rows(scope, &expression, query.limit)?;
+    let shown: Vec<_> = words.wanted.iter().map(|word| word.text.clone()).collect();
+    let hit = |detail: Detail| hit(&detail, 0.0, &shown);
+    Ok(lookup.details(&rows)?.into_iter().map(hit).collect())
+}
+
+/// Returns a hit as it is shown, around the words.
+pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
+    Hit {
+        id: detail.id,
+        kind: detail.kind,
+        score,
+        at: detail.at,
+        session: detail.session.clone(),
+        title: detail.title.clone(),
+        workspace: detail.workspace.clone(),
+        tool: detail.tool.clone(),
+        path: detail.path.clone(),
+        snippet: snippet::around(&detail.text, words),
+    }
 }
 
 /// A question, taken apart.
-#[derive(Debug, Default, PartialEq)]
-struct Words {
-    wanted: Vec<String>,
-    unwanted: Vec<String>,
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Words {
+    pub wanted: Vec<Wanted>,
+    pub unwanted: Vec<Wanted>,
+}
+
+/// A word or a phrase, as typed, and what the index knows it by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    pub text: String,
+    pub form: Form,
+    /// Terms that all must occur.
+    pub terms: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Word,
+    /// Several words, in this order.
+    Phrase,
+    /// The beginning of words.
+    Prefix,
 }
 
 impl Words {
-    fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut words = Self::default();
-        let mut rest = text;
+        let mut rest = &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)];
         while words.wanted.len() + words.unwanted.len() < WORDS_MAX {
             rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c.is_control());
             if rest.is_empty() {
@@ -134,178 +174,86 @@ impl Words {
             let negated = rest.starts_with('-')
                 && rest[1..].starts_with(|c: char| c == '"' || c.is_alphanumeric());
             let body = if negated { &rest[1..] } else { rest };
-            let (word, after) = match body.strip_prefix('"') {
-                Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            let (word, form, after) = match body.strip_prefix('"').and_then(|q| q.split_once('"')) {
+                Some((quoted, after)) => (quoted, Form::Phrase, after),
                 None => {
-                    let end = body.find(|c: char| c.is_whitespace() || c.is_control());
-                    body.split_at(end.unwrap_or(body.len()))
+                    let end = body
+                        .find(|c: char| c.is_whitespace() || c.is_control())
+                        .unwrap_or(body.len())
+                        .max(1);
+                    let (word, after) = body.split_at(body.ceil_char_boundary(end));
+                    let stem = word.strip_suffix('*').unwrap_or_default();
+                    if stem.ends_with(char::is_alphanumeric) {
+                        (stem, Form::Prefix, after)
+                    } else {
+                        (word, Form::Word, after)
+                    }
                 }
             };
             rest = after;
-            if word.contains(char::is_alphanumeric) {
-                let list = if negated {
-                    &mut words.unwanted
-                } else {
-                    &mut words.wanted
-                };
-                list.push(word.to_owned());
+            let wanted = Wanted::new(word, form);
+            let list = if negated {
+                &mut words.unwanted
+            } else {
+                &mut words.wanted
+            };
+            if !wanted.terms.is_empty() && !list.contains(&wanted) {
+                list.push(wanted);
             }
         }
         words
     }
 
-    /// Returns the index's own form of the question; `scope` is ours and needs no quoting.
-    fn expression(&self, between: &str, scope: &str) -> String {
-        let wanted = self
-            .wanted
-            .iter()
-            .map(|word| quote(word))
-            .collect::<Vec<_>>()
-            .join(between);
-        let mut expression = format!("text : ({wanted})");
-        if !scope.is_empty() {
-            expression = format!("scope : ({scope}) AND {expression}");
-        }
-        for word in &self.unwanted {
-            expression = format!("({expression}) NOT text : {}", quote(word));
-        }
-        expression
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Returns the index's own form of the question.
+    fn expression(&self, between: &str) -> String {
+        let wanted: Vec<_> = self.wanted.iter().map(Wanted::expression).collect();
+        self.without_unwanted(wanted.join(between))
+    }
+
+    /// Takes the rows with unwanted words out of what an expression finds.
+    pub fn without_unwanted(&self, expression: String) -> String {
+        self.unwanted.iter().fold(expression, |found, word| {
+            format!("({found}) NOT {}", word.expression())
+        })
     }
 }
 
-/// Quotes a word, so that nothing in it is syntax. A final `*` asks for what starts with it.
-fn quote(word: &str) -> String {
-    let (stem, star) = match word.strip_suffix('*') {
-        Some(stem) if stem.ends_with(char::is_alphanumeric) => (stem, " *"),
-        _ => (word, ""),
-    };
-    format!("\"{}\"{star}", stem.replace('"', "\"\"").replace('\0', " "))
-}
-
-/// Returns the words of the scope column that the filters ask for, or `None` when nothing can
-/// match.
-fn scope(connection: &Connection, query: &Query) -> Result<Option<String>> {
-    let mut groups = Vec::new();
-    if let Some(part) = &query.workspace {
-        let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) UNION
-                   SELECT 'w' || workspace FROM roots WHERE instr(path, ?1)";
-        groups.push(names(connection, sql, part)?);
-    }
-    if let Some(session) = &query.session {
-        let sql = "SELECT 's' || id FROM sessions WHERE name = ?1";
-        groups.push(names(connection, sql, session.as_str())?);
-    }
-    if let Some(flavor) = query.flavor {
-        groups.push(vec![format!("f{}", flavor.name())]);
-    }
-    if !query.kinds.is_empty() {
-        groups.push(
-            query
-                .kinds
-                .iter()
-                .map(|kind| format!("k{}", *kind as i64))
-                .collect(),
-        );
-    }
-    if groups.iter().any(Vec::is_empty) {
-        return Ok(None);
-    }
-    let groups: Vec<_> = groups
-        .iter()
-        .map(|any| format!("({})", any.join(" OR ")))
-        .collect();
-    Ok(Some(groups.join(" AND ")))
-}
-
-fn names(connection: &Connection, sql: &str, value: &str) -> Result<Vec<String>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([value], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn hits(
-    connection: &Connection,
-    query: &Query,
-    words: &Words,
-    expression: &str,
-) -> Result<Vec<Hit>> {
-    let (sql, values) = statement(query, expression);
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut hits = Vec::new();
-    while let Some(row) = rows.next()? {
-        let text = records::text(connection, row, 9)?;
-        hits.push(Hit {
-            id: RecordId::from_bytes(row.get(0)?),
-            kind: records::kind(row.get(1)?),
-            // FTS5 counts down from zero; people expect more to be better.
-            score: -row.get::<_, f64>(2)?,
-            at: timestamp(row.get(3)?),
-            session: SessionId::new(row.get::<_, String>(4)?),
-            title: row.get(5)?,
-            workspace: row.get(6)?,
-            tool: row.get(7)?,
-            path: row.get(8)?,
-            snippet: snippet::around(&text, &words.wanted),
+impl Wanted {
+    fn new(text: &str, form: Form) -> Self {
+        let mut terms = Vec::new();
+        terms::words(text, |word| {
+            let term = terms::term(&word);
+            // A whole that comes apart is found by its parts.
+            if !word.is_whole && terms::is_content(&word.folded) && !terms.contains(&term) {
+                terms.push(term);
+            }
         });
+        Self {
+            text: text.trim_matches(|c: char| !c.is_alphanumeric()).to_owned(),
+            form,
+            terms,
+        }
     }
-    Ok(hits)
+
+    /// Returns the index's form of it.
+    pub fn expression(&self) -> String {
+        let last = self.terms.len().saturating_sub(1);
+        let quoted = |(at, term): (usize, &String)| match self.form {
+            Form::Prefix if at == last => format!("({} OR {} *)", quote(term), quote(term)),
+            _ => quote(term),
+        };
+        let terms: Vec<_> = self.terms.iter().enumerate().map(quoted).collect();
+        format!("({})", terms.join(" AND "))
+    }
 }
 
-/// Returns the SQL of a search. The best rows are chosen before anything is joined to them,
-/// unless a filter needs the row itself.
-fn statement(query: &Query, expression: &str) -> (String, Vec<Value>) {
-    let mut values = vec![
-        Value::Text(expression.to_owned()),
-        Value::Integer(i64::try_from(query.limit).unwrap_or(i64::MAX)),
-    ];
-    let mut filters = Vec::new();
-    let mut filter = |sql: &str, value: Value| {
-        values.push(value);
-        filters.push(sql.replace('?', &format!("?{}", values.len())));
-    };
-    if let Some(tool) = &query.tool {
-        filter("r.tool = ? COLLATE NOCASE", Value::Text(tool.clone()));
-    }
-    if let Some(path) = &query.path {
-        filter("r.path GLOB ?", Value::Text(format!("*{}*", glob(path))));
-    }
-    if let Some(since) = query.since {
-        filter(
-            "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?",
-            Value::Integer(since.as_millisecond()),
-        );
-    }
-    if let Some(until) = query.until {
-        filter(
-            "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?",
-            Value::Integer(until.as_millisecond()),
-        );
-    }
-    let best = if filters.is_empty() {
-        "SELECT rowid AS row, rank AS score FROM search WHERE search MATCH ?1
-         ORDER BY rank LIMIT ?2"
-            .to_owned()
-    } else {
-        format!(
-            "SELECT r.row AS row, f.rank AS score FROM search f JOIN records r ON r.row = f.rowid
-             WHERE f.search MATCH ?1 AND {} ORDER BY f.rank LIMIT ?2",
-            filters.join(" AND ")
-        )
-    };
-    let text = records::TEXT;
-    let sql = format!(
-        "SELECT r.id, r.kind, best.score, r.at, s.name, s.title, w.key, r.tool, r.path, {text}
-         FROM ({best}) best JOIN records r ON r.row = best.row JOIN sessions s ON s.id = r.session
-         LEFT JOIN workspaces w ON w.id = s.workspace
-         ORDER BY best.score, r.at DESC, r.id"
-    );
-    (sql, values)
-}
-
-/// Escapes what GLOB would read as a class or a single character; `*` stays.
-fn glob(path: &str) -> String {
-    path.replace('[', "[[]").replace('?', "[?]")
+/// Quotes a term for the index.
+pub fn quote(term: &str) -> String {
+    format!("\"{}\"", term.replace('"', "\"\""))
 }
 
 #[cfg(test)]
@@ -314,27 +262,26 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(Words::parse(text).expression(" AND ", ""), expected);
+        assert_eq!(Words::parse(text).expression(" AND "), expected);
     }
 
     #[test]
     fn words_phrases_and_not() {
-        check("fix parser", r#"text : ("fix" AND "parser")"#);
+        check("fix parser", r#"("fix") AND ("parser")"#);
         check(
             r#"fix "the parser" -docs"#,
-            r#"(text : ("fix" AND "the parser")) NOT text : "docs""#,
+            r#"(("fix") AND ("parser")) NOT ("doc")"#,
         );
-        check("migrat*", r#"text : ("migrat" *)"#);
-        check("scope:w12", r#"text : ("scope:w12")"#);
+        check("migrat*", r#"(("migrat" OR "migrat" *))"#);
+        check("scope:w12", r#"("scope" AND "w12")"#);
+        check("parseConfig", r#"("pars" AND "config")"#);
     }
 
     #[test]
     fn syntax_is_only_words() {
-        check(
-            r#"a " OR NEAR( * : ^ -"#,
-            r#"text : ("a" AND " OR NEAR( * : ^ -")"#,
-        );
-        check("-- - *", "text : ()");
-        check("x AND y", r#"text : ("x" AND "AND" AND "y")"#);
+        check(r#"a " OR NEAR( * : ^ -"#, r#"("near")"#);
+        check("-- - *", "");
+        check("x1 AND y2", r#"("x1") AND ("y2")"#);
+        check("\"unclosed quote", r#"("unclos") AND ("quot")"#);
     }
 }

@@ -66,12 +66,12 @@ impl Way {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     pub state: Option<String>,
-    pub mark: Mark,
+    pub mark: Reached,
 }
 
 /// A place in a session: the last of so many records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct Reached {
     pub records: u64,
     pub line: u64,
     pub ordinal: u32,
@@ -181,7 +181,7 @@ impl Store {
     pub fn each_record_after(
         &self,
         session: &SessionId,
-        mark: Mark,
+        mark: Reached,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<bool> {
         let sql = format!(
@@ -362,7 +362,7 @@ fn notes(row: &Row<'_>) -> rusqlite::Result<Notes> {
         tool_calls: row.get(5)?,
         look: Look {
             state: row.get(6)?,
-            mark: Mark {
+            mark: Reached {
                 records: row.get(7)?,
                 line: row.get(8)?,
                 ordinal: row.get(9)?,
@@ -371,7 +371,7 @@ fn notes(row: &Row<'_>) -> rusqlite::Result<Notes> {
     })
 }
 
-fn count(connection: &Connection, session: &SessionId, mark: Mark) -> Result<u64> {
+fn count(connection: &Connection, session: &SessionId, mark: Reached) -> Result<u64> {
     Ok(connection
         .prepare_cached(
             "SELECT count(*) FROM records r JOIN sessions s ON s.id = r.session

@@ -240,9 +240,17 @@ fn searches(home: &Path) {
                 limit: 20,
                 ..Query::default()
             };
-            ours.push(timed(|| store.search(&query).unwrap()).1);
-            let quoted: Vec<_> = terms.iter().map(|term| format!("\"{term}\"")).collect();
-            let expression = format!("text : ({})", quoted.join(" AND "));
+            let ask = recall::Ask {
+                query,
+                ..recall::Ask::default()
+            };
+            let now = Timestamp::from_second(4_000_000_000).unwrap();
+            ours.push(timed(|| recall::search(&store, &ask, now).unwrap()).1);
+            let quoted: Vec<_> = terms
+                .iter()
+                .map(|term| format!("\"{}\"", stem(term)))
+                .collect();
+            let expression = quoted.join(" OR ");
             let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
             bare.push(timed(|| raw.each(sql, &[&expression], |_| {}).unwrap()).1);
         }
@@ -254,11 +262,15 @@ fn searches(home: &Path) {
     }
 }
 
+fn stem(word: &str) -> String {
+    store::terms::stem::stem(&word.to_lowercase()).into_owned()
+}
+
 /// Returns words that occur in many records: found by search, not taken from compressed texts.
 fn frequent_words(home: &Path) -> Vec<String> {
     let store = Store::open(home).unwrap();
     let query = Query {
-        text: "the*".to_owned(),
+        text: "test*".to_owned(),
         limit: 200,
         ..Query::default()
     };

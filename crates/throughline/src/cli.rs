@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    blame, compact, completions, config, context, digest, doctor, export, facts, fix, forget, how,
-    import, ingest, injections, pin, prefer, redact, remember, resume, retain, search, sessions,
-    show, summarize, summary, usage, watch,
+    blame, compact, completions, config, context, digest, doctor, eval, export, facts, fix, forget,
+    how, import, ingest, injections, pin, prefer, redact, remember, resume, retain, search,
+    sessions, show, summarize, summary, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -70,6 +70,7 @@ pub enum Command {
     Forget(forget::ForgetArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
+    Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
 }
 

@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod config;
 mod environment;
+mod evaluation;
 mod model;
 mod output;
 

@@ -197,7 +197,7 @@ pub fn answer(
         occasion,
         &config,
         &world,
-        recall::candidates::find,
+        recall::offered::find,
     )?)
 }
 

@@ -7,6 +7,7 @@ pub mod config;
 pub mod context;
 pub mod digest;
 pub mod doctor;
+pub mod eval;
 pub mod export;
 pub mod facts;
 pub mod fix;
@@ -101,6 +102,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Forget(args) => forget::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
+        Command::Eval(args) => eval::run(&app, args),
         Command::Completions(args) => completions::run(args),
     }
 }

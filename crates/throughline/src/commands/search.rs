@@ -3,7 +3,8 @@
 use std::io::{Write, stdout};
 
 use memory::{Flavor, Kind};
-use store::{Found, Hit, Query, Rung};
+use recall::{Ask, Ranked, RankedHit};
+use store::{Query, Rung};
 
 use crate::commands::{App, parse_flavor, show};
 use crate::output::text::Paint;
@@ -11,9 +12,10 @@ use crate::output::{self, Outcome, say, time};
 
 /// Find something in what the agents and you did
 ///
-/// Words must all occur; when no record has them all, records with some of them are shown. "A phrase"
-/// must occur as it stands (in quotes that reach the program: '"a phrase"'), -word must not occur,
-/// word* stands for all words that begin so.
+/// Ask as you would ask a colleague, or type words, names and error codes. Records that hold all of it come
+/// first; when none does, those that hold some, or mean the same, and at last those with words spelt nearly so.
+/// "A phrase" must occur as it stands (in quotes that reach the program: '"a phrase"'), -word must not
+/// occur, word* stands for all words that begin so.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// What to look for
@@ -30,6 +32,10 @@ pub struct SearchArgs {
     /// How many to show
     #[arg(short = 'n', long, default_value_t = 20, value_name = "NUMBER")]
     limit: usize,
+
+    /// Say what each score is made of
+    #[arg(long)]
+    explain: bool,
 
     /// Print the hits as JSON
     #[arg(long)]
@@ -95,15 +101,23 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         session,
         tool: filter.tool.clone(),
         path: filter.path.clone(),
+        workspace_key: None,
         since: app.moment(filter.since.as_deref())?,
         until: app.moment(filter.until.as_deref())?,
         limit: args.limit,
     };
-    let found = store.search(&query)?;
+    let ask = Ask {
+        query,
+        ..Ask::default()
+    };
+    let mut found = recall::search(&store, &ask, app.environment.now)?;
     if args.json {
+        if !args.explain {
+            found.hits.iter_mut().for_each(|hit| hit.parts.clear());
+        }
         output::json(&found)?;
     } else {
-        print(app, &found)?;
+        print(app, &found, args.explain)?;
     }
     Ok(if found.hits.is_empty() {
         Outcome::NothingFound
@@ -129,40 +143,92 @@ pub fn rewrite_unwanted(argument: String) -> String {
     }
 }
 
-fn print(app: &App<'_>, found: &Found) -> anyhow::Result<()> {
+fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
     match (found.rung, found.hits.is_empty()) {
         (Rung::NoWords, _) => say("There is no word in that to look for."),
         (_, true) => say("Nothing found."),
-        (Rung::AnyWord, false) => say("No record has all of these words; these have some of them."),
-        (Rung::AllWords, false) => {}
+        (Rung::Exact | Rung::Forms, false) => {}
+        (Rung::Related, false) => {
+            say("No record has all of these words; these have some of them, or mean the same.")
+        }
+        (Rung::Fuzzy, false) => {
+            say("No record has these words; these have words that are spelt nearly so.")
+        }
     }
     let mut out = stdout().lock();
-    for hit in &found.hits {
-        write!(out, "{}", hit_text(app, hit))?;
+    for group in by_session(&found.hits) {
+        write!(out, "{}", session_text(app, group[0]))?;
+        for hit in group {
+            write!(out, "{}", hit_text(app, hit))?;
+            if explain {
+                write!(out, "{}", parts_text(hit))?;
+            }
+        }
     }
     Ok(())
 }
 
-fn hit_text(app: &App<'_>, hit: &Hit) -> String {
+/// Returns the hits of each session together, the session of the best hit first.
+fn by_session(hits: &[RankedHit]) -> Vec<Vec<&RankedHit>> {
+    let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
+    for hit in hits {
+        match groups
+            .iter_mut()
+            .find(|group| group[0].hit.session == hit.hit.session)
+        {
+            Some(group) => group.push(hit),
+            None => groups.push(vec![hit]),
+        }
+    }
+    groups
+}
+
+fn session_text(app: &App<'_>, hit: &RankedHit) -> String {
     let paint = Paint {
         color: app.environment.color,
     };
-    let when = time::show(hit.at, &app.environment.zone);
+    let hit = &hit.hit;
     let workspace = hit
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
+    let title = hit.title.as_deref().unwrap_or("Untitled session");
+    let head = format!("{workspace}  {}", output::text::safe(title));
+    format!(
+        "{}  {}\n",
+        paint.bold(&head),
+        paint.dim(&output::text::safe(hit.session.as_str()))
+    )
+}
+
+fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
+    let hit = &hit.hit;
+    let paint = Paint {
+        color: app.environment.color,
+    };
+    let when = time::show(hit.at, &app.environment.zone);
     let what = match (&hit.tool, &hit.path) {
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
         (Some(tool), None) => format!("{} {tool}", hit.kind),
         (None, Some(path)) => format!("{} {path}", hit.kind),
         (None, None) => hit.kind.to_string(),
     };
-    let head = format!("{when}  {workspace}  {}", output::text::safe(&what));
     format!(
-        "{}  {}\n    {}\n",
-        paint.bold(&head),
-        paint.dim(&output::text::safe(hit.session.as_str())),
+        "  {when}  {}\n    {}\n",
+        output::text::safe(&what),
         paint.matches(&hit.snippet.text, &hit.snippet.matches),
     )
+}
+
+/// Parts of a score that are shown.
+const PARTS_SHOWN: usize = 8;
+
+fn parts_text(hit: &RankedHit) -> String {
+    let parts: Vec<_> = hit
+        .parts
+        .iter()
+        .take(PARTS_SHOWN)
+        .map(|part| format!("{} {:+.2}", part.name, part.points))
+        .collect();
+    format!("    score {:.2}: {}\n", hit.hit.score, parts.join(", "))
 }

@@ -113,7 +113,7 @@ fn search_finds() {
     assert_eq!(until.code, Some(1), "{}", until.shown());
     let since = env.run(&["search", "threshold", "--since", "2d", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&since.stdout).unwrap();
-    assert_eq!(json["rung"], "all_words");
+    assert_eq!(json["rung"], "exact");
     assert!(json["hits"].as_array().unwrap().len() > 5);
 }
 

@@ -1,0 +1,56 @@
+//! The gate: is what was found worth showing to somebody who did not ask?
+
+use serde::Serialize;
+
+/// Above this, what was found is shown.
+pub const CONFIDENCE_MIN: f64 = 0.5;
+
+/// What to do with what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Worth showing.
+    Inject,
+    /// The best that was found has too little to do with the prompt.
+    Abstain,
+}
+
+/// Features of the best hits and the prompt.
+pub const COUNT: usize = 14;
+pub const NAMES: [&str; COUNT] = [
+    "words_share",
+    "coverage",
+    "coverage_near",
+    "exact",
+    "together",
+    "meaning_raw",
+    "alike",
+    "coverage_of_best",
+    "margin",
+    "agreement",
+    "terms",
+    "rarity",
+    "rarity_of_best",
+    "weight_of_best",
+];
+pub type Features = [f64; COUNT];
+
+/// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
+pub const WEIGHTS: Features = [
+    -0.63, -0.50, 6.59, -2.59, 4.52, 2.51, 3.42, -1.83, 0.50, 4.10, 0.66, -1.49, -2.23, 3.34,
+];
+pub const BIAS: f64 = -7.48;
+
+/// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
+pub fn confidence(features: &Features) -> f64 {
+    let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
+    1.0 / (1.0 + (-(sum + BIAS)).exp())
+}
+
+pub fn verdict(confidence: f64) -> Verdict {
+    if confidence >= CONFIDENCE_MIN {
+        Verdict::Inject
+    } else {
+        Verdict::Abstain
+    }
+}

@@ -1,0 +1,170 @@
+//! Meaning without a model: a table of word pieces and where they lie in a space of meanings.
+//!
+//! The table is part of the program and is read where it lies: nothing is loaded at the start. How it
+//! is made is told in `tools/embeddings`.
+
+/// Made by `tools/embeddings/make.py` from all-MiniLM-L6-v2 (Apache-2.0).
+static TABLE: &[u8] = include_bytes!("../assets/meanings.bin");
+
+/// Directions of the space.
+pub const DIMS: usize = 128;
+const HEADER_BYTES: usize = 16;
+const EMPTY: u16 = u16::MAX;
+
+/// Where a text lies. The longer, the more it weighs in a sum.
+pub type Vector = [f32; DIMS];
+
+/// The table's parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Meanings {
+    slots: &'static [u8],
+    ends: &'static [u8],
+    scales: &'static [u8],
+    vectors: &'static [u8],
+    texts: &'static [u8],
+}
+
+impl Meanings {
+    /// Returns the table, or `None` when it is not of the expected form.
+    pub fn get() -> Option<Self> {
+        let number = |at: usize| -> Option<usize> {
+            let bytes = TABLE.get(at..at + 4)?.try_into().ok()?;
+            usize::try_from(u32::from_le_bytes(bytes)).ok()
+        };
+        if !TABLE.starts_with(b"TLEM") || number(4)? != DIMS {
+            return None;
+        }
+        let (pieces, slots) = (number(8)?, number(12)?);
+        let mut rest = TABLE.get(HEADER_BYTES..)?;
+        let mut take = |size: usize| {
+            let (part, after) = rest.split_at_checked(size)?;
+            rest = after;
+            Some(part)
+        };
+        Some(Self {
+            slots: take(slots * 2)?,
+            ends: take((pieces + 1) * 4)?,
+            scales: take(pieces * 4)?,
+            vectors: take(pieces * DIMS)?,
+            texts: rest,
+        })
+    }
+
+    /// Adds the meaning of a folded word to a vector, and says whether it has one.
+    pub fn add(&self, word: &str, vector: &mut Vector) -> bool {
+        let mut start = 0;
+        let mut pieces = [0; 16];
+        let mut count = 0;
+        while start < word.len() {
+            let found = word[start..]
+                .char_indices()
+                .rev()
+                .map(|(at, c)| start + at + c.len_utf8())
+                .find_map(|end| Some((end, self.piece(start > 0, &word.as_bytes()[start..end])?)));
+            // A word of which a part has no meaning has none.
+            let Some((end, piece)) = found else {
+                return false;
+            };
+            if count < pieces.len() {
+                pieces[count] = piece;
+                count += 1;
+            }
+            start = end;
+        }
+        for piece in &pieces[..count] {
+            let scale = f32_at(self.scales, *piece);
+            let row = &self.vectors[piece * DIMS..(piece + 1) * DIMS];
+            for (sum, value) in vector.iter_mut().zip(row) {
+                *sum += scale * f32::from(value.cast_signed());
+            }
+        }
+        count > 0
+    }
+
+    /// Returns the number of a piece; `inside` a word, pieces begin with `##`.
+    fn piece(&self, inside: bool, text: &[u8]) -> Option<usize> {
+        let prefix: &[u8] = if inside { b"##" } else { b"" };
+        let hash = fnv(prefix, text);
+        let slots = self.slots.len() / 2;
+        let mut slot = usize::try_from(hash % slots as u64).ok()?;
+        loop {
+            let number = u16::from_le_bytes([self.slots[slot * 2], self.slots[slot * 2 + 1]]);
+            if number == EMPTY {
+                return None;
+            }
+            let number = usize::from(number);
+            let found = &self.texts[u32_at(self.ends, number)..u32_at(self.ends, number + 1)];
+            if found.strip_prefix(prefix) == Some(text) {
+                return Some(number);
+            }
+            slot = (slot + 1) % slots;
+        }
+    }
+}
+
+fn fnv(prefix: &[u8], text: &[u8]) -> u64 {
+    let value = prefix
+        .iter()
+        .chain(text)
+        .fold(0xcbf2_9ce4_8422_2325_u64, |value, byte| {
+            (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    value ^ (value >> 32)
+}
+
+fn u32_at(bytes: &[u8], index: usize) -> usize {
+    let at = index * 4;
+    let number = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn f32_at(bytes: &[u8], index: usize) -> f32 {
+    let at = index * 4;
+    f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Returns how near two texts are: 1 in the same direction, 0 when nothing binds them.
+pub fn cosine(a: &Vector, b: &Vector) -> f32 {
+    let norms = (dot(a, a) * dot(b, b)).sqrt();
+    if norms > 0.0 { dot(a, b) / norms } else { 0.0 }
+}
+
+pub fn dot(a: &Vector, b: &Vector) -> f32 {
+    // Eight sums side by side, which the compiler makes one instruction of.
+    let mut sums = [0.0; 8];
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vector {
+        let mut vector = [0.0; DIMS];
+        for word in text.split(' ') {
+            Meanings::get().unwrap().add(word, &mut vector);
+        }
+        vector
+    }
+
+    #[test]
+    fn words_of_one_meaning_are_near() {
+        let near = cosine(&of("car"), &of("automobile"));
+        let far = cosine(&of("car"), &of("poetry"));
+        assert!(near > far + 0.2, "{near} {far}");
+    }
+
+    #[test]
+    fn words_come_apart_into_pieces() {
+        assert!(cosine(&of("unrelatedness"), &of("unrelated")) > 0.3);
+        assert!(
+            !Meanings::get().unwrap().add("数据", &mut [0.0; DIMS]) || of("数据") != [0.0; DIMS]
+        );
+        assert_eq!(of(""), [0.0; DIMS]);
+    }
+}

@@ -1,0 +1,389 @@
+//! Reading a candidate: which of the question's words it holds, where they stand together, what it is about.
+//!
+//! A long text is read in passages, so that it does not win by its length. Words are looked up once per
+//! question, however many texts they occur in.
+
+use std::collections::HashMap;
+
+use crate::ask::{Question, TERMS_MAX};
+use crate::candidates::Bits;
+use crate::meaning::{DIMS, Meanings, Vector, cosine, dot};
+
+/// A passage ends at the first end of a sentence after this.
+const PASSAGE_BYTES: usize = 300;
+/// A part of a short text that may mean something of its own.
+const SENTENCE_BYTES: usize = 100;
+/// A text with more than this is read in part: its head and its tail.
+const READ_BYTES_MAX: usize = 12 << 10;
+/// Question words this near to each other stand together.
+const TOGETHER_WORDS: usize = 3;
+/// Words less alike than this have nothing to do with each other.
+const ALIKE_MIN: f32 = 0.45;
+
+/// Words that tell of a time.
+const TIMES: &[&str] = &[
+    "ago",
+    "april",
+    "august",
+    "days",
+    "december",
+    "evening",
+    "february",
+    "friday",
+    "january",
+    "july",
+    "june",
+    "last",
+    "march",
+    "monday",
+    "month",
+    "months",
+    "morning",
+    "next",
+    "november",
+    "october",
+    "recently",
+    "saturday",
+    "september",
+    "since",
+    "sunday",
+    "thursday",
+    "today",
+    "tomorrow",
+    "tuesday",
+    "wednesday",
+    "week",
+    "weekend",
+    "weeks",
+    "year",
+    "years",
+    "yesterday",
+];
+
+/// Reads texts with one question in mind.
+#[derive(Debug)]
+pub struct Reader<'q> {
+    question: &'q Question,
+    meanings: Option<Meanings>,
+    /// What the question is about.
+    about: Vector,
+    /// What each term is about, at length one.
+    terms: Vec<Option<Vector>>,
+    known: HashMap<String, usize>,
+    words: Vec<Known>,
+}
+
+/// What is known of a word.
+#[derive(Debug)]
+struct Known {
+    /// The term it is a form of.
+    term: Option<usize>,
+    is_exact: bool,
+    is_time: bool,
+    vector: Option<Box<Vector>>,
+    /// Terms that mean something alike, and how much.
+    alike: Vec<(usize, f32)>,
+}
+
+/// What a text shows.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub passages: Vec<Passage>,
+    /// Terms that occur as they were typed.
+    pub exact: Bits,
+    /// Terms that follow the one before them in the question closely.
+    pub together: Bits,
+    /// How much each term is meant, where it does not occur.
+    pub alike: [f32; TERMS_MAX],
+    pub has_time: bool,
+    pub is_question: bool,
+    /// How near the whole, and its nearest sentence or passage, are to the question.
+    pub cosine: f32,
+    pub cosine_best: f32,
+    pub words: u32,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Passage {
+    pub counts: [u8; TERMS_MAX],
+    pub words: u32,
+}
+
+impl Reading {
+    /// Returns the terms that occur in some form.
+    pub fn own(&self) -> Bits {
+        let mut bits = 0;
+        for passage in &self.passages {
+            for (at, count) in passage.counts.iter().enumerate() {
+                bits |= Bits::from(*count > 0) << at;
+            }
+        }
+        bits
+    }
+}
+
+impl<'q> Reader<'q> {
+    pub fn new(question: &'q Question, meanings: Option<Meanings>) -> Self {
+        let mut about = [0.0; DIMS];
+        let mut terms = Vec::new();
+        for term in &question.terms {
+            let mut vector = [0.0; DIMS];
+            let has = meanings.is_some_and(|meanings| meanings.add(&term.folded, &mut vector));
+            if has && !term.is_substitute {
+                for (sum, value) in about.iter_mut().zip(vector) {
+                    *sum += value;
+                }
+            }
+            terms.push(has.then(|| unit(vector)));
+        }
+        Self {
+            question,
+            meanings,
+            about,
+            terms,
+            known: HashMap::new(),
+            words: Vec::new(),
+        }
+    }
+
+    pub fn read(&mut self, text: &str) -> Reading {
+        let mut reading = Reading {
+            is_question: text.trim_end().ends_with('?'),
+            ..Reading::default()
+        };
+        let mut state = State::default();
+        for part in parts(text) {
+            store::terms::words(part, |word| {
+                if word.is_whole && !self.question.terms.iter().any(|t| t.folded == word.folded) {
+                    return;
+                }
+                let gap = &part.as_bytes()[state.end.min(word.start)..word.start];
+                if state.end <= word.start && ends_sentence(gap) {
+                    self.end_sentence(&mut state, &mut reading, PASSAGE_BYTES);
+                }
+                state.end = word.end;
+                self.word(
+                    &word.folded,
+                    word.end - word.start,
+                    &mut state,
+                    &mut reading,
+                );
+            });
+            self.end_sentence(&mut state, &mut reading, 0);
+            state.end = 0;
+        }
+        reading.cosine = cosine(&self.about, &state.whole);
+        reading.cosine_best = reading.cosine_best.max(reading.cosine);
+        reading.words = state.position;
+        reading
+    }
+
+    fn word(&mut self, folded: &str, bytes: usize, state: &mut State, reading: &mut Reading) {
+        let at = match self.known.get(folded) {
+            Some(at) => *at,
+            None => self.learn(folded),
+        };
+        let word = &self.words[at];
+        state.position += 1;
+        state.passage.words += 1;
+        state.sentence_bytes += bytes + 1;
+        state.passage_bytes += bytes + 1;
+        reading.has_time |= word.is_time;
+        if let Some(vector) = &word.vector {
+            for (sum, value) in state.sentence.iter_mut().zip(vector.iter()) {
+                *sum += value;
+            }
+        }
+        for (term, alike) in &word.alike {
+            reading.alike[*term] = reading.alike[*term].max(*alike);
+        }
+        let Some(term) = word.term else { return };
+        reading.exact |= Bits::from(word.is_exact) << term;
+        state.passage.counts[term] = state.passage.counts[term].saturating_add(1);
+        if let Some((last, position)) = state.last
+            && term == last + 1
+            && (state.position - position) as usize <= TOGETHER_WORDS
+        {
+            reading.together |= 1 << term;
+        }
+        state.last = Some((term, state.position));
+    }
+
+    /// Closes a sentence, and with it a passage of at least `passage_min` bytes.
+    fn end_sentence(&self, state: &mut State, reading: &mut Reading, passage_min: usize) {
+        if state.sentence_bytes < SENTENCE_BYTES && passage_min > 0 {
+            return;
+        }
+        add(&mut state.whole, &state.sentence);
+        add(&mut state.about, &state.sentence);
+        // Only short texts are looked at sentence by sentence: long ones would win by their many chances.
+        if state.passages == 0 && state.sentence_bytes > 0 {
+            let near = cosine(&self.about, &state.sentence);
+            reading.cosine_best = reading.cosine_best.max(near);
+        }
+        state.sentence = [0.0; DIMS];
+        state.sentence_bytes = 0;
+        if state.passage_bytes >= passage_min && state.passage_bytes > 0 {
+            let near = cosine(&self.about, &state.about);
+            reading.cosine_best = reading.cosine_best.max(near);
+            state.about = [0.0; DIMS];
+            state.passage_bytes = 0;
+            state.passages += 1;
+            reading.passages.push(std::mem::take(&mut state.passage));
+        }
+    }
+
+    fn learn(&mut self, folded: &str) -> usize {
+        let stem = store::terms::stem::stem(folded);
+        let fits = |term: &crate::ask::Term| {
+            term.term == stem
+                || term.folded == folded
+                || (term.is_prefix && stem.starts_with(&term.term))
+        };
+        let term = self.question.terms.iter().position(fits);
+        let mut vector = [0.0; DIMS];
+        let is_content = store::terms::is_content(folded);
+        let has = is_content && self.meanings.is_some_and(|m| m.add(folded, &mut vector));
+        let mut alike = Vec::new();
+        if has && term.is_none() {
+            let unit = unit(vector);
+            for (at, other) in self.terms.iter().enumerate() {
+                if let Some(other) = other {
+                    let near = dot(&unit, other);
+                    if near > ALIKE_MIN {
+                        alike.push((at, (near - ALIKE_MIN) / (1.0 - ALIKE_MIN)));
+                    }
+                }
+            }
+        }
+        let at = self.words.len();
+        self.words.push(Known {
+            is_exact: term.is_some_and(|term| self.question.terms[term].folded == folded),
+            term,
+            is_time: TIMES.binary_search(&folded).is_ok()
+                || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
+            vector: has.then(|| Box::new(vector)),
+            alike,
+        });
+        self.known.insert(folded.to_owned(), at);
+        at
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    whole: Vector,
+    about: Vector,
+    sentence: Vector,
+    sentence_bytes: usize,
+    passage: Passage,
+    passage_bytes: usize,
+    passages: usize,
+    position: u32,
+    last: Option<(usize, u32)>,
+    end: usize,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            whole: [0.0; DIMS],
+            about: [0.0; DIMS],
+            sentence: [0.0; DIMS],
+            sentence_bytes: 0,
+            passage: Passage::default(),
+            passage_bytes: 0,
+            passages: 0,
+            position: 0,
+            last: None,
+            end: 0,
+        }
+    }
+}
+
+/// Returns what is read of a text.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let (head, tail) = if text.len() <= READ_BYTES_MAX {
+        (text, None)
+    } else {
+        let head = text.floor_char_boundary(READ_BYTES_MAX * 3 / 4);
+        let tail = text.ceil_char_boundary(text.len() - READ_BYTES_MAX / 4);
+        (&text[..head], Some(&text[tail..]))
+    };
+    std::iter::once(head).chain(tail)
+}
+
+fn ends_sentence(gap: &[u8]) -> bool {
+    gap.contains(&b'\n')
+        || gap
+            .windows(2)
+            .any(|pair| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace())
+}
+
+fn add(sum: &mut Vector, vector: &Vector) {
+    for (sum, value) in sum.iter_mut().zip(vector) {
+        *sum += value;
+    }
+}
+
+fn unit(mut vector: Vector) -> Vector {
+    let norm = dot(&vector, &vector).sqrt();
+    if norm > 0.0 {
+        for value in &mut vector {
+            *value /= norm;
+        }
+    }
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn read(question: &str, text: &str) -> Reading {
+        let question = Question::read(question, Timestamp::UNIX_EPOCH);
+        Reader::new(&question, Meanings::get()).read(text)
+    }
+
+    #[test]
+    fn times_are_sorted() {
+        assert!(TIMES.is_sorted());
+    }
+
+    #[test]
+    fn forms_and_words_as_typed() {
+        let reading = read("fixed parsers", "He fixes the parsers.");
+        assert_eq!((reading.own(), reading.exact), (0b11, 0b10));
+        assert_eq!(reading.together, 0b10);
+    }
+
+    #[test]
+    fn a_long_text_is_read_in_passages() {
+        let text = "The parser failed on newlines again. ".repeat(60);
+        let reading = read("parser newlines", &text);
+        assert!(reading.passages.len() > 4, "{}", reading.passages.len());
+        assert!(reading.passages.iter().all(|passage| passage.words < 100));
+    }
+
+    #[test]
+    fn words_that_mean_the_same() {
+        let reading = read("automobile", "She bought a new car yesterday.");
+        assert!(reading.alike[0] > 0.1 && reading.own() == 0 && reading.has_time);
+    }
+
+    #[test]
+    fn odd_texts() {
+        for text in [
+            "",
+            "\0",
+            "🎉",
+            "x".repeat(100_000).as_str(),
+            "ß".repeat(20_000).as_str(),
+        ] {
+            read("what is x", text);
+        }
+    }
+}

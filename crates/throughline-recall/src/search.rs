@@ -1,0 +1,367 @@
+//! The search itself: ask, find candidates, read the best, rank them, and say how sure that is.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use store::{Hit, Lookup, Query, Result, Rung, Store};
+
+use crate::ask::{Ask, Question};
+use crate::candidates::{self, Bits, Candidates};
+use crate::gate::{self, Verdict};
+use crate::meaning::Meanings;
+use crate::passages::Reader;
+use crate::rank::{self, Part, Read};
+use crate::sessions::{self, RankedSession};
+
+/// Candidates whose texts are read.
+const READ_MAX: usize = 200;
+/// Candidates that are weighed at a glance and may be listed behind those.
+const WEIGHED_MAX: usize = 1000;
+/// Sessions that are named.
+const SESSIONS_MAX: usize = 50;
+/// Terms of the index looked at for a word that is not in it.
+const SPELLINGS_MAX: usize = 5000;
+
+/// What was found, the best first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranked {
+    /// How far the question had to be stretched.
+    pub rung: Rung,
+    /// How sure it is, between 0 and 1, that the hits have to do with the question.
+    pub confidence: f64,
+    /// What to do with them when nobody asked.
+    pub verdict: Verdict,
+    pub hits: Vec<RankedHit>,
+    pub sessions: Vec<RankedSession>,
+    /// What the confidence was made of.
+    #[serde(skip)]
+    pub gate: gate::Features,
+}
+
+/// A record that was found, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankedHit {
+    #[serde(flatten)]
+    pub hit: Hit,
+    pub rung: Rung,
+    pub trust: memory::Trust,
+    /// May hold what is not for everybody.
+    pub sensitive: bool,
+    /// What the score is made of, the weightiest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    #[serde(skip)]
+    pub features: rank::Features,
+}
+
+/// Finds what a question is about. Any text is a valid question.
+pub fn search(store: &Store, ask: &Ask, now: Timestamp) -> Result<Ranked> {
+    let mut question = Question::read(&ask.query.text, now);
+    if question.terms.is_empty() {
+        return Ok(Ranked::nothing(Rung::NoWords));
+    }
+    store.lookup(|lookup| {
+        let Some(scope) = lookup.scope(&ask.query)? else {
+            return Ok(Ranked::nothing(Rung::Related));
+        };
+        let weighed = WEIGHED_MAX.max(ask.query.limit);
+        let mut found = candidates::find(lookup, &ask.query, &scope, &question, weighed)?;
+        let mut is_fuzzy = false;
+        if found.rows.is_empty() && respell(lookup, &mut question, &found)? {
+            is_fuzzy = true;
+            found = candidates::find(lookup, &ask.query, &scope, &question, weighed)?;
+        }
+        answer(lookup, ask, &question, &found, is_fuzzy)
+    })
+}
+
+impl Ranked {
+    fn nothing(rung: Rung) -> Self {
+        Self {
+            rung,
+            confidence: 0.0,
+            verdict: Verdict::Abstain,
+            hits: Vec::new(),
+            sessions: Vec::new(),
+            gate: [0.0; gate::COUNT],
+        }
+    }
+}
+
+fn answer(
+    lookup: &Lookup<'_>,
+    ask: &Ask,
+    question: &Question,
+    found: &Candidates,
+    is_fuzzy: bool,
+) -> Result<Ranked> {
+    let read = read(lookup, ask, question, found)?;
+    let ranked = rank::rank(question, found, read, ask.here.as_deref());
+    let gate = gate_features(question, found, &ranked);
+    let confidence = gate::confidence(&gate);
+    let sessions = sessions::order(&ranked, found);
+    let sessions = name_sessions(lookup, &sessions)?;
+    let wanted: Bits = question
+        .terms
+        .iter()
+        .enumerate()
+        .filter(|(_, term)| !term.is_substitute)
+        .fold(0, |bits, (at, _)| bits | 1 << at);
+    let rung = |read: &Read| {
+        if is_fuzzy {
+            Rung::Fuzzy
+        } else if wanted & !(read.reading.exact | read.candidate.who) == 0 {
+            Rung::Exact
+        } else if wanted & !read.own() == 0 {
+            Rung::Forms
+        } else {
+            Rung::Related
+        }
+    };
+    let words: Vec<String> = question
+        .terms
+        .iter()
+        .map(|term| term.folded.clone())
+        .collect();
+    let hits: Vec<_> = ranked
+        .iter()
+        .take(ask.query.limit)
+        .map(|read| RankedHit {
+            hit: store::search::hit(&read.detail, read.score, &words),
+            rung: rung(read),
+            trust: read.detail.trust,
+            sensitive: read
+                .detail
+                .tags
+                .as_deref()
+                .is_some_and(|tags| tags.contains("\"sensitive\"")),
+            parts: read.parts(),
+            features: read.features,
+        })
+        .collect();
+    Ok(Ranked {
+        rung: hits
+            .iter()
+            .map(|hit| hit.rung)
+            .min()
+            .unwrap_or(Rung::Related),
+        confidence,
+        verdict: gate::verdict(confidence),
+        hits,
+        sessions,
+        gate,
+    })
+}
+
+fn read(
+    lookup: &Lookup<'_>,
+    ask: &Ask,
+    question: &Question,
+    found: &Candidates,
+) -> Result<Vec<Read>> {
+    let mut reader = Reader::new(question, Meanings::get());
+    let best = &found.rows[..found.rows.len().min(READ_MAX.max(ask.query.limit))];
+    let mut order: Vec<&candidates::Candidate> = best.iter().collect();
+    // Neighbours lie in the same blocks: read in the order of rows, each block is opened once.
+    order.sort_unstable_by_key(|candidate| candidate.row);
+    let rows: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
+    let details = lookup.details(&rows)?;
+    let mut read = Vec::with_capacity(details.len());
+    let mut order = order.into_iter();
+    for detail in details {
+        let Some(candidate) = order.find(|candidate| candidate.row == detail.row) else {
+            break;
+        };
+        if ask.not_from.as_ref() == Some(&detail.session) {
+            continue;
+        }
+        let reading = reader.read(&detail.text);
+        if !question
+            .required
+            .iter()
+            .all(|phrase| holds(&detail.text, phrase))
+        {
+            continue;
+        }
+        read.push(Read {
+            candidate: candidate.clone(),
+            detail,
+            reading,
+            features: [0.0; rank::COUNT],
+            score: 0.0,
+            words: 0.0,
+            is_here: false,
+        });
+    }
+    Ok(read)
+}
+
+/// Says whether the words of a phrase stand in a text one after the other.
+fn holds(text: &str, phrase: &[String]) -> bool {
+    let words = crate::ask::folded_words(text);
+    words.windows(phrase.len()).any(|window| window == phrase)
+}
+
+fn name_sessions(
+    lookup: &Lookup<'_>,
+    sessions: &[(u32, f64, [f64; 2])],
+) -> Result<Vec<RankedSession>> {
+    let best = &sessions[..sessions.len().min(SESSIONS_MAX)];
+    let numbers: Vec<u32> = best.iter().map(|session| session.0).collect();
+    let names = lookup.session_names(&numbers)?;
+    let named = names.into_iter().zip(best);
+    Ok(named
+        .map(|((id, title), (_, score, parts))| RankedSession {
+            id,
+            title,
+            score: *score,
+            parts: *parts,
+        })
+        .collect())
+}
+
+fn gate_features(question: &Question, found: &Candidates, ranked: &[Read]) -> gate::Features {
+    let Some(best) = ranked.first() else {
+        return [0.0; gate::COUNT];
+    };
+    let top = &ranked[..ranked.len().min(8)];
+    let of = |name: &str| {
+        rank::NAMES
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or(0)
+    };
+    let max = |name: &str| {
+        let at = of(name);
+        top.iter().map(|read| read.features[at]).fold(0.0, f64::max)
+    };
+    let tail = ranked
+        .get(20.min(ranked.len() - 1))
+        .map_or(0.0, |read| read.words);
+    let session = best.candidate.mark.session;
+    let agreeing = top
+        .iter()
+        .filter(|read| read.candidate.mark.session == session)
+        .count();
+    let idf_max = found.idf.iter().copied().fold(0.0, f64::max);
+    let own = best.own();
+    let matched = |(at, idf): (usize, &f64)| if own >> at & 1 == 1 { *idf } else { 0.0 };
+    let rarest = found
+        .idf
+        .iter()
+        .enumerate()
+        .map(matched)
+        .fold(0.0, f64::max);
+    let matched: f64 = found.idf.iter().enumerate().map(matched).sum();
+    [
+        max("words_share"),
+        max("coverage"),
+        max("coverage_near"),
+        max("exact"),
+        max("together"),
+        max("meaning_raw"),
+        max("alike"),
+        best.features[of("coverage")],
+        (best.words - tail) / best.words.max(1e-9),
+        agreeing as f64 / top.len() as f64,
+        (question.terms.len() as f64).ln(),
+        idf_max / 10.0,
+        rarest / 10.0,
+        matched / 20.0,
+    ]
+}
+
+/// Replaces words that the index does not know by those it knows that are spelt nearly so.
+fn respell(lookup: &Lookup<'_>, question: &mut Question, found: &Candidates) -> Result<bool> {
+    let mut changed = false;
+    for (term, df) in question.terms.iter_mut().zip(&found.df) {
+        if *df > 0 || term.term.len() < 4 {
+            continue;
+        }
+        let Some(first) = term.term.chars().next() else {
+            continue;
+        };
+        let prefix: String = term.term.chars().take(2).collect();
+        let mut near = lookup.terms(&prefix, SPELLINGS_MAX)?;
+        near.extend(swapped(lookup, &term.term, first)?);
+        let edits_max = if term.term.len() < 7 { 1 } else { 2 };
+        let best = near
+            .into_iter()
+            .filter_map(|(known, rows)| {
+                let edits = edits(&term.term, &known);
+                (edits <= edits_max).then_some((edits, std::cmp::Reverse(rows), known))
+            })
+            .min();
+        if let Some((_, _, known)) = best {
+            term.folded.clone_from(&known);
+            term.term = known;
+            changed = true;
+        }
+    }
+    Ok(changed)
+}
+
+/// Returns terms for a word whose second letter may be wrong.
+fn swapped(lookup: &Lookup<'_>, term: &str, first: char) -> Result<Vec<(String, u64)>> {
+    let Some(third) = term.chars().nth(2) else {
+        return Ok(Vec::new());
+    };
+    let mut near = lookup.terms(&format!("{first}{third}"), SPELLINGS_MAX / 4)?;
+    if let Some(second) = term.chars().nth(1) {
+        near.extend(lookup.terms(&format!("{second}{first}"), SPELLINGS_MAX / 4)?);
+    }
+    Ok(near)
+}
+
+/// Counts the letters to add, take away, change or swap.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > 2 {
+        return usize::MAX;
+    }
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1)
+                .min(rows[i][j - 1] + 1)
+                .min(rows[i - 1][j - 1] + change);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+impl From<&str> for Ask {
+    fn from(text: &str) -> Self {
+        Self {
+            query: Query {
+                text: text.to_owned(),
+                limit: 20,
+                ..Query::default()
+            },
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("parser", "parser"), 0);
+        assert_eq!(edits("praser", "parser"), 1);
+        assert_eq!(edits("migartion", "migration"), 1);
+        assert_eq!(edits("cat", "catalog"), usize::MAX);
+    }
+}

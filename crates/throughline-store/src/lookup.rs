@@ -1,0 +1,247 @@
+//! One question's way through the index: which rows hold a term, what is known of them, their texts.
+//!
+//! Knows nothing of relevance: rows come newest first, and whoever asked weighs them.
+
+use jiff::Timestamp;
+use memory::{Kind, RecordId, SessionId, Trust};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::Result;
+use crate::marks::{Mark, Pages};
+use crate::sessions::timestamp;
+use crate::terms::SCOPE;
+use crate::{Query, Store, blocks, records};
+
+/// A question being answered. Pages and blocks that were read stay at hand until it is.
+#[derive(Debug)]
+pub struct Lookup<'c> {
+    connection: &'c Connection,
+    pages: Pages,
+    blocks: blocks::Cache,
+}
+
+/// The words of the index, and the conditions on rows, that the filters ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    words: String,
+    conditions: Vec<(&'static str, Value)>,
+}
+
+/// What is shown and weighed of a record.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    pub row: i64,
+    pub id: RecordId,
+    pub kind: Kind,
+    pub trust: Trust,
+    pub at: Option<Timestamp>,
+    pub session: SessionId,
+    pub title: Option<String>,
+    pub workspace: Option<String>,
+    pub tool: Option<String>,
+    pub path: Option<String>,
+    pub speaker: Option<String>,
+    pub tags: Option<String>,
+    pub text: String,
+}
+
+impl Store {
+    /// Answers a question on one connection, as of one moment.
+    pub fn lookup<T>(&self, answer: impl FnOnce(&Lookup<'_>) -> Result<T>) -> Result<T> {
+        self.read(|connection| {
+            let snapshot = connection.unchecked_transaction()?;
+            let lookup = Lookup {
+                connection: &snapshot,
+                pages: Pages::default(),
+                blocks: blocks::Cache::default(),
+            };
+            answer(&lookup)
+        })
+    }
+}
+
+impl Lookup<'_> {
+    /// Returns the scope of a query's filters, or `None` when nothing can match.
+    pub fn scope(&self, query: &Query) -> Result<Option<Scope>> {
+        let mut groups = Vec::new();
+        if let Some(part) = &query.workspace {
+            let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) UNION
+                       SELECT 'w' || workspace FROM roots WHERE instr(path, ?1)";
+            groups.push(self.names(sql, part)?);
+        }
+        if let Some(key) = &query.workspace_key {
+            groups.push(self.names("SELECT 'w' || id FROM workspaces WHERE key = ?1", key)?);
+        }
+        if let Some(session) = &query.session {
+            let sql = "SELECT 's' || id FROM sessions WHERE name = ?1";
+            groups.push(self.names(sql, session.as_str())?);
+        }
+        if let Some(flavor) = query.flavor {
+            groups.push(vec![format!("f{}", flavor.name().replace('-', ""))]);
+        }
+        if !query.kinds.is_empty() {
+            let kind = |kind: &Kind| format!("k{}", *kind as i64);
+            groups.push(query.kinds.iter().map(kind).collect());
+        }
+        if groups.iter().any(Vec::is_empty) {
+            return Ok(None);
+        }
+        let group = |any: &Vec<String>| {
+            let words: Vec<_> = any.iter().map(|w| format!("\"{SCOPE}{w}\"")).collect();
+            format!("({})", words.join(" OR "))
+        };
+        Ok(Some(Scope {
+            words: groups.iter().map(group).collect::<Vec<_>>().join(" AND "),
+            conditions: conditions(query),
+        }))
+    }
+
+    fn names(&self, sql: &str, value: &str) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([value], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the rows that fit an expression of the index, newest first, at most `max`.
+    pub fn rows(&self, scope: &Scope, expression: &str, max: usize) -> Result<Vec<i64>> {
+        let expression = if scope.words.is_empty() {
+            expression.to_owned()
+        } else {
+            format!("{} AND ({expression})", scope.words)
+        };
+        let mut values = vec![
+            Value::Text(expression),
+            Value::Integer(i64::try_from(max).unwrap_or(i64::MAX)),
+        ];
+        let mut sql = "SELECT f.rowid FROM search f".to_owned();
+        if !scope.conditions.is_empty() {
+            sql += " JOIN records r ON r.row = f.rowid";
+        }
+        sql += " WHERE f.search MATCH ?1";
+        for (condition, value) in &scope.conditions {
+            values.push(value.clone());
+            let number = format!("?{}", values.len());
+            sql += &format!(" AND {}", condition.replace('?', &number));
+        }
+        sql += " ORDER BY f.rowid DESC LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns about how many rows a query's workspace holds, and the number of the latest row.
+    pub fn size(&self, query: &Query) -> Result<(u64, i64)> {
+        let latest: i64 = self
+            .connection
+            .prepare_cached("SELECT coalesce(max(row), 0) FROM records")?
+            .query_row([], |row| row.get(0))?;
+        let whole = "SELECT coalesce(sum(records), 0) FROM sessions";
+        let count = match (&query.workspace_key, &query.workspace) {
+            (Some(key), _) => self
+                .connection
+                .prepare_cached(&format!(
+                    "{whole} WHERE workspace = (SELECT id FROM workspaces WHERE key = ?1)"
+                ))?
+                .query_row([key], |row| row.get(0))?,
+            (None, Some(part)) => self
+                .connection
+                .prepare_cached(&format!(
+                    "{whole} WHERE workspace IN (SELECT id FROM workspaces WHERE instr(key, ?1)
+                        UNION SELECT workspace FROM roots WHERE instr(path, ?1))"
+                ))?
+                .query_row([part], |row| row.get(0))?,
+            (None, None) => u64::try_from(latest).unwrap_or(0),
+        };
+        Ok((count, latest))
+    }
+
+    /// Returns what is known of rows at a glance; `None` for a row that is not indexed.
+    pub fn marks(&self, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
+        self.pages.marks(self.connection, rows)
+    }
+
+    /// Returns the records of rows, in the order of the rows; what is gone is left out.
+    pub fn details(&self, rows: &[i64]) -> Result<Vec<Detail>> {
+        let sql = format!(
+            "SELECT r.row, r.id, r.kind, r.trust, r.at, s.name, s.title, w.key, r.tool, r.path,
+                json_extract(r.metadata, '$.speaker'), r.tags, {}
+             FROM records r JOIN sessions s ON s.id = r.session
+             LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
+            records::TEXT
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut details = Vec::with_capacity(rows.len());
+        for number in rows {
+            let mut found = statement.query([number])?;
+            let Some(row) = found.next()? else { continue };
+            details.push(Detail {
+                row: row.get(0)?,
+                id: RecordId::from_bytes(row.get(1)?),
+                kind: records::kind(row.get(2)?),
+                trust: records::trust(row.get(3)?),
+                at: timestamp(row.get(4)?),
+                session: SessionId::new(row.get::<_, String>(5)?),
+                title: row.get(6)?,
+                workspace: row.get(7)?,
+                tool: row.get(8)?,
+                path: row.get(9)?,
+                speaker: row.get(10)?,
+                tags: row.get(11)?,
+                text: records::text_cached(self.connection, row, 12, &self.blocks)?,
+            });
+        }
+        Ok(details)
+    }
+
+    /// Returns terms of the index that begin with `prefix`, with how many rows hold them.
+    pub fn terms(&self, prefix: &str, max: usize) -> Result<Vec<(String, u64)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT term, doc FROM search_terms WHERE term >= ?1 AND term < ?2 LIMIT ?3",
+        )?;
+        let end = format!("{prefix}\u{10ffff}");
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let rows = statement.query_map((prefix, end, max), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the names of sessions by the numbers in marks.
+    pub fn session_names(&self, numbers: &[u32]) -> Result<Vec<(SessionId, Option<String>)>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT name, title FROM sessions WHERE id = ?1")?;
+        let mut names = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            names.push(statement.query_row([number], |row| {
+                Ok((SessionId::new(row.get::<_, String>(0)?), row.get(1)?))
+            })?);
+        }
+        Ok(names)
+    }
+}
+
+fn conditions(query: &Query) -> Vec<(&'static str, Value)> {
+    const AT: (&str, &str) = (
+        "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?",
+        "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?",
+    );
+    let mut all = Vec::new();
+    if let Some(tool) = &query.tool {
+        all.push(("r.tool = ? COLLATE NOCASE", Value::Text(tool.clone())));
+    }
+    if let Some(path) = &query.path {
+        all.push(("r.path GLOB ?", Value::Text(format!("*{}*", glob(path)))));
+    }
+    if let Some(since) = query.since {
+        all.push((AT.0, Value::Integer(since.as_millisecond())));
+    }
+    if let Some(until) = query.until {
+        all.push((AT.1, Value::Integer(until.as_millisecond())));
+    }
+    all
+}
+
+/// Escapes what GLOB would read as a class or a single character; `*` stays.
+fn glob(path: &str) -> String {
+    path.replace('[', "[[]").replace('?', "[?]")
+}

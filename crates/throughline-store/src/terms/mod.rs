@@ -1,0 +1,352 @@
+//! Terms: what a text is found by.
+//!
+//! A word is a run of letters and digits, folded (case, diacritics) and stemmed. Identifiers and paths
+//! come apart at their seams, `HttpServer` also stays whole; scripts without spaces are cut into pairs
+//! of characters. The index and the question go through the same functions, so they always agree.
+//! [`stem`] knows English; [`stop`] lists the words that say nothing.
+
+pub mod stem;
+mod stop;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use memory::Kind;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+pub use self::stop::is_stop;
+
+/// A longer run of letters is no word: it is data, and only makes the index larger.
+const WORD_BYTES_MAX: usize = 48;
+/// What is indexed of a tool's output: its head and its tail hold what it was about and how it ended.
+const OUTPUT_HEAD_BYTES: usize = 4 << 10;
+const OUTPUT_TAIL_BYTES: usize = 1 << 10;
+/// What is indexed of what a person or a model said.
+const SPEECH_BYTES_MAX: usize = 64 << 10;
+
+/// Marks a speaker's name, so that whose words they are can be asked for.
+pub const SPEAKER: char = '=';
+/// Marks the words by which the index filters.
+pub const SCOPE: char = '@';
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// Where it begins, in bytes.
+    pub start: usize,
+    pub end: usize,
+    /// Folded, not stemmed.
+    pub folded: Cow<'a, str>,
+    /// Holds several words: those follow.
+    pub is_whole: bool,
+}
+
+/// Calls `each` with the words of a text, in its order.
+pub fn words<'a>(text: &'a str, mut each: impl FnMut(Word<'a>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_alphanumeric() || bytes[at] >= 0x80 {
+            let end = run_end(text, at);
+            if end == at {
+                // A character that is neither letter nor digit.
+                at += text[at..].chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+            run(text, at, end, &mut each);
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Returns where the run of letters and digits that begins at `start` ends.
+fn run_end(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+        } else if bytes[at] < 0x80 {
+            break;
+        } else {
+            match text[at..].chars().next() {
+                Some(c) if c.is_alphanumeric() || is_combining_mark(c) => at += c.len_utf8(),
+                _ => break,
+            }
+        }
+    }
+    at
+}
+
+fn run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(Word<'a>)) {
+    let run = &text[start..end];
+    if !run.is_ascii() {
+        return foreign(run, start, each);
+    }
+    if run.len() > WORD_BYTES_MAX {
+        return;
+    }
+    let bytes = run.as_bytes();
+    let mut seam = 0;
+    let mut parts = 0;
+    for at in 1..bytes.len() {
+        if is_seam(bytes, at) {
+            if parts == 0 {
+                each(word(run, 0..run.len(), start, true));
+            }
+            parts += 1;
+            each(word(run, seam..at, start, false));
+            seam = at;
+        }
+    }
+    each(word(run, seam..run.len(), start, false));
+}
+
+/// Says whether a new word begins at `at`: `httpServer`, `HTTPServer`.
+fn is_seam(bytes: &[u8], at: usize) -> bool {
+    bytes[at].is_ascii_uppercase()
+        && (bytes[at - 1].is_ascii_lowercase()
+            || (bytes[at - 1].is_ascii_uppercase()
+                && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase)
+                && bytes[at - 1..].len() > 3))
+}
+
+fn word(run: &str, part: std::ops::Range<usize>, start: usize, is_whole: bool) -> Word<'_> {
+    let text = &run[part.clone()];
+    let folded = if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
+    };
+    Word {
+        start: start + part.start,
+        end: start + part.end,
+        folded,
+        is_whole,
+    }
+}
+
+/// Words with letters beyond ASCII: folded, and cut into pairs where a script has no spaces.
+fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(Word<'a>)) {
+    let end = start + run.len();
+    if run.chars().any(has_no_spaces) {
+        let chars: Vec<(usize, char)> = run.char_indices().collect();
+        for (i, &(at, first)) in chars.iter().enumerate() {
+            let (to, second) = match chars.get(i + 1) {
+                Some(&(next, second)) => (next + second.len_utf8(), Some(second)),
+                None if i == 0 => (run.len(), None),
+                None => break,
+            };
+            let folded: String = [Some(first), second].into_iter().flatten().collect();
+            each(Word {
+                start: start + at,
+                end: start + to,
+                folded: Cow::Owned(folded.to_lowercase()),
+                is_whole: false,
+            });
+        }
+        return;
+    }
+    let folded: String = run
+        .nfkd()
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .collect();
+    if !folded.is_empty() && folded.len() <= WORD_BYTES_MAX {
+        each(Word {
+            start,
+            end,
+            folded: Cow::Owned(folded),
+            is_whole: false,
+        });
+    }
+}
+
+fn has_no_spaces(c: char) -> bool {
+    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns the term of a folded word: its stem.
+pub fn term(word: &Word<'_>) -> String {
+    stem::stem(&word.folded).into_owned()
+}
+
+/// Says whether a word is worth a place in the index.
+pub fn is_content(folded: &str) -> bool {
+    match folded.len() {
+        0 => false,
+        1 => folded.as_bytes()[0].is_ascii_digit() || !folded.is_ascii(),
+        _ => !is_stop(folded),
+    }
+}
+
+/// What a record is found by, besides its scope.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    pub tool: Option<&'a str>,
+    pub path: Option<&'a str>,
+    pub speaker: Option<&'a str>,
+}
+
+impl Document<'_> {
+    /// Returns the document's terms, each once, with spaces between.
+    pub fn terms(&self) -> String {
+        let mut terms = Terms::default();
+        let (head, tail) = indexed(self.kind, self.text);
+        for text in [Some(head), Some(tail), self.tool, self.path]
+            .into_iter()
+            .flatten()
+        {
+            words(text, |word| terms.add(&word));
+        }
+        if let Some(speaker) = self.speaker {
+            words(speaker, |word| terms.push(Some(SPEAKER), &term(&word)));
+        }
+        terms.out
+    }
+}
+
+/// Returns the parts of a text that are indexed.
+fn indexed(kind: Kind, text: &str) -> (&str, &str) {
+    let (head_max, tail_max) = match kind {
+        Kind::ToolResult | Kind::ToolUse | Kind::Artifact | Kind::Error => {
+            (OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES)
+        }
+        Kind::Prompt | Kind::Assistant | Kind::Thinking | Kind::Approval | Kind::Summary => {
+            (SPEECH_BYTES_MAX, 0)
+        }
+    };
+    if text.len() <= head_max + tail_max {
+        return (text, "");
+    }
+    let head = text.floor_char_boundary(head_max);
+    let tail = text.ceil_char_boundary(text.len() - tail_max);
+    (&text[..head], &text[tail..])
+}
+
+#[derive(Default)]
+struct Terms {
+    seen: HashSet<String, std::hash::BuildHasherDefault<Fnv>>,
+    out: String,
+}
+
+impl Terms {
+    fn add(&mut self, word: &Word<'_>) {
+        // Words repeat far more often than stems meet: most are known before they are stemmed.
+        if self.seen.contains(word.folded.as_ref()) {
+            return;
+        }
+        if !is_content(&word.folded) {
+            return;
+        }
+        let term = term(word);
+        if term != word.folded {
+            self.seen.insert(word.folded.clone().into_owned());
+        }
+        self.push(None, &term);
+    }
+
+    fn push(&mut self, prefix: Option<char>, term: &str) {
+        if prefix.is_none() && !self.seen.insert(term.to_owned()) {
+            return;
+        }
+        if !self.out.is_empty() {
+            self.out.push(' ');
+        }
+        self.out.extend(prefix);
+        self.out.push_str(term);
+    }
+}
+
+/// A fast hash for short words of our own texts.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl std::hash::Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let document = Document {
+            kind: Kind::Prompt,
+            text,
+            tool: None,
+            path: None,
+            speaker: None,
+        };
+        assert_eq!(document.terms(), expected);
+    }
+
+    #[test]
+    fn identifiers_come_apart() {
+        check("parse_config_file()", "pars config file");
+        check("HttpServer httpServer HTTPServer", "httpserver http server");
+        check("src/search/index.rs:42", "src search index rs 42");
+        check("error[E0308]: --dry-run", "error e0308 dry run");
+        check("IDs and URLs", "id url");
+    }
+
+    #[test]
+    fn words_are_folded_stemmed_and_said_once() {
+        check("The migrations migrated; MIGRATING", "migrat");
+        check("Café CAFE naïve", "cafe naiv");
+        check("don't", "");
+    }
+
+    #[test]
+    fn scripts_without_spaces_become_pairs() {
+        check("数据库迁移", "数据 据库 库迁 迁移");
+        check("שלום עולם", "שלום עולם");
+    }
+
+    #[test]
+    fn data_is_no_word() {
+        check(&"A1b2".repeat(30), "");
+        check("🎉 \0 — …", "");
+    }
+
+    #[test]
+    fn output_is_found_by_its_ends() {
+        let text = format!("first {} last", "middle ".repeat(2000));
+        let text = text.replacen("middle middle", "middle", 1);
+        let (head, tail) = indexed(Kind::ToolResult, &text);
+        assert!(head.starts_with("first") && tail.ends_with("last"));
+        assert!(head.len() + tail.len() <= OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES);
+    }
+
+    #[test]
+    fn a_speaker_is_asked_for_apart() {
+        let document = Document {
+            kind: Kind::Prompt,
+            text: "hello",
+            tool: None,
+            path: None,
+            speaker: Some("Mary Ann"),
+        };
+        assert_eq!(document.terms(), "hello =mari =ann");
+    }
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
+
+    python3 dump.py THROUGHLINE OUT.pickle DIR [DIR ...]
+
+Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
+people type every day (`unrelated`), for the gate.
+"""
+import gzip
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+EVERYDAY = """continue|yes|go on|ok, do it|thanks|run the tests|fix the lint errors|commit this|commit and push|what does this function do?|looks good
+try again|no, undo that|explain this file|make it faster|add a test for this|what's next?|please proceed with the next step|it still fails
+can you clean up the code a bit|rename this variable|show me the diff|why?|write the documentation|use a shorter name|stop|that's wrong|build it again
+open a pull request|hi""".replace("\n", "|").split("|")
+
+
+def rows(folder, name):
+    for end in (".jsonl.gz", ".jsonl"):
+        path = os.path.join(folder, name + end)
+        if os.path.exists(path):
+            with (gzip.open(path, "rt", encoding="utf8") if end.endswith("gz") else open(path, encoding="utf8")) as file:
+                return [json.loads(line) for line in file if line.strip()]
+    sys.exit(f"no {name} in {folder}")
+
+
+class Throughline:
+    def __init__(self, program):
+        self.home = tempfile.mkdtemp()
+        self.child = subprocess.Popen([program, "eval", "--stdio", "--home", self.home], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.call({"op": "hello"})
+
+    def call(self, request):
+        self.child.stdin.write(json.dumps(request, ensure_ascii=False) + "\n")
+        self.child.stdin.flush()
+        reply = json.loads(self.child.stdout.readline())
+        if reply.get("error"):
+            sys.exit(reply["error"])
+        return reply
+
+
+def main():
+    program, out, folders = sys.argv[1], sys.argv[2], [folder.rstrip("/") for folder in sys.argv[3:]]
+    corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in folders}
+    questions = {os.path.basename(folder): rows(folder, "queries") for folder in folders}
+    dumped = {}
+    for name, corpus in corpora.items():
+        memory = Throughline(program)
+        for ns in dict.fromkeys(row["ns"] for row in corpus):
+            own = [row for row in corpus if row["ns"] == ns]
+            for at in range(0, len(own), 500):
+                memory.call({"op": "ingest", "records": own[at:at + 500]})
+        memory.call({"op": "flush"})
+        session_of = {row["id"]: row["session"] for row in corpus}
+
+        def ask(ns, text, k=200):
+            reply = memory.call({"op": "search", "ns": ns, "query": text, "k": k, "explain": True})
+            found = reply["results"]
+            return {"ns": ns, "query": text, "ids": [r["id"] for r in found], "features": [r["features"] for r in found],
+                    "of": [session_of[r["id"]] for r in found], "sessions": reply["sessions"], "parts": reply["session_parts"], "gate": reply["gate"]}
+
+        asked = [{**ask(q["ns"], q["query"]), "gold": q["gold"], "gold_sessions": q["gold_sessions"], "qid": q["qid"], "category": q["category"]}
+                 for q in questions[name] if q["gold"] or q["gold_sessions"]]
+        places = list(dict.fromkeys(row["ns"] for row in corpus))
+        others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3]] + EVERYDAY
+        unrelated = [ask(places[i % len(places)], text, 8) for i, text in enumerate(others)]
+        dumped[name] = {"asked": asked, "unrelated": unrelated}
+        print(name, len(asked), len(unrelated), flush=True)
+        memory.child.stdin.write('{"op":"bye"}\n')
+        memory.child.stdin.close()
+        memory.child.wait()
+    with open(out, "wb") as file:
+        pickle.dump(dumped, file)
+
+
+if __name__ == "__main__":
+    main()
