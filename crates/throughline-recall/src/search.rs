@@ -287,7 +287,7 @@ fn respell(lookup: &Lookup<'_>, question: &mut Question, found: &Candidates) -> 
         let best = near
             .into_iter()
             .filter_map(|(known, rows)| {
-                let edits = edits(&term.term, &known);
+                let edits = misspelt(&term.term, &known);
                 (edits <= edits_max).then_some((edits, std::cmp::Reverse(rows), known))
             })
             .min();
@@ -310,6 +310,18 @@ fn swapped(lookup: &Lookup<'_>, term: &str, first: char) -> Result<Vec<(String, 
         near.extend(lookup.terms(&format!("{second}{first}"), SPELLINGS_MAX / 4)?);
     }
     Ok(near)
+}
+
+/// Counts the edits between a misspelt word and a stem; a misspelt ending was not stemmed away.
+fn misspelt(word: &str, stem: &str) -> usize {
+    let ending = word.len().saturating_sub(stem.len());
+    let whole = edits(word, stem);
+    match word.get(..stem.len()) {
+        Some(head) if stem.len() >= 5 && (1..=4).contains(&ending) => {
+            whole.min(edits(head, stem).saturating_add(1))
+        }
+        _ => whole,
+    }
 }
 
 /// Counts the letters to add, take away, change or swap.
@@ -363,5 +375,6 @@ mod tests {
         assert_eq!(edits("praser", "parser"), 1);
         assert_eq!(edits("migartion", "migration"), 1);
         assert_eq!(edits("cat", "catalog"), usize::MAX);
+        assert_eq!(misspelt("migratoin", "migrat"), 1);
     }
 }

@@ -59,7 +59,7 @@ pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<S
         answers.push(ask(name, library, questions, now)?);
     }
     let unrelated = unrelated(&sets, now)?;
-    Ok(tables(&mut answers, unrelated))
+    Ok(tables(&mut answers, &unrelated))
 }
 
 fn load(library: &mut Library, folder: &Path) -> anyhow::Result<(usize, f64)> {
@@ -177,7 +177,7 @@ fn family(name: &str) -> &str {
     name.split_once('-').map_or(name, |(family, _)| family)
 }
 
-fn tables(answers: &mut [Answers], unrelated: BTreeMap<String, Vec<f64>>) -> String {
+fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<f64>>) -> String {
     let mut out = String::new();
     let head = format!(
         "| set | level | questions | {} | p50 ms | p95 ms |\n",
@@ -235,7 +235,7 @@ fn tables(answers: &mut [Answers], unrelated: BTreeMap<String, Vec<f64>>) -> Str
         let (count, share) = (answers.answered.len(), above(&answers.answered, gate));
         out += &format!("| {} | {count} | {share:.1} % |\n", answers.name);
     }
-    for (name, values) in &unrelated {
+    for (name, values) in unrelated {
         out += &format!(
             "| {name} | {} | {:.1} % |\n",
             values.len(),

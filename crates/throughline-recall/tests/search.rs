@@ -1,0 +1,164 @@
+//! Search from outside: what is asked, and what comes first.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
+use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Rung, Store};
+use throughline_recall::{Ask, Ranked, Verdict, search};
+
+const TALK: &[(Kind, &str)] = &[
+    (Kind::Prompt, "Why does parse_config_file fail on Windows?"),
+    (
+        Kind::Assistant,
+        "It splits paths at slashes; I will use the platform's separator.",
+    ),
+    (Kind::ToolUse, "command: cargo test config"),
+    (
+        Kind::ToolResult,
+        "error[E0308]: mismatched types\n --> src/config/HttpServer.rs:42",
+    ),
+    (
+        Kind::Prompt,
+        "We decided that migrations are never edited, only added.",
+    ),
+    (
+        Kind::ToolResult,
+        "migrations migrations decided listing of the folder with migrations in it",
+    ),
+    (
+        Kind::Assistant,
+        "The automobile example moved to the cookbook.",
+    ),
+    (Kind::Prompt, "数据库迁移失败了"),
+];
+
+fn ask(text: &str) -> Ranked {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let session = SessionId::of(Flavor::Claude, "one");
+    let at = Timestamp::from_second(1_767_600_000).unwrap();
+    let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
+    patch.touch(at);
+    let workspace = Workspace {
+        key: "example.com/proj".into(),
+        root: "/proj".into(),
+    };
+    let record = |(line, (kind, text)): (u64, &(Kind, &str))| Record {
+        message: MessageId::new(format!("m{line}")),
+        ordinal: 0,
+        at: Some(at),
+        line,
+        kind: *kind,
+        session: session.clone(),
+        tool: None,
+        path: None,
+        call: None,
+        content: (*text).to_owned(),
+        tags: Vec::new(),
+        metadata: std::collections::BTreeMap::new(),
+        trust: Trust::Model,
+        context: memory::Context::default(),
+    };
+    let mut door = store.door();
+    let cleaned = door.clean(Incoming {
+        records: (0..).zip(TALK).map(record).collect(),
+        sessions: vec![(patch, Some(workspace))],
+        usage: Vec::new(),
+    });
+    let from = From {
+        flavor: Flavor::Claude,
+        path: Path::new("/logs/a.jsonl"),
+        cursor: Cursor::default(),
+        reading: Reading::Continued,
+        odd: Oddities::default(),
+        log: None,
+    };
+    let batch = Batch::new(&mut door, cleaned, from);
+    let written = store.append(batch);
+    store.flush().unwrap();
+    written.wait().unwrap();
+    search(&store, &Ask::from(text), at).unwrap()
+}
+
+#[track_caller]
+fn check(question: &str, rung: Rung, best: &str) {
+    let ranked = ask(question);
+    let found = ranked
+        .hits
+        .first()
+        .map_or("", |hit| hit.hit.snippet.text.as_str());
+    assert!(found.contains(best), "{question:?} found {found:?}");
+    assert_eq!(ranked.rung, rung, "{question:?}");
+}
+
+#[test]
+fn identifiers_and_codes_as_typed() {
+    check("parse_config_file", Rung::Exact, "parse_config_file");
+    check("E0308", Rung::Exact, "E0308");
+    check("httpserver", Rung::Exact, "HttpServer.rs");
+    check("src/config/HttpServer.rs", Rung::Exact, "HttpServer.rs");
+    check("迁移", Rung::Exact, "数据库迁移");
+}
+
+#[test]
+fn questions_as_typed() {
+    check(
+        "what did we decide about editing migrations?",
+        Rung::Forms,
+        "never edited",
+    );
+    check("which car example was moved?", Rung::Related, "automobile");
+    check("migratoins", Rung::Fuzzy, "migrations");
+}
+
+#[test]
+fn a_persons_words_come_before_a_tools() {
+    check("decided migrations", Rung::Exact, "never edited");
+}
+
+#[test]
+fn phrases_and_exclusions() {
+    check("\"never edited\"", Rung::Exact, "never edited");
+    assert!(ask("\"edited never\"").hits.is_empty());
+    assert!(ask("migrations -decided").hits.is_empty());
+}
+
+#[test]
+fn silence_where_nothing_fits() {
+    for prompt in [
+        "continue",
+        "thanks",
+        "how do I bake sourdough bread with rye flour?",
+        "",
+        "?",
+    ] {
+        assert_eq!(ask(prompt).verdict, Verdict::Abstain, "{prompt:?}");
+    }
+}
+
+#[test]
+fn every_score_has_its_reasons() {
+    let ranked = ask("why does parse_config_file fail");
+    let best = &ranked.hits[0];
+    let sum: f64 = best.parts.iter().map(|part| part.points).sum();
+    assert!((sum - best.hit.score).abs() < 1e-6);
+}
+
+#[test]
+fn any_text_is_a_question() {
+    let paste = "word \"OR\" NEAR( ".repeat(70_000);
+    for text in [
+        paste.as_str(),
+        "\0\0\0",
+        "'; DROP TABLE records; --",
+        "🎉👩‍👩‍👧",
+        "שלום עולם",
+        "* : ^ {} []",
+        "a\u{202e}b",
+    ] {
+        ask(text);
+    }
+}
