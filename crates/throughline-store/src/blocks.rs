@@ -38,6 +38,19 @@ pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) ->
     Ok(())
 }
 
+/// Takes everything out of a block but the texts at these places, which are in order.
+pub(crate) fn keep_only(tx: &Transaction<'_>, id: i64, kept: &[(usize, usize)]) -> Result<()> {
+    let size = read(tx, id)?.len();
+    let mut end = 0;
+    for (start, length) in kept.iter().copied().chain([(size, 0)]) {
+        if end < start {
+            blank(tx, id, end, start - end)?;
+        }
+        end = end.max(start + length);
+    }
+    Ok(())
+}
+
 fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
     let lost = || Error::LostBody(format!("block {id}"));
     let data: Option<Vec<u8>> = connection

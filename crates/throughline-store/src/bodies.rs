@@ -26,6 +26,16 @@ pub(crate) fn text(connection: &Connection, hash: &[u8]) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| lost())
 }
 
+/// Returns a text if it is what its name says.
+pub(crate) fn verified(connection: &Connection, hash: &[u8]) -> Result<String> {
+    let text = text(connection, hash)?;
+    if blake3::hash(text.as_bytes()).as_bytes()[..16] != *hash {
+        let name = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Err(Error::LostBody(name));
+    }
+    Ok(text)
+}
+
 /// Deletes a text that nothing refers to any more.
 pub(crate) fn release(tx: &Transaction<'_>, hash: &[u8]) -> Result<()> {
     tx.prepare_cached(

@@ -1,0 +1,115 @@
+//! A copy of the store from before its format changed, kept until the change has proved itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Connection;
+
+use crate::Store;
+use crate::error::{Error, Result};
+use crate::open;
+
+/// The folder of the copy, beside the store.
+const FOLDER: &str = "safety";
+/// How long the copy is kept.
+const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// Copies a store that is about to be migrated. There is at most one copy, the latest; where the
+/// disk has no room for one, the migration goes on without: it is one transaction.
+pub(crate) fn copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
+    let folder = folder_of(store);
+    open::private_dir(&folder)?;
+    let path = folder.join(format!("format-{format}.db"));
+    // Two processes may find the same old store: each copies for itself, and the last one counts.
+    let aside = folder.join(format!("format-{format}.{}", std::process::id()));
+    let written = write(connection, &aside);
+    match written {
+        Ok(()) => {}
+        Err(error) if error.is_disk_full() => {
+            remove(&aside)?;
+            tracing::warn!("no room for a safety copy; the store is brought up to date without");
+            return Ok(());
+        }
+        Err(error) => {
+            remove(&aside)?;
+            return Err(error);
+        }
+    }
+    if format_of(&aside)? != format {
+        return remove(&aside);
+    }
+    for other in files(&folder)? {
+        if other != aside {
+            remove(&other)?;
+        }
+    }
+    fs::rename(&aside, &path).map_err(Error::io(&path))
+}
+
+fn write(connection: &Connection, path: &Path) -> Result<()> {
+    remove(path)?;
+    open::private_file(path)?;
+    let name = path.to_string_lossy();
+    connection.execute("VACUUM INTO ?1", [name.as_ref()])?;
+    let file = fs::File::open(path).map_err(Error::io(path))?;
+    file.sync_all().map_err(Error::io(path))
+}
+
+fn format_of(path: &Path) -> Result<i64> {
+    let copy = Connection::open(path)?;
+    Ok(copy.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+impl Store {
+    /// Returns the copy that was made before the store's format changed, if there still is one.
+    pub fn safety_copy(&self) -> Option<PathBuf> {
+        files(&folder_of(&self.path)).ok()?.into_iter().next()
+    }
+
+    /// Removes the safety copy; unless `now` is given, whatever its age. Says whether it did.
+    pub fn drop_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
+        let folder = folder_of(&self.path);
+        let mut removed = false;
+        for path in files(&folder)? {
+            if now.is_none_or(|now| is_older(&path, now)) {
+                remove(&path)?;
+                removed = true;
+            }
+        }
+        if removed {
+            // Another copy may just be coming; the folder then stays.
+            let _not_empty = fs::remove_dir(&folder);
+        }
+        Ok(removed)
+    }
+}
+
+/// Returns the folder of the copy of a store.
+fn folder_of(store: &Path) -> PathBuf {
+    store.with_file_name(FOLDER)
+}
+
+fn is_older(path: &Path, now: Timestamp) -> bool {
+    let made = fs::metadata(path).and_then(|file| file.modified()).ok();
+    made.and_then(|made| Timestamp::try_from(made).ok())
+        .is_some_and(|made| now.duration_since(made) > KEPT_FOR)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(folder)(error)),
+    };
+    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
+        _ => Ok(()),
+    }
+}
