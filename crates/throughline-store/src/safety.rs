@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use crate::Store;
 use crate::error::{Error, Result};
-use crate::open;
+use crate::{Store, open, repair};
 
 /// The folder of the copy, beside the store.
 const FOLDER: &str = "safety";
@@ -39,10 +38,10 @@ pub(crate) fn copy(connection: &Connection, store: &Path, format: i64) -> Result
     if format_of(&aside)? != format {
         return remove(&aside);
     }
-    for other in files(&folder)? {
-        if other != aside {
-            remove(&other)?;
-        }
+    // What a killed process left half done goes with the copy, a day later.
+    let whole = |path: &PathBuf| path.extension().is_some_and(|end| end == "db");
+    for earlier in files(&folder)?.iter().filter(|path| whole(path)) {
+        remove(earlier)?;
     }
     fs::rename(&aside, &path).map_err(Error::io(&path))
 }
@@ -62,9 +61,12 @@ fn format_of(path: &Path) -> Result<i64> {
 }
 
 impl Store {
-    /// Returns the copy that was made before the store's format changed, if there still is one.
-    pub fn safety_copy(&self) -> Option<PathBuf> {
-        files(&folder_of(&self.path)).ok()?.into_iter().next()
+    /// Lists the copies of the store that are kept beside it: from before a change of its format,
+    /// from before a repair. Whoever forgets something must not leave it in them.
+    pub fn kept_copies(&self) -> Vec<PathBuf> {
+        let folders = [folder_of(&self.path), repair::quarantine_of(&self.path)];
+        let kept = folders.iter().filter_map(|folder| files(folder).ok());
+        kept.flatten().collect()
     }
 
     /// Removes the safety copy; unless `now` is given, whatever its age. Says whether it did.

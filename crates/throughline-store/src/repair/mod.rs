@@ -163,6 +163,11 @@ fn quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
     Ok(kept)
 }
 
+/// Returns where the damaged state of a store is kept.
+pub(crate) fn quarantine_of(store: &Path) -> PathBuf {
+    store.with_file_name(QUARANTINE)
+}
+
 fn beside(store: &Path, part: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(part);
