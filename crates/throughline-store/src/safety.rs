@@ -11,6 +11,8 @@ use crate::{Store, open, repair};
 
 /// The folder of the copy, beside the store.
 const FOLDER: &str = "safety";
+/// What those who make one wait for.
+const TURN: &str = "lock";
 /// How long the copy is kept.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 
@@ -20,8 +22,13 @@ pub(crate) fn copy(connection: &Connection, store: &Path, format: i64) -> Result
     let folder = folder_of(store);
     open::private_dir(&folder)?;
     let path = folder.join(format!("format-{format}.db"));
-    // Two processes may find the same old store: each copies for itself, and the last one counts.
-    let aside = folder.join(format!("format-{format}.{}", std::process::id()));
+    // Several processes may find the same old store: one after the other.
+    let _turn = turn(&folder)?;
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found != format {
+        return Ok(());
+    }
+    let aside = folder.join(format!("format-{format}.part"));
     let written = write(connection, &aside);
     match written {
         Ok(()) => {}
@@ -35,15 +42,21 @@ pub(crate) fn copy(connection: &Connection, store: &Path, format: i64) -> Result
             return Err(error);
         }
     }
-    if format_of(&aside)? != format {
-        return remove(&aside);
-    }
-    // What a killed process left half done goes with the copy, a day later.
-    let whole = |path: &PathBuf| path.extension().is_some_and(|end| end == "db");
-    for earlier in files(&folder)?.iter().filter(|path| whole(path)) {
+    for earlier in files(&folder)?.iter().filter(|path| **path != aside) {
         remove(earlier)?;
     }
     fs::rename(&aside, &path).map_err(Error::io(&path))
+}
+
+/// Waits until nobody else is copying. Where there are no locks, nobody is waited for.
+fn turn(folder: &Path) -> Result<fs::File> {
+    let path = folder.join(TURN);
+    open::private_file(&path)?;
+    let file = fs::File::open(&path).map_err(Error::io(&path))?;
+    if let Err(error) = file.lock() {
+        tracing::debug!(%error, "the safety copy is made without a lock");
+    }
+    Ok(file)
 }
 
 fn write(connection: &Connection, path: &Path) -> Result<()> {
@@ -53,11 +66,6 @@ fn write(connection: &Connection, path: &Path) -> Result<()> {
     connection.execute("VACUUM INTO ?1", [name.as_ref()])?;
     let file = fs::File::open(path).map_err(Error::io(path))?;
     file.sync_all().map_err(Error::io(path))
-}
-
-fn format_of(path: &Path) -> Result<i64> {
-    let copy = Connection::open(path)?;
-    Ok(copy.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
 impl Store {
@@ -80,6 +88,7 @@ impl Store {
             }
         }
         if removed {
+            remove(&folder.join(TURN))?;
             // Another copy may just be coming; the folder then stays.
             let _not_empty = fs::remove_dir(&folder);
         }
@@ -104,7 +113,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io(folder)(error)),
     };
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = paths.filter(|path| !path.ends_with(TURN)).collect();
     files.sort();
     Ok(files)
 }

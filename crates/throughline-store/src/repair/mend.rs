@@ -1,7 +1,7 @@
 //! Makes a store of salvaged rows whole: nothing refers to what is not there, every text is what was
 //! written, and what was lost will be read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memory::RecordId;
 use rusqlite::{Connection, Transaction, params};
@@ -27,9 +27,8 @@ pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired
     let mut repaired = Repaired::default();
     drop_bad_bodies(tx)?;
     refer_to_something(tx)?;
-    let mut lost: BTreeSet<_> = salvaged.lost.iter().map(RecordId::to_string).collect();
-    lost.extend(drop_bad_records(tx)?);
-    repaired.lost_ids = lost.into_iter().take(LOST_IDS_MAX).collect();
+    let dropped = drop_bad_records(tx, &salvaged.ids)?;
+    repaired.lost_ids = lost_ids(tx, dropped, &salvaged.ids)?;
     let mut hurt = drop_bad_pieces(tx)?;
     drop_ownerless(tx)?;
     promote_copies(tx)?;
@@ -157,29 +156,65 @@ fn lost_sources(tx: &Transaction<'_>, table: &str, column: &str) -> Result<()> {
     Ok(())
 }
 
-/// Drops records whose text is not what was written, and returns their ids.
-fn drop_bad_records(tx: &Transaction<'_>) -> Result<Vec<String>> {
+/// Drops records whose text is not what was written, and returns their ids. Where only the id is
+/// damaged, the index still has it.
+fn drop_bad_records(
+    tx: &Transaction<'_>,
+    ids: &HashMap<i64, RecordId>,
+) -> Result<BTreeSet<RecordId>> {
     let sql = format!("SELECT row, id, checksum, {} FROM records r", records::TEXT);
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut bad = Vec::new();
+    let (mut bad, mut renamed) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
-        let id = RecordId::from_bytes(row.get(1)?);
-        let is_sound = match records::text(tx, row, 3) {
-            Ok(text) => {
-                row.get::<_, i64>(2)? == checksum(id, blake3::hash(text.as_bytes()).as_bytes())
-            }
-            Err(Error::LostBody(_)) => false,
+        let number: i64 = row.get(0)?;
+        let id = row.get(1).map(RecordId::from_bytes).ok();
+        let text = match records::text(tx, row, 3) {
+            Ok(text) => Some(text),
+            Err(Error::LostBody(_)) => None,
             Err(error) => return Err(error),
         };
-        if !is_sound {
-            bad.push((row.get::<_, i64>(0)?, id));
+        let sum: i64 = row.get(2)?;
+        let is = |id: RecordId| {
+            let hash = text.as_ref().map(|text| blake3::hash(text.as_bytes()));
+            hash.is_some_and(|hash| sum == checksum(id, hash.as_bytes()))
+        };
+        if id.is_some_and(is) {
+            continue;
         }
+        match ids.get(&number) {
+            Some(named) if is(*named) => renamed.push((number, *named)),
+            named => bad.push((number, named.copied().or(id))),
+        }
+    }
+    for (row, id) in renamed {
+        tx.execute(
+            "UPDATE OR IGNORE records SET id = ?2 WHERE row = ?1",
+            params![row, id.as_bytes()],
+        )?;
     }
     for (row, _) in &bad {
         tx.execute("DELETE FROM records WHERE row = ?1", [row])?;
     }
-    Ok(bad.into_iter().map(|(_, id)| id.to_string()).collect())
+    Ok(bad.into_iter().filter_map(|(_, id)| id).collect())
+}
+
+/// Returns the ids of the records that are not there any more.
+fn lost_ids(
+    tx: &Transaction<'_>,
+    mut lost: BTreeSet<RecordId>,
+    ids: &HashMap<i64, RecordId>,
+) -> Result<Vec<String>> {
+    let mut there = tx.prepare("SELECT 1 FROM records WHERE id = ?1")?;
+    let mut named: Vec<_> = ids.values().copied().collect();
+    named.sort_unstable();
+    for id in named {
+        if !there.exists([id.as_bytes()])? {
+            lost.insert(id);
+        }
+    }
+    let lost = lost.iter().take(LOST_IDS_MAX).map(RecordId::to_string);
+    Ok(lost.collect())
 }
 
 /// Drops pieces of logs whose text is lost, and returns their sources.

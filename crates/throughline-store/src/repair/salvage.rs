@@ -25,8 +25,8 @@ pub(super) struct Salvaged {
     pub kept: BTreeMap<String, u64>,
     /// Tables of which a page or a row could not be read.
     pub hurt: BTreeMap<String, Hurt>,
-    /// Records that the index of ids still names and no row is left of.
-    pub lost: Vec<RecordId>,
+    /// What the index of ids says: which record each row is.
+    pub ids: HashMap<i64, RecordId>,
 }
 
 /// How badly a table was hit.
@@ -55,8 +55,8 @@ pub(super) fn salvage(image: &Image, tx: &Transaction<'_>) -> Result<Salvaged> {
     if !broken.is_empty() {
         salvage.strays(&broken)?;
     }
-    if salvage.salvaged.hurt.contains_key("records") {
-        salvage.lost_ids(roots.get("sqlite_autoindex_records_1").copied())?;
+    if let Some(root) = roots.get("sqlite_autoindex_records_1") {
+        salvage.ids(*root);
     }
     Ok(salvage.salvaged)
 }
@@ -93,13 +93,13 @@ impl Salvage<'_> {
         let mut outcome = Ok(());
         let (mut kept, mut misfits) = (0, 0);
         let tx = self.tx;
-        let found = tree::walk(self.image, root, shape.kind, &mut self.used, &mut |row| {
+        let found = tree::walk(self.image, root, shape.kind, &mut self.used, &mut |mut row| {
             if shape.role == Role::Derived || outcome.is_err() {
                 return;
             }
             if !shape.fits(&row.cells) {
                 misfits += 1;
-                return;
+                shape.force(&mut row.cells);
             }
             match put(tx, shape, row) {
                 Ok(written) => kept += written,
@@ -145,26 +145,18 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Asks the index of ids for the records whose rows are missing.
-    fn lost_ids(&mut self, root: Option<u32>) -> Result<()> {
-        let Some(root) = root else { return Ok(()) };
-        let mut named = Vec::new();
+    /// Reads the index of ids.
+    fn ids(&mut self, root: u32) {
+        let ids = &mut self.salvaged.ids;
         // The tree was walked before, for its pages.
         let mut used = HashSet::new();
         tree::walk(self.image, root, Kind::Index, &mut used, &mut |row| {
-            if let [Cell::Blob(id), Cell::Integer(_)] = row.cells.as_slice()
+            if let [Cell::Blob(id), Cell::Integer(number)] = row.cells.as_slice()
                 && let Ok(id) = id.as_slice().try_into()
             {
-                named.push(RecordId::from_bytes(id));
+                ids.insert(*number, RecordId::from_bytes(id));
             }
         });
-        let mut there = self.tx.prepare("SELECT 1 FROM records WHERE id = ?1")?;
-        for id in named {
-            if !there.exists([id.as_bytes()])? {
-                self.salvaged.lost.push(id);
-            }
-        }
-        Ok(())
     }
 
     fn keep(&mut self, shape: &Shape, rows: u64) {

@@ -177,6 +177,34 @@ impl Shape {
         missing.iter().all(|column| column.optional) && self.columns.iter().zip(cells).all(fits)
     }
 
+    /// Makes a row one of this shape. For a row that is known to be: a flipped bit may have changed
+    /// the type of a value that nobody misses.
+    pub fn force(&self, cells: &mut Vec<Cell>) {
+        cells.truncate(self.columns.len());
+        let missing = self.columns.iter().skip(cells.len());
+        // A row must reach to the last column that it cannot do without.
+        let needed = missing.rev().skip_while(|column| column.optional).count();
+        cells.resize(cells.len() + needed, Cell::Null);
+        for (column, cell) in self.columns.iter().zip(cells) {
+            let taken = std::mem::replace(cell, Cell::Null);
+            *cell = match (column.class, taken) {
+                (Class::Text, Cell::Blob(bytes)) => Cell::Text(bytes),
+                (Class::Blob, Cell::Text(bytes)) => Cell::Blob(bytes),
+                (Class::Text, Cell::Null) if !column.nullable => Cell::Text(Vec::new()),
+                (Class::Blob, Cell::Null) if !column.nullable => Cell::Blob(Vec::new()),
+                (_, Cell::Null) if !column.nullable => Cell::Integer(0),
+                (Class::Integer, cell) if !matches!(cell, Cell::Integer(_) | Cell::Null) => {
+                    if column.nullable {
+                        Cell::Null
+                    } else {
+                        Cell::Integer(0)
+                    }
+                }
+                (_, cell) => cell,
+            };
+        }
+    }
+
     /// Returns how many columns a row of this length lacks.
     pub fn lacks(&self, cells: usize) -> usize {
         self.columns.len().saturating_sub(cells)

@@ -45,6 +45,9 @@ fn where_nothing_can_be_written_it_is_read() {
     machine.run_ingest();
     let memory = machine.store();
     give_away(machine.env.home());
+    // Something new to write.
+    let another = Machine::new(8);
+    give_away(another.env.home());
     let asks = [
         machine.env.command(&["sessions", "--json"]),
         machine.env.command(&["search", "the", "--json"]),
@@ -68,31 +71,14 @@ fn where_nothing_can_be_written_it_is_read() {
             let (code, said) = outcome(&mut bound(ask).unwrap());
             assert_eq!(code, Some(0), "{what}: {said}");
         }
-        // Something new to write.
-        let log = machine.logs.join("new.jsonl");
-        fs::write(&log, fs::read(first_log(&machine.logs)).unwrap()).unwrap();
-        let (code, said) = outcome(&mut bound(&machine.ingest()).unwrap());
+        let mut ingest = another.ingest();
+        ingest.env("THROUGHLINE_HOME", &memory);
+        let (code, said) = outcome(&mut bound(&ingest).unwrap());
         assert_eq!(code, Some(2), "{what}: {said}");
         assert!(said.contains("hint: "), "{what}: {said}");
-        fs::remove_file(log).unwrap();
         set(0o200);
     }
     machine.dump();
-}
-
-fn first_log(folder: &Path) -> std::path::PathBuf {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "jsonl") {
-                return path;
-            }
-        }
-    }
-    panic!("there is no log");
 }
 
 #[test]
