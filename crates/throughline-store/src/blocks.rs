@@ -11,6 +11,11 @@ const BLOCK_BYTES_MAX: usize = 1 << 20;
 /// zstd 3 compresses these texts as well as much slower levels do.
 pub(crate) const ZSTD_LEVEL: i32 = 3;
 
+/// The blocks that something lies in, and what lies in one, in order: every table that keeps texts in
+/// blocks must be here, or a repair takes its texts for nobody's.
+pub(crate) const OWNED: &str = "SELECT block FROM records WHERE block IS NOT NULL";
+pub(crate) const TEXTS: &str = "SELECT start, size FROM records WHERE block = ?1 ORDER BY start";
+
 pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
     tx.prepare_cached("INSERT INTO blocks (data) VALUES (?1)")?
         .execute([data])?;
@@ -21,14 +26,15 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
 pub(crate) fn text(connection: &Connection, id: i64, start: usize, size: usize) -> Result<String> {
     let lost = || Error::LostBody(format!("block {id}"));
     let bytes = read(connection, id)?;
-    let text = bytes.get(start..start + size).ok_or_else(lost)?;
+    let text = bytes.get(start..).and_then(|text| text.get(..size));
+    let text = text.ok_or_else(lost)?;
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
 /// Takes a text out of its block; the others stay where they are.
 pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
     let mut bytes = read(tx, id)?;
-    if let Some(text) = bytes.get_mut(start..start + size) {
+    if let Some(text) = bytes.get_mut(start..).and_then(|text| text.get_mut(..size)) {
         text.fill(b' ');
     }
     let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)

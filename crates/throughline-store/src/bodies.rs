@@ -8,6 +8,10 @@ use crate::error::{Error, Result};
 /// No text of ours is longer; a damaged length must not make us allocate the world.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
+/// The long texts that something refers to, for who looks for those that nothing does.
+pub(crate) const OWNED: &str =
+    "SELECT body FROM records WHERE body IS NOT NULL UNION SELECT body FROM raw";
+
 pub(crate) fn insert(tx: &Transaction<'_>, body: &Body) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO bodies (hash, data) VALUES (?1, ?2)")?
         .execute(params![body.hash, body.data])?;

@@ -71,10 +71,14 @@ impl Error {
     /// Says whether the file is not what was written, so that a repair may help.
     pub fn is_corrupt(&self) -> bool {
         match self {
-            Self::Sqlite(error) => matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            ),
+            Self::Sqlite(error) => {
+                let code = error.sqlite_error_code();
+                let is_broken = matches!(
+                    code,
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                );
+                is_broken || is_misfit(error)
+            }
             Self::NotAStore { .. } | Self::OnlyLog { .. } => true,
             Self::Damaged(_) | Self::LostBody(_) => true,
             _ => false,
@@ -99,6 +103,15 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// Says whether a value is not of the kind that is written there.
+fn is_misfit(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    matches!(
+        error,
+        E::FromSqlConversionFailure(..) | E::IntegralValueOutOfRange(..) | E::InvalidColumnType(..)
+    )
 }
 
 impl From<rusqlite::Error> for Error {

@@ -13,6 +13,9 @@ use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
 use crate::{Store, bodies};
 
+/// Which pieces have lost their text.
+pub(crate) const WITHOUT_TEXT: &str = "body NOT IN (SELECT hash FROM bodies)";
+
 /// A piece of a log, clean and compressed.
 #[derive(Debug)]
 pub(crate) struct Piece {

@@ -119,7 +119,11 @@ fn check(folder: &Path, ids: &HashSet<RecordId>) {
         });
         read.unwrap();
     }
-    assert!(missing.is_empty(), "{} acknowledged and lost", missing.len());
+    assert!(
+        missing.is_empty(),
+        "{} acknowledged and lost",
+        missing.len()
+    );
     assert_eq!(texts.len(), found, "something is there twice");
 }
 
@@ -204,8 +208,11 @@ fn a_stopped_writer_is_waited_for() {
         assert!(sent.unwrap().success());
     };
     let dir = tempfile::tempdir().unwrap();
+    drop(Store::open(dir.path()).unwrap());
     for round in 0..5 {
-        let mut stuck = writer(dir.path(), &format!("stuck{round}")).spawn().unwrap();
+        let mut stuck = writer(dir.path(), &format!("stuck{round}"))
+            .spawn()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(60 + 17 * round));
         signal(&stuck, "-STOP");
         // It may hold the lock: others wait for it, and go on when it does.
@@ -220,7 +227,9 @@ fn a_stopped_writer_is_waited_for() {
         assert!(other.wait().unwrap().success());
         assert_eq!(ids.len(), 16);
         stuck.kill().unwrap();
-        let mut all: HashSet<_> = acknowledged(stuck.stdout.take().unwrap()).into_iter().collect();
+        let mut all: HashSet<_> = acknowledged(stuck.stdout.take().unwrap())
+            .into_iter()
+            .collect();
         stuck.wait().unwrap();
         all.extend(ids);
         check(dir.path(), &all);
@@ -239,7 +248,11 @@ fn the_log_shrinks_again_after_a_long_reading() {
     write(&store, "s", 0);
     let reader = rusqlite::Connection::open(Store::path_in(dir.path())).unwrap();
     reader.execute_batch("BEGIN").unwrap();
-    let seen = |sql: &str| reader.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let seen = |sql: &str| {
+        reader
+            .query_row(sql, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
     assert_eq!(seen("SELECT count(*) FROM records"), 8);
     let before = store.health(false).unwrap().log_bytes;
     for number in 1..=writes {

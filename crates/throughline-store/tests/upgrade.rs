@@ -120,7 +120,11 @@ fn an_old_store_opens_with_everything_in_it() {
         let store = Store::open(folder).unwrap();
         let dump = store.dump().unwrap();
         drop(store);
-        assert_eq!(fs::read(Store::path_in(folder)).unwrap(), bytes, "{name}: opened twice");
+        assert_eq!(
+            fs::read(Store::path_in(folder)).unwrap(),
+            bytes,
+            "{name}: opened twice"
+        );
         assert_eq!(Store::open(folder).unwrap().dump().unwrap(), dump);
     }
 }
@@ -201,7 +205,7 @@ fn killed_while_migrating_it_is_old_or_new() {
         let folder = old.dir.path();
         let before = format(folder);
         let mut child = opening(folder).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(2 + kill * 7 % 60));
+        std::thread::sleep(Duration::from_millis(2 + kill * 7 % 150));
         child.kill().unwrap();
         child.wait().unwrap();
         let found = format(folder);
@@ -210,7 +214,10 @@ fn killed_while_migrating_it_is_old_or_new() {
         // The next opening finishes it.
         let store = Store::open(folder).unwrap();
         let health = store.health(true).unwrap();
-        assert!(health.is_sound() && health.records == old.records, "{health:?}");
+        assert!(
+            health.is_sound() && health.records == old.records,
+            "{health:?}"
+        );
         assert_eq!(health.format, today());
         assert!(safety(folder).len() <= 1, "safety copies pile up");
     }
@@ -220,7 +227,9 @@ fn killed_while_migrating_it_is_old_or_new() {
 #[test]
 fn opened_by_many_at_once_it_is_migrated_once() {
     let old = old_stores().remove(0);
-    let children: Vec<_> = (0..8).map(|_| opening(old.dir.path()).spawn().unwrap()).collect();
+    let children: Vec<_> = (0..8)
+        .map(|_| opening(old.dir.path()).spawn().unwrap())
+        .collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }

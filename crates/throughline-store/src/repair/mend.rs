@@ -9,15 +9,15 @@ use rusqlite::{Connection, Transaction, params};
 use super::Repaired;
 use super::salvage::Salvaged;
 use crate::clean::checksum;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::writer::Names;
-use crate::{blocks, bodies, records, sources};
+use crate::{blocks, bodies, raw, records, sources};
 
 /// Tables whose loss costs no more than the records that the counts of sessions and the logs'
 /// archive tell of.
 const COUNTED: &[&str] = &["records", "blocks", "bodies", "raw"];
 /// Tables that keep things out. Where a row of theirs is lost, what it kept out would come back.
-const KEEPING_OUT: &[&str] = &["tombstones"];
+const KEEPING_OUT: &[&str] = &["tombstones", "tombstone_keys"];
 /// Ids of lost records that are reported by name; the rest are only counted.
 const LOST_IDS_MAX: usize = 1000;
 
@@ -72,7 +72,7 @@ fn drop_bad_bodies(tx: &Transaction<'_>) -> Result<()> {
     for hash in blobs(tx, "SELECT hash FROM bodies")? {
         match bodies::verified(tx, &hash) {
             Ok(_) => {}
-            Err(Error::LostBody(_)) => {
+            Err(error) if error.is_corrupt() => {
                 tx.execute("DELETE FROM bodies WHERE hash = ?1", [&hash])?;
             }
             Err(error) => return Err(error),
@@ -97,7 +97,11 @@ fn refer_to_something(tx: &Transaction<'_>) -> Result<()> {
                 FROM \"{table}\" t WHERE \"{column}\" NOT IN (SELECT id FROM sessions)) x"
         ))?;
     }
-    let records = ("records".to_owned(), "source".to_owned(), "sources".to_owned());
+    let records = (
+        "records".to_owned(),
+        "source".to_owned(),
+        "sources".to_owned(),
+    );
     let to_sources = references.iter().filter(|(_, _, to)| to == "sources");
     for (table, column, _) in to_sources.chain([&records]) {
         lost_sources(tx, table, column)?;
@@ -171,7 +175,7 @@ fn drop_bad_records(
         let id = row.get(1).map(RecordId::from_bytes).ok();
         let text = match records::text(tx, row, 3) {
             Ok(text) => Some(text),
-            Err(Error::LostBody(_)) => None,
+            Err(error) if error.is_corrupt() => None,
             Err(error) => return Err(error),
         };
         let sum: i64 = row.get(2)?;
@@ -219,21 +223,24 @@ fn lost_ids(
 
 /// Drops pieces of logs whose text is lost, and returns their sources.
 fn drop_bad_pieces(tx: &Transaction<'_>) -> Result<BTreeSet<i64>> {
-    let lost = "body NOT IN (SELECT hash FROM bodies)";
-    let hurt = numbers(tx, &format!("SELECT DISTINCT source FROM raw WHERE {lost}"), &[])?;
+    let lost = raw::WITHOUT_TEXT;
+    let hurt = numbers(
+        tx,
+        &format!("SELECT DISTINCT source FROM raw WHERE {lost}"),
+        &[],
+    )?;
     tx.execute_batch(&format!("DELETE FROM raw WHERE {lost}"))?;
     Ok(hurt)
 }
 
 /// Drops texts that no row leads to: forgetting could not find them.
 fn drop_ownerless(tx: &Transaction<'_>) -> Result<()> {
-    tx.execute_batch(
-        "DELETE FROM bodies WHERE hash NOT IN
-            (SELECT body FROM records WHERE body IS NOT NULL UNION SELECT body FROM raw);
-         DELETE FROM blocks WHERE id NOT IN (SELECT block FROM records WHERE block IS NOT NULL);",
-    )?;
-    let sql = "SELECT start, size FROM records WHERE block = ?1 ORDER BY start";
-    let mut texts = tx.prepare(sql)?;
+    let (bodies, blocks) = (bodies::OWNED, blocks::OWNED);
+    tx.execute_batch(&format!(
+        "DELETE FROM bodies WHERE hash NOT IN ({bodies});
+         DELETE FROM blocks WHERE id NOT IN ({blocks});"
+    ))?;
+    let mut texts = tx.prepare(blocks::TEXTS)?;
     for block in numbers(tx, "SELECT id FROM blocks", &[])? {
         let rows = texts.query_map([block], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let kept: Vec<(usize, usize)> = rows.collect::<Result<_, _>>()?;

@@ -103,6 +103,8 @@ fn make(store: &Path, workshop: &Path) -> Result<Repaired> {
     let image = Image::open(store, &beside(store, "-wal"))?;
     let path = workshop.join("new.db");
     let mut new = open::at_format(&path, format(&image))?;
+    // Nobody else sees it before it is whole, so it needs no log, which would be as large as itself.
+    new.pragma_update(None, "journal_mode", "memory")?;
     let transaction = new.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let salvaged = salvage::salvage(&image, &transaction)?;
     if salvaged.kept.is_empty() {
@@ -133,6 +135,7 @@ fn format(image: &Image) -> i64 {
 
 /// Brings everything into the one file, on disk.
 fn close(connection: Connection, path: &Path) -> Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
     connection.close().map_err(|(_, error)| error)?;
     let file = fs::File::open(path).map_err(Error::io(path))?;
@@ -187,9 +190,7 @@ fn remove(path: &Path) -> Result<()> {
 
 fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io(folder)(error))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder)(error)),
         _ => Ok(()),
     }
 }

@@ -93,19 +93,25 @@ impl Salvage<'_> {
         let mut outcome = Ok(());
         let (mut kept, mut misfits) = (0, 0);
         let tx = self.tx;
-        let found = tree::walk(self.image, root, shape.kind, &mut self.used, &mut |mut row| {
-            if shape.role == Role::Derived || outcome.is_err() {
-                return;
-            }
-            if !shape.fits(&row.cells) {
-                misfits += 1;
-                shape.force(&mut row.cells);
-            }
-            match put(tx, shape, row) {
-                Ok(written) => kept += written,
-                Err(error) => outcome = Err(error),
-            }
-        });
+        let found = tree::walk(
+            self.image,
+            root,
+            shape.kind,
+            &mut self.used,
+            &mut |mut row| {
+                if shape.role == Role::Derived || outcome.is_err() {
+                    return;
+                }
+                if !shape.fits(&row.cells) {
+                    misfits += 1;
+                    shape.force(&mut row.cells);
+                }
+                match put(tx, shape, row) {
+                    Ok(written) => kept += written,
+                    Err(error) => outcome = Err(error),
+                }
+            },
+        );
         outcome?;
         self.keep(shape, kept);
         self.hurt(shape, found.bad_pages, found.bad_rows + misfits);

@@ -86,7 +86,8 @@ fn columns(connection: &Connection, table: &str, keyed: bool) -> Result<Vec<Colu
     )?;
     let rows = statement.query_map([table], |row| {
         let declared: String = row.get(1)?;
-        let (not_null, key, has_default): (bool, i64, bool) = (row.get(2)?, row.get(3)?, row.get(4)?);
+        let (not_null, key, has_default): (bool, i64, bool) =
+            (row.get(2)?, row.get(3)?, row.get(4)?);
         let is_number = !keyed && key == 1 && row.get::<_, i64>(5)? == 1 && declared == "INTEGER";
         Ok(Column {
             name: row.get(0)?,

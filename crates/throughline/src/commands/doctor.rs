@@ -98,7 +98,10 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
     Ok(Diagnosis {
         home: app.home.clone(),
         broken,
-        kept: store.as_ref().map(store::Store::kept_copies).unwrap_or_default(),
+        kept: store
+            .as_ref()
+            .map(store::Store::kept_copies)
+            .unwrap_or_default(),
         agents: ADAPTERS
             .iter()
             .map(|adapter| agent(app, adapter.flavor()))
@@ -214,12 +217,22 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     if let Some(broken) = &diagnosis.broken {
         writeln!(out, "  PROBLEM: {broken}")?;
     }
-    let unsound = diagnosis.store.as_ref().is_some_and(|health| !health.is_sound());
+    let unsound = diagnosis
+        .store
+        .as_ref()
+        .is_some_and(|health| !health.is_sound());
     if unsound || diagnosis.broken.is_some() {
-        writeln!(out, "  `throughline doctor --repair` salvages what can be read")?;
+        writeln!(
+            out,
+            "  `throughline doctor --repair` salvages what can be read"
+        )?;
     }
     for kept in &diagnosis.kept {
-        writeln!(out, "  an earlier state of it is kept in {}", kept.display())?;
+        writeln!(
+            out,
+            "  an earlier state of it is kept in {}",
+            kept.display()
+        )?;
     }
     for problem in &diagnosis.permissions {
         writeln!(out, "  PROBLEM: {problem}; others can read it")?;

@@ -73,7 +73,10 @@ fn print(repaired: &Repaired) -> anyhow::Result<()> {
         repaired.quarantine.display()
     )?;
     if !repaired.gone.is_empty() {
-        writeln!(out, "Logs that are gone, so that what was lost of them stays lost:")?;
+        writeln!(
+            out,
+            "Logs that are gone, so that what was lost of them stays lost:"
+        )?;
         paths(&mut out, &repaired.gone)?;
     }
     if !repaired.held_back.is_empty() {

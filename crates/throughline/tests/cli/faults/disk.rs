@@ -65,7 +65,11 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
     let Some(small) = Small::mount(&home, 32) else {
         return;
     };
-    fs::copy(machine.store().join("redaction.key"), home.join("redaction.key")).unwrap();
+    fs::copy(
+        machine.store().join("redaction.key"),
+        home.join("redaction.key"),
+    )
+    .unwrap();
     let ballast = home.join("ballast");
     let rounds = if soaking() { 40 } else { 4 };
     let mut full = 0;
@@ -77,25 +81,43 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
         let (code, said) = outcome(&mut ingest_into(&machine, &home));
         if code == Some(2) {
             full += 1;
-            assert!(said.contains("hint: nothing is lost: free some space"), "{said}");
+            assert!(
+                said.contains("hint: nothing is lost: free some space"),
+                "{said}"
+            );
         } else {
             assert_eq!(code, Some(0), "{said}");
         }
-        if store::Store::path_in(&home).metadata().is_ok_and(|file| file.len() > 4096) {
+        if store::Store::path_in(&home)
+            .metadata()
+            .is_ok_and(|file| file.len() > 4096)
+        {
             // Full as it is, it can be read.
-            assert_eq!(ask(&machine, &home, &["sessions", "--json"]).map(|code| code < 2), Some(true));
+            assert_eq!(
+                ask(&machine, &home, &["sessions", "--json"]).map(|code| code < 2),
+                Some(true)
+            );
         }
         fs::remove_file(&ballast).unwrap();
         if home.join("throughline.db").exists() {
-            assert_eq!(ask(&machine, &home, &["doctor", "--deep"]), Some(0), "round {round}");
+            assert_eq!(
+                ask(&machine, &home, &["doctor", "--deep"]),
+                Some(0),
+                "round {round}"
+            );
         }
     }
     assert!(full > 0, "the disk was never full");
     let (code, said) = outcome(&mut ingest_into(&machine, &home));
     assert_eq!(code, Some(0), "{said}");
     let found = machine.dump_of(&home);
-    assert!(found == expected, "it ends elsewhere than an undisturbed run");
-    println!("soak: a full disk | {rounds} sweeps, {full} met it | clear error, store whole, resumed");
+    assert!(
+        found == expected,
+        "it ends elsewhere than an undisturbed run"
+    );
+    println!(
+        "soak: a full disk | {rounds} sweeps, {full} met it | clear error, store whole, resumed"
+    );
     drop(small);
 }
 
@@ -106,7 +128,11 @@ fn a_disk_that_becomes_read_only_can_be_read() {
     let Some(small) = Small::mount(&home, 32) else {
         return;
     };
-    fs::copy(machine.store().join("redaction.key"), home.join("redaction.key")).unwrap();
+    fs::copy(
+        machine.store().join("redaction.key"),
+        home.join("redaction.key"),
+    )
+    .unwrap();
     assert_eq!(outcome(&mut ingest_into(&machine, &home)).0, Some(0));
     small.remount("ro");
     assert_eq!(ask(&machine, &home, &["sessions", "--json"]), Some(0));
@@ -146,5 +172,8 @@ fn a_refused_write_is_an_error_and_the_store_is_whole() {
     }
     assert!(refused > 0, "nothing was refused");
     machine.run_ingest();
-    assert!(machine.dump() == expected, "it ends elsewhere than an undisturbed run");
+    assert!(
+        machine.dump() == expected,
+        "it ends elsewhere than an undisturbed run"
+    );
 }

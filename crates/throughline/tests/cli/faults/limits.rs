@@ -10,7 +10,13 @@ use super::{Machine, in_shell, outcome, undisturbed};
 fn limits_stop_it_or_do_not_matter() {
     let expected = undisturbed(20);
     let machine = Machine::new(20);
-    for limit in ["ulimit -n 64", "ulimit -n 16", "ulimit -n 9", "ulimit -v 150000", "ulimit -u 4"] {
+    for limit in [
+        "ulimit -n 64",
+        "ulimit -n 16",
+        "ulimit -n 9",
+        "ulimit -v 150000",
+        "ulimit -u 4",
+    ] {
         let (code, said) = outcome(&mut in_shell(limit, &machine.ingest()));
         // Anything but silence: done, an error, or ended by the system.
         assert!(
@@ -44,7 +50,12 @@ fn odd_folders_work_or_are_refused_clearly() {
         let home = machine.env.home().join(std::ffi::OsStr::from_bytes(&name));
         let mut ingest = machine.ingest();
         let (code, said) = outcome(ingest.env("THROUGHLINE_HOME", &home));
-        assert_eq!(code, Some(if works { 0 } else { 2 }), "{}: {said}", home.display());
+        assert_eq!(
+            code,
+            Some(if works { 0 } else { 2 }),
+            "{}: {said}",
+            home.display()
+        );
         if works {
             let mut ask = machine.env.command(&["sessions", "--json"]);
             assert_eq!(outcome(ask.env("THROUGHLINE_HOME", &home)).0, Some(0));
