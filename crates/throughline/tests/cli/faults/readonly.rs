@@ -75,7 +75,7 @@ fn where_nothing_can_be_written_it_is_read() {
     let cases: [(&str, &dyn Fn(u32)); 2] = [
         ("the folder", &|bits| mode(&memory, 0o500 | bits)),
         ("the file", &|bits| {
-            mode(&memory.join("throughline.db"), 0o400 | bits)
+            mode(&memory.join("throughline.db"), 0o400 | bits);
         }),
     ];
     for (what, set) in cases {
