@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -89,8 +89,8 @@ fn writer(folder: &Path, name: &str) -> Command {
 }
 
 /// Reads what a writer acknowledged until its end.
-fn acknowledged(said: ChildStdout) -> Vec<RecordId> {
-    let lines = BufReader::new(said).lines();
+fn acknowledged(said: impl BufRead) -> Vec<RecordId> {
+    let lines = said.lines();
     // A killed writer may leave half an id, which does not parse.
     let lines = lines.map_while(Result::ok);
     lines
@@ -142,7 +142,7 @@ fn killed_writers_lose_nothing_they_acknowledged() {
             .iter_mut()
             .map(|child| {
                 let said = child.stdout.take().unwrap();
-                std::thread::spawn(move || acknowledged(said))
+                std::thread::spawn(move || acknowledged(BufReader::new(said)))
             })
             .collect();
         std::thread::sleep(Duration::from_millis(20 + kill * 37 % 200));
@@ -180,7 +180,7 @@ fn many_processes_write_at_once() {
         .collect();
     let mut ids = HashSet::new();
     for child in &mut children {
-        ids.extend(acknowledged(child.stdout.take().unwrap()));
+        ids.extend(acknowledged(BufReader::new(child.stdout.take().unwrap())));
     }
     for child in children {
         let output = child.wait_with_output().unwrap();
@@ -213,7 +213,14 @@ fn a_stopped_writer_is_waited_for() {
         let mut stuck = writer(dir.path(), &format!("stuck{round}"))
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(60 + 17 * round));
+        // Past its opening: somewhere in its writing, which is most of what it does.
+        let mut said = BufReader::new(stuck.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("ack ") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0);
+        }
+        std::thread::sleep(Duration::from_millis(17 * round));
         signal(&stuck, "-STOP");
         // It may hold the lock: others wait for it, and go on when it does.
         let mut other = writer(dir.path(), &format!("other{round}"));
@@ -223,13 +230,11 @@ fn a_stopped_writer_is_waited_for() {
         let reading = Store::open_to_read(dir.path()).unwrap();
         reading.dump().unwrap();
         signal(&stuck, "-CONT");
-        let ids = acknowledged(other.stdout.take().unwrap());
+        let ids = acknowledged(BufReader::new(other.stdout.take().unwrap()));
         assert!(other.wait().unwrap().success());
         assert_eq!(ids.len(), 16);
         stuck.kill().unwrap();
-        let mut all: HashSet<_> = acknowledged(stuck.stdout.take().unwrap())
-            .into_iter()
-            .collect();
+        let mut all: HashSet<_> = acknowledged(said).into_iter().collect();
         stuck.wait().unwrap();
         all.extend(ids);
         check(dir.path(), &all);

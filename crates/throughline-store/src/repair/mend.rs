@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use memory::RecordId;
+use memory::{Flavor, RecordId};
 use rusqlite::{Connection, Transaction, params};
 
 use super::Repaired;
@@ -27,6 +27,7 @@ pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired
     let mut repaired = Repaired::default();
     drop_bad_bodies(tx)?;
     refer_to_something(tx)?;
+    name_agents(tx)?;
     let dropped = drop_bad_records(tx, &salvaged.ids)?;
     repaired.lost_ids = lost_ids(tx, dropped, &salvaged.ids)?;
     let mut hurt = drop_bad_pieces(tx)?;
@@ -58,6 +59,24 @@ pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired
     read_again(tx, &hurt, &mut repaired)?;
     index(tx)?;
     Ok(repaired)
+}
+
+/// Gives sessions whose agent cannot be read the one that their names begin with.
+fn name_agents(tx: &Transaction<'_>) -> Result<()> {
+    let mut statement = tx.prepare("SELECT id, name, flavor FROM sessions")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    for row in rows.collect::<Result<Vec<(i64, String, String)>, _>>()? {
+        let (id, name, flavor) = row;
+        if Flavor::from_name(&flavor).is_some() {
+            continue;
+        }
+        let named = name.split(':').next().and_then(Flavor::from_name);
+        tx.execute(
+            "UPDATE sessions SET flavor = ?2 WHERE id = ?1",
+            params![id, named.unwrap_or(Flavor::Claude).name()],
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns each session's name and how many records it should have.
