@@ -11,6 +11,8 @@
 //! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
 //! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
 //!
+//! [`repair`] makes a new store of what can be read of a damaged one.
+//!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
 mod archive;
@@ -26,13 +28,17 @@ pub mod forget;
 mod health;
 pub mod housekeeping;
 mod index;
+mod lock;
 mod open;
+mod pages;
 pub mod portable;
 mod raw;
 mod records;
 pub mod redact;
+mod repair;
 mod rescan;
 pub mod retention;
+mod safety;
 pub mod search;
 mod secrets;
 mod sessions;
@@ -56,11 +62,12 @@ pub use crate::error::{Error, Result};
 pub use crate::health::Health;
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
+pub use crate::repair::{Repaired, repair};
 pub use crate::rescan::{Rescan, RescanProgress, Which};
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::sources::{Cursor, SourceReport, Stamp, UNREAD};
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
@@ -80,12 +87,18 @@ pub struct Store {
     redactor: Arc<Redactor>,
     writer: Writer,
     readers: Mutex<Vec<Connection>>,
+    _held: Option<lock::Held>,
 }
 
 impl Store {
     /// Opens the store in a folder, making both as needed.
     pub fn open(folder: &Path) -> Result<Self> {
         open::private_dir(folder)?;
+        if repair::is_unfinished(folder) {
+            let _alone = lock::alone(folder)?;
+            repair::finish(folder)?;
+        }
+        let held = lock::share(folder)?;
         let path = Self::path_in(folder);
         let redactor = Arc::new(Redactor::new(installation_key(folder)?));
         let writer = Writer::start(&path)?;
@@ -94,7 +107,22 @@ impl Store {
             redactor,
             writer,
             readers: Mutex::default(),
+            _held: held,
         })
+    }
+
+    /// Opens a store that is there, to read only: nothing is made, migrated or tidied up.
+    pub fn open_to_read(folder: &Path) -> Result<Self> {
+        let held = lock::share(folder)?;
+        let path = Self::path_in(folder);
+        let store = Self {
+            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
+            writer: Writer::none(&path),
+            readers: Mutex::new(vec![open::reader(&path)?]),
+            path,
+            _held: held,
+        };
+        Ok(store)
     }
 
     /// Returns where the database of a folder lies.

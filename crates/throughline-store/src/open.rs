@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::safety;
 
 /// "thrl", so that `file` and we can tell our files from others.
-const APPLICATION_ID: i64 = 0x7468_726c;
+pub(crate) const APPLICATION_ID: i64 = 0x7468_726c;
 
 /// Only ever appended to. A store's `user_version` is the number of those that ran.
 const MIGRATIONS: &[&str] = &[
@@ -19,6 +20,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_digests.sql"),
     include_str!("migrations/0004_forget.sql"),
 ];
+
+/// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
+pub(crate) const LOG_BYTES_MAX: u64 = 64 << 20;
+/// A log with no more than its header holds nothing.
+const LOG_HEADER_BYTES: u64 = 32;
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,28 +35,67 @@ pub(crate) fn writer(path: &Path) -> Result<Connection> {
     if let Some(parent) = path.parent() {
         private_dir(parent)?;
     }
+    check_log(path)?;
     private_file(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     check_ours(&connection, path)?;
-    harden(&connection)?;
+    settle(&connection)?;
+    let found = version(&connection)?;
+    if (1..known_format()).contains(&found) {
+        safety::copy(&connection, path, found)?;
+    }
+    migrate(&mut connection, path, known_format())?;
+    Ok(connection)
+}
+
+/// Makes a store of an earlier format, or of ours.
+pub(crate) fn at_format(path: &Path, format: i64) -> Result<Connection> {
+    private_file(path)?;
+    let mut connection = Connection::open(path)?;
+    settle(&connection)?;
+    migrate(&mut connection, path, format)?;
+    Ok(connection)
+}
+
+fn settle(connection: &Connection) -> Result<()> {
+    harden(connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    connection.execute_batch(
+    connection.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
          PRAGMA synchronous = FULL;
          PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA journal_size_limit = 67108864;
+         PRAGMA journal_size_limit = {LOG_BYTES_MAX};
          PRAGMA secure_delete = ON;
          PRAGMA cache_size = -32000;
-         PRAGMA temp_store = MEMORY;",
-    )?;
-    migrate(&mut connection, path)?;
-    Ok(connection)
+         PRAGMA temp_store = MEMORY;"
+    ))?;
+    Ok(())
 }
 
 /// Opens a connection that cannot write.
 pub(crate) fn reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match reading(path, flags) {
+        // Where nothing can be written there can be no index of the log. Without a log, the file
+        // alone is the store, and nobody can change it: SQLite may be told so.
+        Err(error) if error.is_read_only() && log_bytes(path) == 0 => {
+            let uri = format!("file:{}?immutable=1", escaped(path));
+            reading(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+        opened => opened,
+    }
+}
+
+/// Writes a path as part of a URI.
+fn escaped(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23")
+}
+
+fn reading(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     harden(&connection)?;
@@ -60,6 +105,8 @@ pub(crate) fn reader(path: &Path) -> Result<Connection> {
          PRAGMA mmap_size = 268435456;
          PRAGMA temp_store = MEMORY;",
     )?;
+    // SQLite looks at the file only when it is asked something.
+    version(&connection)?;
     Ok(connection)
 }
 
@@ -78,8 +125,11 @@ fn require_sound_sqlite() -> Result<()> {
 }
 
 fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
-    let not_ours = |_| Error::NotAStore {
-        path: path.to_owned(),
+    let not_ours = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => Error::NotAStore {
+            path: path.to_owned(),
+        },
+        _ => error.into(),
     };
     // One statement, so that a store that is just being made is seen before or after, not between.
     let sql = "SELECT (SELECT application_id FROM pragma_application_id),
@@ -95,14 +145,25 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+/// Returns the format that this program writes.
+pub(crate) fn known_format() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+fn migrate(connection: &mut Connection, path: &Path, known: i64) -> Result<()> {
     if version(connection)? == known {
         return Ok(());
     }
     // Another process may be migrating too: the version counts only once we hold the lock.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = version(&transaction)?;
+    bring_up(&transaction, path, known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Runs the migrations that a store lacks.
+pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -> Result<()> {
+    let found = version(transaction)?;
     if found > known {
         return Err(Error::TooNew {
             path: path.to_owned(),
@@ -110,13 +171,31 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
             known,
         });
     }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    let number = |format: i64| usize::try_from(format).unwrap_or(0);
+    for migration in MIGRATIONS.iter().take(number(known)).skip(number(found)) {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
-    transaction.commit()?;
     Ok(())
+}
+
+/// SQLite throws a log away whose database is missing or empty; what was acknowledged is in it.
+fn check_log(path: &Path) -> Result<()> {
+    let is_there = fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    if !is_there && log_bytes(path) > LOG_HEADER_BYTES {
+        return Err(Error::OnlyLog {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Returns the size of the log beside a database.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).map_or(0, |file| file.len())
 }
 
 fn version(connection: &Connection) -> Result<i64> {

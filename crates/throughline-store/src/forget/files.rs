@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 /// Folders of copies that we make ourselves and can do without.
-const COPIES: &[&str] = &["safety"];
+const COPIES: &[&str] = &["safety", "quarantine", "quarantine.new", "repair"];
 
 /// A file in the folder of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,7 +44,9 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
             } else {
                 Role::Foreign
             };
-            let inside = entries(&path)?.into_iter().filter(|path| path.is_file());
+            // Whoever makes a copy waits at a lock, which holds nothing.
+            let inside = entries(&path)?.into_iter();
+            let inside = inside.filter(|path| path.is_file() && !path.ends_with("lock"));
             files.extend(inside.map(|path| ManagedFile { path, role }));
         } else {
             files.push(ManagedFile {

@@ -81,8 +81,16 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
 impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
-        Store::open(&self.home)
-            .with_context(|| format!("cannot open the store in {}", self.home.display()))
+        let opened = Store::open(&self.home);
+        let store = self.named(opened)?;
+        if let Err(error) = store.drop_safety_copy(Some(self.environment.now)) {
+            tracing::warn!(%error, "the safety copy is not removed");
+        }
+        Ok(store)
+    }
+
+    fn named(&self, opened: store::Result<Store>) -> anyhow::Result<Store> {
+        opened.with_context(|| format!("cannot open the store in {}", self.home.display()))
     }
 
     /// Opens the store of somebody who has ingested before.
@@ -93,7 +101,11 @@ impl App<'_> {
                 "run `throughline ingest` first",
             ));
         }
-        self.open()
+        match self.open() {
+            // Whoever only asks needs no more than to read.
+            Err(error) if is_read_only(&error) => self.named(Store::open_to_read(&self.home)),
+            opened => opened,
+        }
     }
 
     /// Reads a time on the command line.
@@ -108,9 +120,18 @@ impl App<'_> {
             })
     }
 
+    /// Says whether there is a store, or what is left of one.
     pub fn has_store(&self) -> bool {
-        Store::path_in(&self.home).exists()
+        let path = Store::path_in(&self.home);
+        path.exists() || path.with_extension("db-wal").exists()
     }
+}
+
+/// Says whether nothing can be written where the store lies.
+pub fn is_read_only(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<store::Error>()
+        .is_some_and(store::Error::is_read_only)
 }
 
 /// Reads an agent's name on the command line.

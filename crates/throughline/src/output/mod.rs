@@ -85,14 +85,28 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         store::Error::TooNew { .. } => {
             Some("update throughline, or use another folder with --home".to_owned())
         }
-        store::Error::NotAStore { .. } => {
-            Some("move that file away, or use another folder with --home".to_owned())
+        store::Error::NotAStore { .. } => Some(
+            "if it was one, `throughline doctor --repair` salvages it; else move that file away, or \
+             use another folder with --home"
+                .to_owned(),
+        ),
+        store::Error::InUse { .. } => {
+            Some("wait for the other throughline, or stop it, and try again".to_owned())
         }
-        store::Error::Damaged(_) | store::Error::LostBody(_) => {
-            Some("`throughline doctor --deep` says how much is damaged".to_owned())
-        }
+        cause if cause.is_corrupt() => Some(
+            "`throughline doctor --repair` salvages what can be read, and keeps the damaged file"
+                .to_owned(),
+        ),
         cause if cause.is_disk_full() => {
             Some("nothing is lost: free some space and run the command again".to_owned())
+        }
+        cause if cause.is_disk_failure() => Some(
+            "the disk, a quota or a limit refused; nothing that was stored is lost: see to it and \
+             run the command again"
+                .to_owned(),
+        ),
+        cause if cause.is_read_only() => {
+            Some("check the owner and the permissions of the folder and of what is in it".to_owned())
         }
         store::Error::Io { .. } => Some("check the folder's owner and permissions".to_owned()),
         _ => None,

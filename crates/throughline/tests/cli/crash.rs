@@ -83,6 +83,7 @@ fn killed_at_any_point_it_ends_the_same() {
     let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
     assert_eq!(differing, None);
     assert_eq!(found.len(), expected.len());
+    println!("soak: kill -9 of a sweep | {kills} kills | ends as an undisturbed one does");
 }
 
 #[cfg(unix)]
@@ -106,6 +107,46 @@ fn ctrl_c_stops_soon_and_loses_nothing() {
     let undisturbed = Crashing::new(60);
     assert!(undisturbed.ingest().status().unwrap().success());
     assert_eq!(crashing.dump(), undisturbed.dump());
+}
+
+#[test]
+fn sweeps_of_many_roots_fill_one_store() {
+    let sweeps = if std::env::var("THROUGHLINE_SOAK").is_ok() {
+        32
+    } else {
+        8
+    };
+    let env = TestEnv::new();
+    let mut children = Vec::new();
+    for sweep in 0..sweeps {
+        let logs = env.home().join(format!("logs{sweep}"));
+        let options = Options {
+            sessions: 6,
+            seed: sweep,
+            ..Options::default()
+        };
+        corpus::write(&options, &logs).unwrap();
+        let mut command = env.command(&["ingest", "--json", "--root"]);
+        let command = command.arg(&logs);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        children.push(child.spawn().unwrap());
+    }
+    let mut records = 0;
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("locked"), "{said}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        records += report["records"].as_u64().unwrap();
+    }
+    let store = store::Store::open(&env.home().join("memory")).unwrap();
+    let health = store.health(true).unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    assert_eq!(health.records, records);
+    println!(
+        "soak: sweeps at once | {sweeps} of different logs, {records} records | none dropped, none refused"
+    );
 }
 
 #[test]

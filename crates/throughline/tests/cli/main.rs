@@ -9,6 +9,7 @@
 mod commands;
 mod crash;
 mod env;
+mod faults;
 mod forget;
 mod portable;
 mod readme;
