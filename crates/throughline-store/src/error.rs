@@ -31,6 +31,14 @@ pub enum Error {
     Damaged(memory::RecordId),
     #[error("the stored text {0} is missing or unreadable")]
     LostBody(String),
+    #[error(transparent)]
+    Seal(#[from] crate::seal::SealError),
+    #[error("another process uses the store in {}", folder.display())]
+    InUse { folder: PathBuf },
+    #[error("{} is not sound: {why}", path.display())]
+    Unsound { path: PathBuf, why: String },
+    #[error("{} exists already", path.display())]
+    Exists { path: PathBuf },
 }
 
 impl Error {

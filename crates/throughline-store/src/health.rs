@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::{Store, records};
+use crate::error::Result;
+use crate::{Store, verify};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
@@ -49,7 +49,7 @@ impl Store {
                 sources_gone: count("SELECT count(*) FROM sources WHERE gone")?,
                 problems: problems(connection)?,
                 damaged: if deep {
-                    Some(damaged(connection)?)
+                    Some(verify::damaged(connection, 1)?)
                 } else {
                     None
                 },
@@ -64,18 +64,4 @@ fn problems(connection: &Connection) -> Result<Vec<String>> {
     let mut problems: Vec<String> = rows.collect::<Result<_, _>>()?;
     problems.retain(|problem| problem != "ok");
     Ok(problems)
-}
-
-fn damaged(connection: &Connection) -> Result<u64> {
-    let mut statement = connection.prepare(records::SELECT)?;
-    let mut rows = statement.query([])?;
-    let mut damaged = 0;
-    while let Some(row) = rows.next()? {
-        match records::record(connection, row) {
-            Ok(_) => {}
-            Err(Error::Damaged(_) | Error::LostBody(_)) => damaged += 1,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(damaged)
 }

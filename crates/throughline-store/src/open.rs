@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::seal::{self, Key};
 
 /// "thrl", so that `file` and we can tell our files from others.
 const APPLICATION_ID: i64 = 0x7468_726c;
@@ -22,15 +23,13 @@ const MIGRATIONS: &[&str] = &[
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
-pub(crate) fn writer(path: &Path) -> Result<Connection> {
+pub(crate) fn writer(path: &Path, key: Option<&Key>) -> Result<Connection> {
     require_sound_sqlite()?;
     if let Some(parent) = path.parent() {
         private_dir(parent)?;
     }
     private_file(path)?;
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    check_ours(&connection, path)?;
+    let mut connection = plainly(path, key)?;
     harden(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.execute_batch(
@@ -46,11 +45,21 @@ pub(crate) fn writer(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Opens one of our files as it is: no settings, no migration.
+pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
+    check_ours(&connection, path)?;
+    Ok(connection)
+}
+
 /// Opens a connection that cannot write.
-pub(crate) fn reader(path: &Path) -> Result<Connection> {
+pub(crate) fn reader(path: &Path, key: Option<&Key>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
     harden(&connection)?;
     connection.execute_batch(
         "PRAGMA query_only = ON;
@@ -75,7 +84,7 @@ fn require_sound_sqlite() -> Result<()> {
     Ok(())
 }
 
-fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let not_ours = |_| Error::NotAStore {
         path: path.to_owned(),
     };
@@ -93,7 +102,7 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     if version(connection)? == known {
         return Ok(());
@@ -154,11 +163,11 @@ mod tests {
     fn a_newer_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        writer(&path)
+        writer(&path, None)
             .unwrap()
             .pragma_update(None, "user_version", 999)
             .unwrap();
-        let error = writer(&path).unwrap_err();
+        let error = writer(&path, None).unwrap_err();
         assert!(matches!(error, Error::TooNew { found: 999, .. }), "{error}");
     }
 
@@ -171,7 +180,7 @@ mod tests {
             .execute_batch("CREATE TABLE theirs (x)")
             .unwrap();
         assert!(matches!(
-            writer(&path).unwrap_err(),
+            writer(&path, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
         let text = dir.path().join("notes.txt");
@@ -181,7 +190,7 @@ mod tests {
         )
         .unwrap();
         assert!(matches!(
-            writer(&text).unwrap_err(),
+            writer(&text, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
     }
@@ -192,7 +201,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home").join("t.db");
-        let connection = writer(&path).unwrap();
+        let connection = writer(&path, None).unwrap();
         connection
             .execute_batch("INSERT INTO workspaces (key) VALUES ('k')")
             .unwrap();
@@ -210,7 +219,7 @@ mod tests {
         let path = dir.path().join("t.db");
         std::thread::scope(|scope| {
             let opened: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| writer(&path).map(drop)))
+                .map(|_| scope.spawn(|| writer(&path, None).map(drop)))
                 .collect();
             for thread in opened {
                 thread.join().unwrap().unwrap();
