@@ -39,8 +39,8 @@ pub enum Overwrite {
 /// How far a copy is.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyProgress {
-    pub done_bytes: u64,
-    pub total_bytes: u64,
+    pub done_pages: u64,
+    pub total_pages: u64,
 }
 
 impl Store {
@@ -115,16 +115,15 @@ pub(crate) fn copy(
     key: Option<&Key>,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<()> {
-    let page_bytes: u64 = source.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let mut target = open::plainly(to, key)?;
     let backup = rusqlite::backup::Backup::new(source, &mut target)?;
     loop {
         let step = backup.step(STEP_PAGES)?;
         let pages = backup.progress();
-        let bytes = |pages: i32| u64::try_from(pages).unwrap_or(0) * page_bytes;
+        let count = |pages: i32| u64::try_from(pages).unwrap_or(0);
         progress(CopyProgress {
-            done_bytes: bytes(pages.pagecount - pages.remaining),
-            total_bytes: bytes(pages.pagecount),
+            done_pages: count(pages.pagecount - pages.remaining),
+            total_pages: count(pages.pagecount),
         });
         match step {
             StepResult::Done => break,
@@ -146,7 +145,8 @@ pub(crate) fn copy(
 
 fn carry(path: &Path, key: Option<&Key>, redaction_key: &[u8; 32]) -> Result<()> {
     let connection = open::plainly(path, key)?;
-    connection.execute_batch("CREATE TABLE IF NOT EXISTS carried (name TEXT PRIMARY KEY, value BLOB)")?;
+    connection
+        .execute_batch("CREATE TABLE IF NOT EXISTS carried (name TEXT PRIMARY KEY, value BLOB)")?;
     connection.execute(
         "INSERT OR REPLACE INTO carried (name, value) VALUES (?1, ?2)",
         rusqlite::params![KEY, redaction_key],
@@ -164,7 +164,9 @@ pub(crate) fn unpack(connection: &Connection) -> Result<Option<Vec<u8>>> {
     if !carries {
         return Ok(None);
     }
-    let key = connection.query_row("SELECT value FROM carried WHERE name = ?1", [KEY], |row| row.get(0));
+    let key = connection.query_row("SELECT value FROM carried WHERE name = ?1", [KEY], |row| {
+        row.get(0)
+    });
     let key = match key {
         Ok(key) => Some(key),
         Err(rusqlite::Error::QueryReturnedNoRows) => None,

@@ -20,7 +20,10 @@ const SAFETY: &str = "before-restore-";
 const SAFETY_COPIES_MAX: usize = 3;
 
 /// What to come back from.
-#[expect(missing_debug_implementations, reason = "a keychain need not show itself")]
+#[expect(
+    missing_debug_implementations,
+    reason = "a keychain need not show itself"
+)]
 pub struct RestoreFrom<'a> {
     pub file: &'a Path,
     /// The file with the key, for a copy from another machine.

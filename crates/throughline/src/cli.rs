@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, doctor, export, ingest, redact, resume, search, sessions, show, usage,
-    watch,
+    backup, completions, config, decrypt, doctor, encrypt, export, ingest, key, redact, rekey,
+    restore, resume, search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -49,6 +49,12 @@ pub enum Command {
     Usage(usage::UsageArgs),
     Doctor(doctor::DoctorArgs),
     Export(export::ExportArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Encrypt(encrypt::EncryptArgs),
+    Decrypt(decrypt::DecryptArgs),
+    Rekey(rekey::RekeyArgs),
+    Key(key::KeyArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

@@ -4,6 +4,7 @@
 //! read back and compared, and takes the place of the store as [`crate::swap`] says.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -13,6 +14,9 @@ use crate::lock::{self, Guard};
 use crate::swap::{self, Old, OnStep, Step};
 use crate::verify::{self, Depth};
 use crate::{Store, open, restore};
+
+/// How long another program's hold on the file is waited for.
+const STRANGER_WAIT: Duration = Duration::from_secs(1);
 
 /// What a conversion came to.
 #[derive(Clone, Debug)]
@@ -56,11 +60,7 @@ pub fn encrypt(
 }
 
 /// Makes an encrypted store a plain one.
-pub fn decrypt(
-    folder: &Path,
-    keychain: &dyn Keychain,
-    on_step: OnStep<'_>,
-) -> Result<Conversion> {
+pub fn decrypt(folder: &Path, keychain: &dyn Keychain, on_step: OnStep<'_>) -> Result<Conversion> {
     let (form, _alone) = begin(folder)?;
     let Some((key, place)) = key_of_store(folder, keychain)? else {
         return Ok(undone(form));
@@ -194,6 +194,7 @@ fn exchange(
 /// do not know our lock.
 fn undisturbed(path: &Path, folder: &Path, key: Option<&Key>) -> Result<Connection> {
     let connection = open::plainly(path, key)?;
+    connection.busy_timeout(STRANGER_WAIT)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
     let in_use = || Error::InUse {
@@ -219,16 +220,17 @@ fn export(connection: &Connection, aside: &Path, to: Option<&Key>) -> Result<()>
         path: aside.to_owned(),
         why: format!("it cannot be written: {error}"),
     };
-    let name = aside.to_str().ok_or_else(|| {
-        Error::io(aside)(std::io::Error::other("the path is not Unicode"))
-    })?;
+    let name = aside
+        .to_str()
+        .ok_or_else(|| Error::io(aside)(std::io::Error::other("the path is not Unicode")))?;
     // Bound, so that neither shows in an error.
     connection
         .execute("ATTACH DATABASE ?1 AS aside KEY ?2", [name, raw])
         .map_err(|error| unwritten(&error))?;
     connection.query_row("SELECT sqlcipher_export('aside')", [], |_| Ok(()))?;
     for pragma in ["user_version", "application_id"] {
-        let value: i64 = connection.query_row(&format!("PRAGMA main.{pragma}"), [], |row| row.get(0))?;
+        let value: i64 =
+            connection.query_row(&format!("PRAGMA main.{pragma}"), [], |row| row.get(0))?;
         connection.execute_batch(&format!("PRAGMA aside.{pragma} = {value}"))?;
     }
     connection.execute_batch("DETACH DATABASE aside")?;

@@ -6,7 +6,7 @@ use super::KeyId;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SealError {
-    #[error("{} is encrypted, and this build of Throughline has no encryption", path.display())]
+    #[error("{} needs encryption, which this build of Throughline does not have", path.display())]
     NotBuilt { path: PathBuf },
     #[error("{} is encrypted with key {id}, which is not to be found", path.display())]
     NoKey { path: PathBuf, id: KeyId },

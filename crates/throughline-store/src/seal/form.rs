@@ -103,7 +103,7 @@ mod tests {
     fn files_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
-        let mut check = |bytes: &[u8], form: Form| {
+        let check = |bytes: &[u8], form: Form| {
             std::fs::write(&path, bytes).unwrap();
             assert_eq!(Form::of(&path).unwrap(), form);
             assert_eq!(of_store(&path).unwrap(), form);

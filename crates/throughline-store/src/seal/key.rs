@@ -80,7 +80,10 @@ impl Key {
                 path: path.to_owned(),
             });
         }
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        if let Some(parent) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
             open::private_dir(parent)?;
         }
         open::private_file(path)?;
@@ -172,10 +175,7 @@ mod tests {
         let key = Key::random().unwrap();
         key.write_file(&path).unwrap();
         assert_eq!(Key::from_file(&path).unwrap().id(), key.id());
-        assert!(matches!(
-            key.write_file(&path),
-            Err(Error::Exists { .. })
-        ));
+        assert!(matches!(key.write_file(&path), Err(Error::Exists { .. })));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -56,6 +56,17 @@ pub fn copy_key(folder: &Path, keychain: &dyn Keychain, to: &Path) -> Result<Opt
     Ok(Some(key.id()))
 }
 
+/// Notes that the key of the encrypted store in a folder lies in a file.
+pub fn use_key_file(folder: &Path, file: &Path) -> Result<()> {
+    let path = Store::path_in(folder);
+    let key = Key::from_file(file)?;
+    if let Form::Sealed(id) = form::of_store(&path)? {
+        places::named(key, id, &path, file)?;
+        places::remember(folder, id, &KeyPlace::File(file.to_owned()))?;
+    }
+    Ok(())
+}
+
 /// Finds the key of the store in a folder; a plain one has none.
 pub(crate) fn key_of_store(
     folder: &Path,

@@ -137,7 +137,12 @@ pub(super) fn outside(folder: &Path, path: &Path) -> Result<()> {
         let mut at = std::path::absolute(path).ok()?;
         loop {
             if let Ok(real) = at.canonicalize() {
-                return Some(missing.iter().rev().fold(real, |path, name| path.join(name)));
+                return Some(
+                    missing
+                        .iter()
+                        .rev()
+                        .fold(real, |path, name| path.join(name)),
+                );
             }
             missing.push(at.file_name()?.to_owned());
             at = at.parent()?.to_owned();

@@ -7,10 +7,12 @@ use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
 use memory::{Evidence, Flavor};
 use serde::Serialize;
+use store::seal::Seal;
 use store::{Health, SourceReport};
 
-use crate::commands::App;
 use crate::commands::ingest::usual_roots;
+use crate::commands::{App, encrypt};
+use crate::keychain::SystemKeychain;
 use crate::output::table::{bytes, table};
 use crate::output::{self, Outcome, time};
 
@@ -30,6 +32,8 @@ pub struct DoctorArgs {
 struct Diagnosis {
     home: PathBuf,
     store: Option<Health>,
+    /// How the store is encrypted, if it is.
+    seal: Option<Seal>,
     agents: Vec<Agent>,
     troubled: Vec<SourceReport>,
     /// Kinds of log entries that no adapter knew: agent, kind, how often.
@@ -77,6 +81,7 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
     };
     Ok(Diagnosis {
         home: app.home.clone(),
+        seal: store::seal::seal(&app.home, &SystemKeychain)?,
         agents: ADAPTERS
             .iter()
             .map(|adapter| agent(app, adapter.flavor()))
@@ -172,7 +177,10 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     writeln!(out, "Store in {}", diagnosis.home.display())?;
     match &diagnosis.store {
         None => writeln!(out, "  none yet; `throughline ingest` makes it")?,
-        Some(health) => print_health(&mut out, health)?,
+        Some(health) => {
+            print_health(&mut out, health)?;
+            print_seal(&mut out, diagnosis.seal.as_ref())?;
+        }
     }
     for problem in &diagnosis.permissions {
         writeln!(out, "  PROBLEM: {problem}; others can read it")?;
@@ -267,6 +275,19 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
         Some(damaged) => writeln!(
             out,
             "  PROBLEM: {damaged} texts are not as they were written"
+        )?,
+    }
+    Ok(())
+}
+
+fn print_seal(out: &mut impl Write, seal: Option<&Seal>) -> anyhow::Result<()> {
+    match seal {
+        None => writeln!(out, "  not encrypted")?,
+        Some(seal) => writeln!(
+            out,
+            "  encrypted with key {} in {}",
+            seal.key,
+            encrypt::show(&seal.place)
         )?,
     }
     Ok(())

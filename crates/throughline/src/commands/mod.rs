@@ -1,11 +1,17 @@
 //! The commands, one file each.
 
+pub mod backup;
 pub mod completions;
 pub mod config;
+pub mod decrypt;
 pub mod doctor;
+pub mod encrypt;
 pub mod export;
 pub mod ingest;
+pub mod key;
 pub mod redact;
+pub mod rekey;
+pub mod restore;
 pub mod resume;
 pub mod search;
 pub mod sessions;
@@ -18,12 +24,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::Flavor;
-use store::Store;
+use store::{Recovered, Store};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::output::{Outcome, hinted, time};
+use crate::keychain::SystemKeychain;
+use crate::output::{Outcome, hinted, say, time};
 
 /// What every command works with.
 #[derive(Debug)]
@@ -64,6 +71,12 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Usage(args) => usage::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
+        Command::Backup(args) => backup::run(&app, args),
+        Command::Restore(args) => restore::run(&app, args),
+        Command::Encrypt(args) => encrypt::run(&app, args),
+        Command::Decrypt(args) => decrypt::run(&app, args),
+        Command::Rekey(args) => rekey::run(&app, args),
+        Command::Key(args) => key::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),
@@ -73,8 +86,18 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
 impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
-        Store::open(&self.home)
-            .with_context(|| format!("cannot open the store in {}", self.home.display()))
+        let store = Store::open_with(&self.home, &SystemKeychain)
+            .with_context(|| format!("cannot open the store in {}", self.home.display()))?;
+        match store.recovered() {
+            None => {}
+            Some(Recovered::Finished) => {
+                say("Finished an exchange of the store that was interrupted.");
+            }
+            Some(Recovered::RolledBack) => {
+                say("Undid an exchange of the store that was interrupted; the store is as before.");
+            }
+        }
+        Ok(store)
     }
 
     /// Opens the store of somebody who has ingested before.

@@ -11,6 +11,7 @@ mod crash;
 mod env;
 mod readme;
 mod resume;
+mod seal;
 mod tidy;
 mod usage;
 mod watch;
