@@ -4,13 +4,13 @@
 use store::seal::{Key, KeyId, Keychain, SealError};
 
 /// The name under which our keys are filed.
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 const SERVICE: &str = "throughline";
 
 #[derive(Clone, Copy, Debug)]
 pub struct SystemKeychain;
 
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 impl Keychain for SystemKeychain {
     fn get(&self, id: KeyId) -> Result<Option<Key>, SealError> {
         read(&entry(id)?)
@@ -21,18 +21,18 @@ impl Keychain for SystemKeychain {
     }
 }
 
-#[cfg(not(feature = "encryption"))]
+#[cfg(not(feature = "keychain"))]
 impl Keychain for SystemKeychain {
     fn get(&self, _: KeyId) -> Result<Option<Key>, SealError> {
         Ok(None)
     }
 
     fn put(&self, _: &Key) -> Result<(), SealError> {
-        Err(SealError::Keychain("this build has no encryption".into()))
+        Err(SealError::Keychain("this build knows none".into()))
     }
 }
 
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 fn entry(id: KeyId) -> Result<keyring::Entry, SealError> {
     if let Err(error) = keyring::Entry::store_status() {
         return Err(SealError::Keychain(error.to_string()));
@@ -40,7 +40,7 @@ fn entry(id: KeyId) -> Result<keyring::Entry, SealError> {
     keyring::Entry::new(SERVICE, &id.to_string()).map_err(unusable)
 }
 
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 fn read(entry: &keyring::Entry) -> Result<Option<Key>, SealError> {
     match entry.get_password() {
         Ok(text) => Ok(Key::from_text(&zeroize::Zeroizing::new(text))),
@@ -49,12 +49,12 @@ fn read(entry: &keyring::Entry) -> Result<Option<Key>, SealError> {
     }
 }
 
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 fn write(entry: &keyring::Entry, key: &Key) -> Result<(), SealError> {
     entry.set_password(&key.to_text()).map_err(unusable)
 }
 
-#[cfg(feature = "encryption")]
+#[cfg(feature = "keychain")]
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is what `map_err` hands over"
@@ -63,7 +63,7 @@ fn unusable(error: keyring::Error) -> SealError {
     SealError::Keychain(error.to_string())
 }
 
-#[cfg(all(test, feature = "encryption"))]
+#[cfg(all(test, feature = "keychain"))]
 mod tests {
     use super::*;
 
