@@ -11,7 +11,7 @@
 )]
 
 mod child;
-#[cfg(feature = "encryption")]
+#[cfg(all(unix, feature = "encryption"))]
 mod convert;
 mod copies;
 mod home;

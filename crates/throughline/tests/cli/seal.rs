@@ -48,7 +48,7 @@ fn a_build_without_encryption_says_so() {
     assert!(std::fs::read(&database).unwrap() == sealed);
 }
 
-#[cfg(feature = "encryption")]
+#[cfg(all(unix, feature = "encryption"))]
 mod encrypted {
     use super::*;
     use std::path::PathBuf;
