@@ -61,8 +61,9 @@ pub fn restore(
 ) -> Result<Restored> {
     open::private_dir(folder)?;
     if swap::is_name_of_store(from.file, &Store::path_in(folder)) {
-        return Err(Error::Exists {
+        return Err(Error::Unsound {
             path: from.file.to_owned(),
+            why: "it is the store itself, not a copy".to_owned(),
         });
     }
     let key = key_of(folder, from)?;

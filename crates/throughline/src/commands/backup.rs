@@ -7,7 +7,7 @@ use store::{CopyProgress, Overwrite};
 
 use crate::commands::App;
 use crate::output::table::bytes;
-use crate::output::{self, Outcome, say};
+use crate::output::{self, Outcome, hinted, say};
 
 /// Copy the store to a file, also while it is in use
 ///
@@ -28,6 +28,12 @@ pub struct BackupArgs {
 }
 
 pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
+    if args.file.exists() && !args.force {
+        return Err(hinted(
+            format!("{} exists already", args.file.display()),
+            "name another file, or replace it with --force",
+        ));
+    }
     let overwrite = if args.force {
         Overwrite::Replace
     } else {
