@@ -1,5 +1,7 @@
 //! Backups, restoring, and encrypted stores.
 
+#![allow(clippy::disallowed_methods, reason = "a test asks how often to kill")]
+
 use insta::assert_snapshot;
 
 use crate::env::{Ran, TestEnv};
@@ -149,5 +151,31 @@ mod encrypted {
         );
         drop(store);
         assert_eq!(env.run(&["encrypt", "--key-file", &first]).code, Some(0));
+    }
+
+    /// How often a conversion is killed. `THROUGHLINE_KILLS` asks for more.
+    const KILLS: u64 = 8;
+
+    #[test]
+    fn killed_at_any_moment_the_store_is_readable() {
+        use std::process::Stdio;
+        let env = TestEnv::with_samples();
+        let first = key(&env, "a.key", "0a");
+        let found = env.run(&["search", "threshold", "--json"]).stdout;
+        let kills =
+            std::env::var("THROUGHLINE_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+        for kill in 0..kills {
+            let sealed = !std::fs::read(database(&env))
+                .unwrap()
+                .starts_with(b"SQLite");
+            let encrypt = ["encrypt", "--key-file", &first];
+            let mut command = env.command(if sealed { &["decrypt"] } else { &encrypt });
+            let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2 + kill * 37 % 150));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(env.run(&["search", "threshold", "--json"]).stdout, found);
+            assert_eq!(env.run(&["doctor", "--deep"]).code, Some(0));
+        }
     }
 }
