@@ -68,6 +68,7 @@ mod tests {
     use super::*;
 
     /// An entry of the keychain that the library has for tests.
+    #[expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
     fn mock(id: KeyId) -> keyring::Entry {
         let inner = keyring_core::Entry::new(SERVICE, &id.to_string()).unwrap();
         keyring::Entry { inner }

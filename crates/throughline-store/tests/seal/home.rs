@@ -85,6 +85,7 @@ impl Home {
     }
 
     /// Says whether any file of the store holds a text.
+    #[cfg(feature = "encryption")]
     pub fn holds(&self, text: &str) -> bool {
         self.names().iter().any(|name| {
             let path = self.folder().join(name);
