@@ -47,6 +47,12 @@ pub enum Error {
     Damaged(memory::RecordId),
     #[error("the stored text {0} is missing or unreadable")]
     LostBody(String),
+    #[error(transparent)]
+    Seal(#[from] crate::seal::SealError),
+    #[error("{} is not sound: {why}", path.display())]
+    Unsound { path: PathBuf, why: String },
+    #[error("{} exists already", path.display())]
+    Exists { path: PathBuf },
 }
 
 impl Error {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 
 use crate::error::{Error, Result};
 use crate::safety;
+use crate::seal::{self, Key};
 
 /// "thrl", so that `file` and we can tell our files from others.
 pub(crate) const APPLICATION_ID: i64 = 0x7468_726c;
@@ -30,16 +31,14 @@ const LOG_HEADER_BYTES: u64 = 32;
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
-pub(crate) fn writer(path: &Path) -> Result<Connection> {
+pub(crate) fn writer(path: &Path, key: Option<&Key>) -> Result<Connection> {
     require_sound_sqlite()?;
     if let Some(parent) = path.parent() {
         private_dir(parent)?;
     }
     check_log(path)?;
     private_file(path)?;
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    check_ours(&connection, path)?;
+    let mut connection = plainly(path, key)?;
     settle(&connection)?;
     let found = version(&connection)?;
     if (1..known_format()).contains(&found) {
@@ -73,15 +72,24 @@ fn settle(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// Opens one of our files as it is: no settings, no migration.
+pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
+    check_ours(&connection, path)?;
+    Ok(connection)
+}
+
 /// Opens a connection that cannot write.
-pub(crate) fn reader(path: &Path) -> Result<Connection> {
+pub(crate) fn reader(path: &Path, key: Option<&Key>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match reading(path, flags) {
+    match reading(path, flags, key) {
         // Where nothing can be written there can be no index of the log. Without a log, the file
         // alone is the store, and nobody can change it: SQLite may be told so.
         Err(error) if error.is_read_only() && log_bytes(path) == 0 => {
             let uri = format!("file:{}?immutable=1", escaped(path));
-            reading(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)
+            reading(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, key)
         }
         opened => opened,
     }
@@ -95,9 +103,10 @@ fn escaped(path: &Path) -> String {
         .replace('#', "%23")
 }
 
-fn reading(path: &Path, flags: OpenFlags) -> Result<Connection> {
+fn reading(path: &Path, flags: OpenFlags, key: Option<&Key>) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
     harden(&connection)?;
     connection.execute_batch(
         "PRAGMA query_only = ON;
@@ -106,8 +115,22 @@ fn reading(path: &Path, flags: OpenFlags) -> Result<Connection> {
          PRAGMA temp_store = MEMORY;",
     )?;
     // SQLite looks at the file only when it is asked something.
-    version(&connection)?;
+    let found = version(&connection)?;
+    if key.is_none() && (1..known_format()).contains(&found) {
+        return in_memory(&connection, path);
+    }
     Ok(connection)
+}
+
+/// Returns an older store as today's, without touching it. Only where nothing can be written does
+/// anybody read one that was not brought up to date before.
+fn in_memory(old: &Connection, path: &Path) -> Result<Connection> {
+    let mut memory = Connection::open_in_memory()?;
+    rusqlite::backup::Backup::new(old, &mut memory)?.step(-1)?;
+    harden(&memory)?;
+    migrate(&mut memory, path, known_format())?;
+    memory.pragma_update(None, "query_only", true)?;
+    Ok(memory)
 }
 
 fn harden(connection: &Connection) -> Result<()> {
@@ -124,7 +147,7 @@ fn require_sound_sqlite() -> Result<()> {
     Ok(())
 }
 
-fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let not_ours = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => Error::NotAStore {
             path: path.to_owned(),
@@ -150,7 +173,7 @@ pub(crate) fn known_format() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-fn migrate(connection: &mut Connection, path: &Path, known: i64) -> Result<()> {
+pub(crate) fn migrate(connection: &mut Connection, path: &Path, known: i64) -> Result<()> {
     if version(connection)? == known {
         return Ok(());
     }
@@ -235,11 +258,11 @@ mod tests {
     fn a_newer_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        writer(&path)
+        writer(&path, None)
             .unwrap()
             .pragma_update(None, "user_version", 999)
             .unwrap();
-        let error = writer(&path).unwrap_err();
+        let error = writer(&path, None).unwrap_err();
         assert!(matches!(error, Error::TooNew { found: 999, .. }), "{error}");
     }
 
@@ -252,7 +275,7 @@ mod tests {
             .execute_batch("CREATE TABLE theirs (x)")
             .unwrap();
         assert!(matches!(
-            writer(&path).unwrap_err(),
+            writer(&path, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
         let text = dir.path().join("notes.txt");
@@ -262,7 +285,7 @@ mod tests {
         )
         .unwrap();
         assert!(matches!(
-            writer(&text).unwrap_err(),
+            writer(&text, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
     }
@@ -273,7 +296,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home").join("t.db");
-        let connection = writer(&path).unwrap();
+        let connection = writer(&path, None).unwrap();
         connection
             .execute_batch("INSERT INTO workspaces (key) VALUES ('k')")
             .unwrap();
@@ -291,7 +314,7 @@ mod tests {
         let path = dir.path().join("t.db");
         std::thread::scope(|scope| {
             let opened: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| writer(&path).map(drop)))
+                .map(|_| scope.spawn(|| writer(&path, None).map(drop)))
                 .collect();
             for thread in opened {
                 thread.join().unwrap().unwrap();

@@ -18,6 +18,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::error::{Error, Result};
 use crate::forget::traces;
 use crate::open;
+use crate::seal::Key;
 
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
 const QUEUE_MAX: usize = 8;
@@ -104,8 +105,8 @@ impl<T> Ticket<T> {
 }
 
 impl Writer {
-    pub fn start(path: &Path) -> Result<Self> {
-        let mut connection = open::writer(path)?;
+    pub fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
+        let mut connection = open::writer(path, key)?;
         let store = path.to_owned();
         let (jobs, queue) = bounded(QUEUE_MAX);
         let thread = std::thread::Builder::new()

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, digest, doctor, export, forget, import, ingest, redact, resume, retain,
-    search, sessions, show, usage, watch,
+    backup, completions, config, decrypt, digest, doctor, encrypt, export, forget, import, ingest,
+    key, redact, rekey, restore, resume, retain, search, sessions, show, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -53,6 +53,12 @@ pub enum Command {
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Forget(forget::ForgetArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Encrypt(encrypt::EncryptArgs),
+    Decrypt(decrypt::DecryptArgs),
+    Rekey(rekey::RekeyArgs),
+    Key(key::KeyArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Completions(completions::CompletionsArgs),

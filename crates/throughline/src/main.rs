@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod config;
 mod environment;
+mod keychain;
 mod output;
 
 use std::process::ExitCode;

@@ -608,7 +608,7 @@ fn a_reader_keeps_the_log_and_is_told() {
     test.store()
         .erase(doomed, Timestamp::from_second(NOW).unwrap())
         .unwrap();
-    let cleared = traces::clear(test.store().path(), traces::IN_PASSING).unwrap();
+    let cleared = traces::clear(test.store().path(), None, traces::IN_PASSING).unwrap();
     assert_eq!(cleared.traces, Traces::Waiting);
     assert!(test.store().health(false).unwrap().traces);
     drop(reader);

@@ -19,7 +19,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::pages::Image;
-use crate::{Store, lock, open};
+use crate::seal::Form;
+use crate::{Store, lock, open, swap};
 
 /// Where the new store is made.
 const WORKSHOP: &str = "repair";
@@ -57,8 +58,15 @@ pub struct Repaired {
 /// Makes a new store of what can be read of the one in a folder. Nobody else may be using it.
 pub fn repair(folder: &Path) -> Result<Repaired> {
     let _alone = lock::alone(folder)?;
-    finish(folder)?;
+    swap::recover(folder)?;
     let store = Store::path_in(folder);
+    if let Form::Sealed(_) = Form::of(&store)? {
+        return Err(Error::Unsound {
+            path: store,
+            why: "it is encrypted, and a repair reads plain files only; restore a backup"
+                .to_owned(),
+        });
+    }
     let workshop = folder.join(WORKSHOP);
     clear(&workshop)?;
     open::private_dir(&workshop)?;

@@ -9,10 +9,12 @@ use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
 use memory::{Evidence, Flavor};
 use serde::Serialize;
+use store::seal::Seal;
 use store::{Health, SourceReport};
 
-use crate::commands::App;
 use crate::commands::ingest::usual_roots;
+use crate::commands::{App, encrypt};
+use crate::keychain::SystemKeychain;
 use crate::output::table::{bytes, table};
 use crate::output::{self, Outcome, time};
 
@@ -44,6 +46,8 @@ struct Diagnosis {
     /// Copies of the store that are kept for a while: from before a change of its format, from
     /// before a repair.
     kept: Vec<PathBuf>,
+    /// How the store is encrypted, if it is.
+    seal: Option<Seal>,
     agents: Vec<Agent>,
     troubled: Vec<SourceReport>,
     /// Kinds of log entries that no adapter knew: agent, kind, how often.
@@ -105,6 +109,7 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             .as_ref()
             .map(store::Store::kept_copies)
             .unwrap_or_default(),
+        seal: store::seal::seal(&app.home, &SystemKeychain)?,
         agents: ADAPTERS
             .iter()
             .map(|adapter| agent(app, adapter.flavor()))
@@ -215,7 +220,10 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     match &diagnosis.store {
         None if diagnosis.broken.is_some() => {}
         None => writeln!(out, "  none yet; `throughline ingest` makes it")?,
-        Some(health) => print_health(&mut out, health)?,
+        Some(health) => {
+            print_health(&mut out, health)?;
+            print_seal(&mut out, diagnosis.seal.as_ref())?;
+        }
     }
     if let Some(broken) = &diagnosis.broken {
         writeln!(out, "  PROBLEM: {broken}")?;
@@ -345,6 +353,19 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
         Some(damaged) => writeln!(
             out,
             "  PROBLEM: {damaged} texts are not as they were written"
+        )?,
+    }
+    Ok(())
+}
+
+fn print_seal(out: &mut impl Write, seal: Option<&Seal>) -> anyhow::Result<()> {
+    match seal {
+        None => writeln!(out, "  not encrypted")?,
+        Some(seal) => writeln!(
+            out,
+            "  encrypted with key {} in {}",
+            seal.key,
+            encrypt::show(&seal.place)
         )?,
     }
     Ok(())

@@ -1,14 +1,20 @@
 //! The commands, one file each.
 
+pub mod backup;
 pub mod completions;
 pub mod config;
+pub mod decrypt;
 pub mod digest;
 pub mod doctor;
+pub mod encrypt;
 pub mod export;
 pub mod forget;
 pub mod import;
 pub mod ingest;
+pub mod key;
 pub mod redact;
+pub mod rekey;
+pub mod restore;
 pub mod resume;
 pub mod retain;
 pub mod search;
@@ -22,12 +28,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::Flavor;
-use store::Store;
+use store::{Recovered, Store};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::output::{Outcome, hinted, time};
+use crate::keychain::SystemKeychain;
+use crate::output::{Outcome, hinted, say, time};
 
 /// What every command works with.
 #[derive(Debug)]
@@ -72,6 +79,12 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Export(args) => export::run(&app, args),
         Command::Import(args) => import::run(&app, args),
         Command::Forget(args) => forget::run(&app, args),
+        Command::Backup(args) => backup::run(&app, args),
+        Command::Restore(args) => restore::run(&app, args),
+        Command::Encrypt(args) => encrypt::run(&app, args),
+        Command::Decrypt(args) => decrypt::run(&app, args),
+        Command::Rekey(args) => rekey::run(&app, args),
+        Command::Key(args) => key::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Completions(args) => completions::run(args),
@@ -81,8 +94,17 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
 impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
-        let opened = Store::open(&self.home);
+        let opened = Store::open_with(&self.home, &SystemKeychain);
         let store = self.named(opened)?;
+        match store.recovered() {
+            None => {}
+            Some(Recovered::Finished) => {
+                say("Finished an exchange of the store that was interrupted.");
+            }
+            Some(Recovered::RolledBack) => {
+                say("Undid an exchange of the store that was interrupted; the store is as before.");
+            }
+        }
         if let Err(error) = store.drop_safety_copy(Some(self.environment.now)) {
             tracing::warn!(%error, "the safety copy is not removed");
         }
@@ -103,7 +125,9 @@ impl App<'_> {
         }
         match self.open() {
             // Whoever only asks needs no more than to read.
-            Err(error) if is_read_only(&error) => self.named(Store::open_to_read(&self.home)),
+            Err(error) if is_read_only(&error) => {
+                self.named(Store::open_to_read_with(&self.home, &SystemKeychain))
+            }
             opened => opened,
         }
     }

@@ -15,6 +15,7 @@ mod portable;
 mod readme;
 mod resume;
 mod retention;
+mod seal;
 mod tidy;
 mod usage;
 mod watch;

@@ -6,6 +6,7 @@ use anyhow::Context;
 use store::{Repaired, Store};
 
 use crate::commands::App;
+use crate::keychain::SystemKeychain;
 use crate::output::table::count;
 use crate::output::{self, Outcome, hinted, say};
 
@@ -35,7 +36,7 @@ pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
 
 /// Examines the store without touching it.
 fn is_sound(app: &App<'_>) -> anyhow::Result<bool> {
-    match Store::open_to_read(&app.home) {
+    match Store::open_to_read_with(&app.home, &SystemKeychain) {
         Ok(store) => Ok(store.health(true).is_ok_and(|health| health.is_sound())),
         Err(error @ store::Error::InUse { .. }) => Err(error.into()),
         Err(_) => Ok(false),
