@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use memory::{
@@ -35,12 +36,26 @@ struct Original {
 
 impl Original {
     fn new() -> Self {
+        Self::after(|_| {})
+    }
+
+    /// With texts and logs as they lie when they are old.
+    fn packed() -> Self {
+        Self::after(|store| {
+            let later = Timestamp::from_second(1_900_000_000).unwrap();
+            let packed = store.pack_old(later, &AtomicBool::new(false), &|_| {});
+            assert_eq!(packed.unwrap().sessions as usize, SESSIONS);
+        })
+    }
+
+    fn after(change: impl FnOnce(&Store)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         for session in 0..SESSIONS {
             fill(&store, session);
         }
         store.flush().unwrap();
+        change(&store);
         let dump = store.dump().unwrap();
         let texts = texts(&store);
         assert!(texts.len() > 300, "{}", texts.len());
@@ -239,6 +254,37 @@ fn a_sound_store_is_repaired_to_itself() {
         })
         .unwrap();
     assert!(!found.hits.is_empty());
+}
+
+#[test]
+fn packed_texts_and_logs_come_through_a_repair() {
+    let original = Original::packed();
+    let copy = original.damaged(|_| {});
+    let logs = |folder: &Path| {
+        let store = Store::open_to_read(folder).unwrap();
+        let mut logs = Vec::new();
+        for session in 0..SESSIONS {
+            let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
+            let read = store.each_raw(&id, |_, path, text| logs.push(format!("{path} {text}")));
+            read.unwrap();
+        }
+        logs
+    };
+    let before = logs(copy.path());
+    assert_eq!(before.len(), SESSIONS * 4);
+    assert!(!is_noticed(copy.path()));
+    assert_eq!(check(&original, copy.path(), "packed"), 0);
+    assert_eq!(logs(copy.path()), before);
+    for seed in 0..DAMAGES / 3 {
+        let mut chance = Chance(seed);
+        let mut kind = "";
+        let copy = original.damaged(|bytes| kind = damage(bytes, seed, &mut chance));
+        check(
+            &original,
+            copy.path(),
+            &format!("packed, seed {seed}, {kind}"),
+        );
+    }
 }
 
 #[test]

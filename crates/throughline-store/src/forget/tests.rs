@@ -622,14 +622,21 @@ fn copies_beside_the_store_go() {
     let test = Test::new();
     let (red, _) = two_sessions();
     test.read("/logs/red.jsonl", &red);
-    let safety = test.folder().join("safety");
-    std::fs::create_dir(&safety).unwrap();
-    let copy = safety.join("format-1.db");
-    std::fs::write(&copy, marker("prompt")).unwrap();
+    // In the order of their names.
+    let folders = ["before-restore-20260101T000000Z", "quarantine", "safety"];
+    let copies = folders.map(|folder| {
+        let folder = test.folder().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        let copy = folder.join("throughline.db");
+        std::fs::write(&copy, marker("prompt")).unwrap();
+        copy
+    });
+    std::fs::write(test.folder().join("safety/lock"), "").unwrap();
     let theirs = test.folder().join("mine.txt");
     std::fs::write(&theirs, "notes").unwrap();
     let forgotten = test.forget(&of_session("red"));
-    assert_eq!(forgotten.copies_removed, [copy]);
+    assert_eq!(forgotten.copies_removed, copies);
+    assert!(!test.folder().join(folders[0]).exists());
     assert!(theirs.exists());
     absent(test.folder(), "prompt");
 }

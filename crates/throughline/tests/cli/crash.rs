@@ -30,9 +30,7 @@ impl Crashing {
             &logs,
         )
         .unwrap();
-        // What goes by age depends on who came first; these tests are about what is read.
-        let config = "[retention]\nraw_max_age_days = 0";
-        std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+        keep_whatever_age(&env.home().join("memory"));
         Self { env, logs }
     }
 
@@ -58,6 +56,13 @@ impl Crashing {
             .unwrap()
             .replace(&display(self.env.home()), "$HOME")
     }
+}
+
+/// What goes by age depends on who came first; these tests are about what is read.
+pub fn keep_whatever_age(home: &Path) {
+    std::fs::create_dir_all(home).unwrap();
+    let config = "[retention]\nraw_max_age_days = 0";
+    std::fs::write(home.join("config.toml"), config).unwrap();
 }
 
 fn display(path: &Path) -> String {
@@ -117,6 +122,7 @@ fn sweeps_of_many_roots_fill_one_store() {
         8
     };
     let env = TestEnv::new();
+    keep_whatever_age(&env.home().join("memory"));
     let mut children = Vec::new();
     for sweep in 0..sweeps {
         let logs = env.home().join(format!("logs{sweep}"));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Machine, in_shell, outcome, soaking, undisturbed};
+use crate::crash::keep_whatever_age;
 
 /// A small file system of its own, unmounted at the end.
 struct Small {
@@ -70,6 +71,7 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
         home.join("redaction.key"),
     )
     .unwrap();
+    keep_whatever_age(&home);
     let ballast = home.join("ballast");
     let rounds = if soaking() { 40 } else { 4 };
     let mut full = 0;

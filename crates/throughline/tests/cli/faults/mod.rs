@@ -22,6 +22,7 @@ use std::process::{Command, Stdio};
 
 use testkit::corpus::{self, Options};
 
+use crate::crash::keep_whatever_age;
 use crate::env::TestEnv;
 
 /// A machine with logs to read.
@@ -39,6 +40,7 @@ impl Machine {
             ..Options::default()
         };
         corpus::write(&options, &logs).unwrap();
+        keep_whatever_age(&env.home().join("memory"));
         Self { env, logs }
     }
 
