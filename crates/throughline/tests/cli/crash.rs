@@ -62,7 +62,13 @@ impl Crashing {
 pub fn keep_whatever_age(home: &Path) {
     std::fs::create_dir_all(home).unwrap();
     let config = "[retention]\nraw_max_age_days = 0";
-    std::fs::write(home.join("config.toml"), config).unwrap();
+    let path = home.join("config.toml");
+    std::fs::write(&path, config).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
 }
 
 fn display(path: &Path) -> String {
