@@ -44,7 +44,7 @@ impl Original {
         Self::after(|store| {
             let later = Timestamp::from_second(1_900_000_000).unwrap();
             let packed = store.pack_old(later, &AtomicBool::new(false), &|_| {});
-            assert_eq!(packed.unwrap().sessions as usize, SESSIONS);
+            assert_eq!(packed.unwrap().sessions, SESSIONS);
         })
     }
 
