@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use store::{Cursor, Log, Stamp};
+use store::{Cursor, Log, Stamp, UNREAD};
 
 use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why};
 
@@ -334,9 +334,6 @@ impl Tail {
         })
     }
 }
-
-/// The fingerprint of no text.
-const UNREAD: [u8; 16] = [0xff; 16];
 
 enum Got {
     Line,

@@ -11,6 +11,13 @@ const BLOCK_BYTES_MAX: usize = 64 << 20;
 /// zstd 3 compresses these texts as well as much slower levels do.
 pub(crate) const ZSTD_LEVEL: i32 = 3;
 
+/// The blocks that something lies in, and what lies in one, in order: every table that keeps texts in
+/// blocks must be here, or a repair takes its texts for nobody's.
+pub(crate) const OWNED: &str = "SELECT block FROM records WHERE block IS NOT NULL
+    UNION SELECT block FROM raw WHERE block IS NOT NULL";
+pub(crate) const TEXTS: &str = "SELECT start, size FROM records WHERE block = ?1
+    UNION SELECT start, length FROM raw WHERE block = ?1 ORDER BY 1, 2";
+
 pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
     tx.prepare_cached("INSERT INTO blocks (data) VALUES (?1)")?
         .execute([data])?;
@@ -20,7 +27,8 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
 /// Returns a text by its place in an uncompressed block.
 pub(crate) fn part(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
     let lost = || Error::LostBody(format!("block {id}"));
-    let text = bytes.get(start..start + size).ok_or_else(lost)?;
+    let text = bytes.get(start..).and_then(|text| text.get(..size));
+    let text = text.ok_or_else(lost)?;
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
@@ -87,7 +95,8 @@ pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)])
     }
     let mut bytes = read(tx, id)?;
     for (start, size) in parts {
-        if let Some(text) = bytes.get_mut(*start..start + size) {
+        let rest = bytes.get_mut(*start..);
+        if let Some(text) = rest.and_then(|text| text.get_mut(..*size)) {
             text.fill(b' ');
         }
     }
@@ -96,6 +105,23 @@ pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)])
     tx.prepare_cached("UPDATE blocks SET data = ?2 WHERE id = ?1")?
         .execute(params![id, data])?;
     Ok(())
+}
+
+/// Takes everything out of a block but the texts at these places, which are in order.
+pub(crate) fn keep_only(tx: &Transaction<'_>, id: i64, kept: &[(usize, usize)]) -> Result<()> {
+    let size = read(tx, id)?.len();
+    let mut end = 0;
+    let mut gaps = Vec::new();
+    for (start, length) in kept.iter().copied().chain([(size, 0)]) {
+        if end < start {
+            gaps.push((end, start - end));
+        }
+        end = end.max(start.saturating_add(length));
+    }
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    blank_all(tx, id, &gaps)
 }
 
 /// Returns the texts of a block, uncompressed.

@@ -8,6 +8,10 @@ use crate::error::{Error, Result};
 /// No text of ours is longer; a damaged length must not make us allocate the world.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
+/// The long texts that something refers to, for who looks for those that nothing does.
+pub(crate) const OWNED: &str =
+    "SELECT body FROM records WHERE body IS NOT NULL UNION SELECT body FROM raw";
+
 pub(crate) fn insert(tx: &Transaction<'_>, body: &Body) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO bodies (hash, data) VALUES (?1, ?2)")?
         .execute(params![body.hash, body.data])?;
@@ -29,6 +33,16 @@ pub(crate) fn unpack(hash: &[u8], data: &[u8]) -> Result<String> {
     let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
     let bytes = zstd::bulk::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
     String::from_utf8(bytes).map_err(|_| lost())
+}
+
+/// Returns a text if it is what its name says.
+pub(crate) fn verified(connection: &Connection, hash: &[u8]) -> Result<String> {
+    let text = text(connection, hash)?;
+    if blake3::hash(text.as_bytes()).as_bytes()[..16] != *hash {
+        let name = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Err(Error::LostBody(name));
+    }
+    Ok(text)
 }
 
 /// Deletes a text that nothing refers to any more.

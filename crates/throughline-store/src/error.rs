@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rusqlite::ErrorCode;
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Cloneable, because one failed commit fails every write that shared it.
@@ -31,12 +33,26 @@ pub enum Error {
     Import(#[source] Arc<std::io::Error>),
     #[error("this is no export of Throughline's: {0}")]
     NotAnExport(String),
+    #[error("the store in {} is in use by another process", path.display())]
+    InUse { path: PathBuf },
+    #[error("{} is missing, but the log of its last writes is there", path.display())]
+    OnlyLog { path: PathBuf },
+    #[error("nothing of a Throughline store can be read in {}", path.display())]
+    NothingLeft { path: PathBuf },
+    #[error("{} can be read here, but not written", path.display())]
+    ReadOnly { path: PathBuf },
     #[error("the writer stopped")]
     WriterStopped,
     #[error("record {0} does not match its checksum")]
     Damaged(memory::RecordId),
     #[error("the stored text {0} is missing or unreadable")]
     LostBody(String),
+    #[error(transparent)]
+    Seal(#[from] crate::seal::SealError),
+    #[error("{} is not sound: {why}", path.display())]
+    Unsound { path: PathBuf, why: String },
+    #[error("{} exists already", path.display())]
+    Exists { path: PathBuf },
 }
 
 impl Error {
@@ -48,16 +64,68 @@ impl Error {
         }
     }
 
+    /// Says whether nothing can be written where the store lies.
+    pub fn is_read_only(&self) -> bool {
+        use std::io::ErrorKind as Io;
+        match self {
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+            ),
+            Self::Io { error, .. } => {
+                matches!(error.kind(), Io::PermissionDenied | Io::ReadOnlyFilesystem)
+            }
+            Self::ReadOnly { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Says whether the file is not what was written, so that a repair may help.
+    pub fn is_corrupt(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => {
+                let code = error.sqlite_error_code();
+                let is_broken = matches!(
+                    code,
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                );
+                is_broken || is_misfit(error)
+            }
+            Self::NotAStore { .. } | Self::OnlyLog { .. } => true,
+            Self::Damaged(_) | Self::LostBody(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Says whether the disk refused: after that, nothing that the connection remembers of the
+    /// file can be trusted.
+    pub fn is_disk_failure(&self) -> bool {
+        let code = match self {
+            Self::Sqlite(error) => error.sqlite_error_code(),
+            _ => None,
+        };
+        code == Some(ErrorCode::SystemIoFailure)
+    }
+
     /// Says whether the disk is full, so that a sweep can stop and go on later.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Sqlite(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
             Self::Io { error, .. } | Self::Export(error) => {
                 error.kind() == std::io::ErrorKind::StorageFull
             }
             _ => false,
         }
     }
+}
+
+/// Says whether a value is not of the kind that is written there.
+fn is_misfit(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    matches!(
+        error,
+        E::FromSqlConversionFailure(..) | E::IntegralValueOutOfRange(..) | E::InvalidColumnType(..)
+    )
 }
 
 impl From<rusqlite::Error> for Error {

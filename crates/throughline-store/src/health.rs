@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::forget::traces;
-use crate::{Store, records};
+use crate::records::Texts;
+use crate::{Store, open, raw, records};
+
+/// Problems that SQLite lists before it gives up.
+const PROBLEMS_MAX: usize = 20;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
@@ -15,6 +18,8 @@ pub struct Health {
     pub sqlite: String,
     /// Database, write-ahead log and shared memory together.
     pub size_bytes: u64,
+    /// The write-ahead log alone.
+    pub log_bytes: u64,
     pub sessions: u64,
     pub records: u64,
     pub workspaces: u64,
@@ -22,9 +27,9 @@ pub struct Health {
     pub sources_gone: u64,
     /// Traces of what was forgotten are still in the files: another process was reading.
     pub traces: bool,
-    /// What SQLite itself found wrong; empty when sound.
+    /// What is wrong with the rows and pages; empty when sound.
     pub problems: Vec<String>,
-    /// Records whose text is not what was written; only looked for when asked.
+    /// Records and pieces of logs whose text is not what was written; only looked for when asked.
     pub damaged: Option<u64>,
 }
 
@@ -39,48 +44,143 @@ impl Store {
             })
             .sum();
         self.read(|connection| {
-            let count =
-                |sql: &str| -> Result<u64> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
-            Ok(Health {
+            let mut problems = problems(connection, deep)?;
+            let damaged = if deep {
+                Some(damaged(connection, &mut problems)?)
+            } else {
+                None
+            };
+            let mut count = |sql: &str| -> Result<u64> {
+                let count = connection.query_row(sql, [], |row| row.get(0));
+                count.or_else(|error| note(error.into(), &mut problems).map(|()| 0))
+            };
+            let mut health = Health {
                 format: connection.query_row("PRAGMA user_version", [], |row| row.get(0))?,
                 sqlite: rusqlite::version().to_owned(),
                 size_bytes,
+                log_bytes: open::log_bytes(&self.path),
                 sessions: count("SELECT count(*) FROM sessions WHERE records > 0")?,
                 records: count("SELECT count(*) FROM records")?,
                 workspaces: count("SELECT count(*) FROM workspaces")?,
                 sources: count("SELECT count(*) FROM sources")?,
                 sources_gone: count("SELECT count(*) FROM sources WHERE gone")?,
-                traces: traces::pending(connection)?,
-                problems: problems(connection)?,
-                damaged: if deep {
-                    Some(damaged(connection)?)
-                } else {
-                    None
-                },
-            })
+                traces: count("SELECT count(*) FROM traces")? > 0,
+                problems: Vec::new(),
+                damaged,
+            };
+            health.problems = problems;
+            Ok(health)
         })
     }
 }
 
-fn problems(connection: &Connection) -> Result<Vec<String>> {
-    let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
-    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let mut problems: Vec<String> = rows.collect::<Result<_, _>>()?;
+impl Health {
+    /// Says whether nothing was found wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty() && self.damaged.unwrap_or(0) == 0
+    }
+
+    /// Says whether the log has outgrown its limit: some process keeps an old reading open.
+    pub fn log_is_held(&self) -> bool {
+        self.log_bytes > open::LOG_BYTES_MAX
+    }
+}
+
+/// Asks SQLite, which looks at its pages, its indexes and the search index.
+fn problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let check = if deep {
+        "integrity_check"
+    } else {
+        "quick_check"
+    };
+    listed(
+        connection,
+        &format!("PRAGMA {check}({PROBLEMS_MAX})"),
+        &mut problems,
+    )?;
     problems.retain(|problem| problem != "ok");
+    if deep {
+        let pieces = format!("SELECT count(*) FROM raw WHERE {}", raw::WITHOUT_TEXT);
+        let pieces = (pieces.as_str(), "pieces of logs without their text");
+        for (sql, what) in GAPS.iter().copied().chain([pieces]) {
+            let found = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+            match found {
+                Ok(0) => {}
+                Ok(count) => problems.push(format!("{count} {what}")),
+                Err(error) => note(error.into(), &mut problems)?,
+            }
+        }
+    }
     Ok(problems)
 }
 
-fn damaged(connection: &Connection) -> Result<u64> {
-    let mut statement = connection.prepare(records::SELECT)?;
-    let mut rows = statement.query([])?;
+/// What must not be, though SQLite has nothing against it.
+const GAPS: &[(&str, &str)] = &[
+    (
+        "SELECT count(*) FROM pragma_foreign_key_check",
+        "rows refer to something that is not there",
+    ),
+    (
+        "SELECT coalesce(sum(abs(s.records - coalesce(e.records, 0)
+            - (SELECT count(*) FROM records r WHERE r.session = s.id))), 0)
+         FROM sessions s LEFT JOIN evictions e ON e.session = s.id",
+        "records more or fewer than their sessions count",
+    ),
+];
+
+/// Counts records and pieces of logs that are not as they were written.
+fn damaged(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
     let mut damaged = 0;
-    let mut texts = records::Texts::default();
-    while let Some(row) = rows.next()? {
-        match records::record_of(connection, row, &mut texts) {
-            Ok(_) => {}
-            Err(Error::Damaged(_) | Error::LostBody(_)) => damaged += 1,
-            Err(error) => return Err(error),
+    let mut look = |sql: &str, is_sound: &mut dyn FnMut(&Row<'_>) -> Result<()>| -> Result<()> {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            match is_sound(row) {
+                Ok(()) => {}
+                Err(error) if error.is_corrupt() => damaged += 1,
+                Err(error) => return Err(error),
+            }
         }
+        Ok(())
+    };
+    let mut texts = Texts::default();
+    let records = look(records::SELECT, &mut |row| {
+        records::record_of(connection, row, &mut texts).map(drop)
+    });
+    let distinct = "SELECT DISTINCT body, block, start, length FROM raw ORDER BY block, start";
+    let pieces = look(distinct, &mut |row| {
+        texts.verified_piece(connection, row, 0).map(drop)
+    });
+    for outcome in [records, pieces] {
+        outcome.or_else(|error| note(error, problems))?;
     }
     Ok(damaged)
+}
+
+fn listed(connection: &Connection, sql: &str, problems: &mut Vec<String>) -> Result<()> {
+    let list = || -> Result<Vec<String>> {
+        let mut statement = connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    match list() {
+        Ok(list) => {
+            problems.extend(list);
+            Ok(())
+        }
+        Err(error) => note(error, problems),
+    }
+}
+
+/// Damage that stops an examination is its finding.
+fn note(error: Error, problems: &mut Vec<String>) -> Result<()> {
+    if !error.is_corrupt() {
+        return Err(error);
+    }
+    let problem = error.to_string();
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+    Ok(())
 }

@@ -13,9 +13,15 @@
 //! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
 //! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
 //!
+//! [`repair`] makes a new store of what can be read of a damaged one.
+//!
+//! A store can be encrypted ([`seal`]), copied while it is in use ([`backup`]) and come back from
+//! such a copy ([`restore`]). Whatever replaces the database goes through [`swap`].
+//!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
 mod archive;
+mod backup;
 mod batch;
 mod blocks;
 mod bodies;
@@ -31,15 +37,21 @@ pub mod housekeeping;
 pub mod index;
 mod injections;
 pub mod lease;
+mod lock;
 mod lookup;
 mod marks;
 mod open;
+mod pages;
 pub mod portable;
 mod raw;
 mod records;
 pub mod redact;
+mod repair;
 mod rescan;
+mod restore;
 pub mod retention;
+mod safety;
+pub mod seal;
 pub mod search;
 mod secrets;
 mod sessions;
@@ -48,10 +60,12 @@ mod sources;
 mod spending;
 mod steps;
 mod summaries;
+mod swap;
 pub mod terms;
 mod tombstones;
 mod touches;
 mod usage;
+mod verify;
 mod workspaces;
 mod writer;
 
@@ -61,6 +75,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 
 pub use crate::archive::Packed;
+pub use crate::backup::{Backup, CopyProgress, Overwrite};
 pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
 pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::digests::{Pending, StoredDigest};
@@ -73,20 +88,25 @@ pub use crate::lookup::{Detail, Lookup, Scope};
 pub use crate::marks::Mark;
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
+pub use crate::repair::{Repaired, repair};
 pub use crate::rescan::{Rescan, RescanProgress, Which};
+pub use crate::restore::{RedactionKey, RestoreFrom, Restored, restore};
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, SourceReport, Stamp};
+pub use crate::sources::{Cursor, SourceReport, Stamp, UNREAD};
 pub use crate::spending::{ModelCall, Spent};
 pub use crate::steps::Step;
 pub use crate::summaries::{Kept, Look, NewSummary, Notes, Reached, StoredSummary, Way};
+pub use crate::swap::{OnStep, Recovered, SwapStep};
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};
 pub use crate::writer::Ticket;
 
+use crate::lock::Guard;
 use crate::redact::Redactor;
+use crate::seal::{Key, Keychain, NoKeychain};
 use crate::writer::Writer;
 
 /// The name of the database in its folder.
@@ -101,21 +121,78 @@ pub struct Store {
     redactor: Arc<Redactor>,
     writer: Writer,
     readers: Mutex<Vec<Connection>>,
+    key: Option<Key>,
+    recovered: Option<Recovered>,
+    /// Given up last, when nothing is open any more.
+    _guard: Guard,
 }
 
 impl Store {
-    /// Opens the store in a folder, making both as needed.
+    /// Opens the store in a folder, making both as needed. The key of an encrypted one must lie in a
+    /// file.
     pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_with(folder, &NoKeychain)
+    }
+
+    /// Opens the store in a folder, whose key may lie in the keychain.
+    pub fn open_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
         open::private_dir(folder)?;
+        let (guard, recovered) = swap::settle(folder)?;
         let path = Self::path_in(folder);
-        let redactor = Arc::new(Redactor::new(installation_key(folder)?));
-        let writer = Writer::start(&path)?;
+        let find = || Ok::<_, Error>(seal::key_of_store(folder, keychain)?.map(|(key, _)| key));
+        let mut key = if seal::places::any(folder) {
+            find()?
+        } else {
+            None
+        };
+        let writer = match Writer::start(&path, key.as_ref()) {
+            // It may be an encrypted one that came here without the list of its keys.
+            Err(Error::NotAStore { .. }) if key.is_none() => {
+                key = find()?;
+                Writer::start(&path, key.as_ref())?
+            }
+            started => started?,
+        };
         Ok(Self {
             path,
-            redactor,
+            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
             writer,
             readers: Mutex::default(),
+            key,
+            recovered,
+            _guard: guard,
         })
+    }
+
+    /// Opens a store that is there, to read only: nothing is made, migrated or tidied up.
+    pub fn open_to_read(folder: &Path) -> Result<Self> {
+        Self::open_to_read_with(folder, &NoKeychain)
+    }
+
+    /// The same, of a store whose key may lie in the keychain.
+    pub fn open_to_read_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
+        let guard = lock::shared(folder)?;
+        let path = Self::path_in(folder);
+        let key = seal::key_of_store(folder, keychain)?.map(|(key, _)| key);
+        let store = Self {
+            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
+            writer: Writer::none(&path),
+            readers: Mutex::new(vec![open::reader(&path, key.as_ref())?]),
+            path,
+            key,
+            recovered: None,
+            _guard: guard,
+        };
+        Ok(store)
+    }
+
+    /// Returns what became of an exchange that a crash had interrupted, if opening found one.
+    pub fn recovered(&self) -> Option<Recovered> {
+        self.recovered
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.key.is_some()
     }
 
     /// Returns where the database of a folder lies.
@@ -158,7 +235,7 @@ impl Store {
             .pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => open::reader(&self.path)?,
+            None => open::reader(&self.path, self.key.as_ref())?,
         };
         let result = read(&connection);
         self.readers

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
 use crate::index;
+use crate::safety;
+use crate::seal::{self, Key};
 
 /// "thrl", so that `file` and we can tell our files from others.
-const APPLICATION_ID: i64 = 0x7468_726c;
+pub(crate) const APPLICATION_ID: i64 = 0x7468_726c;
 
 /// Only ever appended to. A store's `user_version` is the number of those that ran.
 const MIGRATIONS: &[&str] = &[
@@ -26,40 +28,91 @@ const MIGRATIONS: &[&str] = &[
 
 /// How many had run when the search index got its present form.
 const INDEXED_SINCE: i64 = 5;
+/// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
+pub(crate) const LOG_BYTES_MAX: u64 = 64 << 20;
+/// A log with no more than its header holds nothing.
+const LOG_HEADER_BYTES: u64 = 32;
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
-pub(crate) fn writer(path: &Path) -> Result<Connection> {
+pub(crate) fn writer(path: &Path, key: Option<&Key>) -> Result<Connection> {
     require_sound_sqlite()?;
     if let Some(parent) = path.parent() {
         private_dir(parent)?;
     }
+    check_log(path)?;
+    private_file(path)?;
+    let mut connection = plainly(path, key)?;
+    settle(&connection)?;
+    let found = version(&connection)?;
+    if (1..known_format()).contains(&found) {
+        safety::copy(&connection, path, found)?;
+    }
+    migrate(&mut connection, path, known_format())?;
+    Ok(connection)
+}
+
+/// Makes a store of an earlier format, or of ours.
+pub(crate) fn at_format(path: &Path, format: i64) -> Result<Connection> {
     private_file(path)?;
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    check_ours(&connection, path)?;
-    harden(&connection)?;
+    settle(&connection)?;
+    migrate(&mut connection, path, format)?;
+    Ok(connection)
+}
+
+fn settle(connection: &Connection) -> Result<()> {
+    harden(connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    connection.execute_batch(
+    connection.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
          PRAGMA synchronous = FULL;
          PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA journal_size_limit = 67108864;
+         PRAGMA journal_size_limit = {LOG_BYTES_MAX};
          PRAGMA secure_delete = ON;
          PRAGMA cache_size = -32000;
-         PRAGMA temp_store = MEMORY;",
-    )?;
-    migrate(&mut connection, path)?;
+         PRAGMA temp_store = MEMORY;"
+    ))?;
+    Ok(())
+}
+
+/// Opens one of our files as it is: no settings, no migration.
+pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
+    check_ours(&connection, path)?;
     Ok(connection)
 }
 
 /// Opens a connection that cannot write.
-pub(crate) fn reader(path: &Path) -> Result<Connection> {
+pub(crate) fn reader(path: &Path, key: Option<&Key>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match reading(path, flags, key) {
+        // Where nothing can be written there can be no index of the log. Without a log, the file
+        // alone is the store, and nobody can change it: SQLite may be told so.
+        Err(error) if error.is_read_only() && log_bytes(path) == 0 => {
+            let uri = format!("file:{}?immutable=1", escaped(path));
+            reading(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, key)
+        }
+        opened => opened,
+    }
+}
+
+/// Writes a path as part of a URI.
+fn escaped(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23")
+}
+
+fn reading(path: &Path, flags: OpenFlags, key: Option<&Key>) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    seal::unlock(&connection, path, key)?;
     harden(&connection)?;
     connection.execute_batch(
         "PRAGMA query_only = ON;
@@ -67,7 +120,23 @@ pub(crate) fn reader(path: &Path) -> Result<Connection> {
          PRAGMA mmap_size = 268435456;
          PRAGMA temp_store = MEMORY;",
     )?;
+    // SQLite looks at the file only when it is asked something.
+    let found = version(&connection)?;
+    if key.is_none() && (1..known_format()).contains(&found) {
+        return in_memory(&connection, path);
+    }
     Ok(connection)
+}
+
+/// Returns an older store as today's, without touching it. Only where nothing can be written does
+/// anybody read one that was not brought up to date before.
+fn in_memory(old: &Connection, path: &Path) -> Result<Connection> {
+    let mut memory = Connection::open_in_memory()?;
+    rusqlite::backup::Backup::new(old, &mut memory)?.step(-1)?;
+    harden(&memory)?;
+    migrate(&mut memory, path, known_format())?;
+    memory.pragma_update(None, "query_only", true)?;
+    Ok(memory)
 }
 
 fn harden(connection: &Connection) -> Result<()> {
@@ -84,9 +153,12 @@ fn require_sound_sqlite() -> Result<()> {
     Ok(())
 }
 
-fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
-    let not_ours = |_| Error::NotAStore {
-        path: path.to_owned(),
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+    let not_ours = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => Error::NotAStore {
+            path: path.to_owned(),
+        },
+        _ => error.into(),
     };
     // One statement, so that a store that is just being made is seen before or after, not between.
     let sql = "SELECT (SELECT application_id FROM pragma_application_id),
@@ -102,14 +174,25 @@ fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+/// Returns the format that this program writes.
+pub(crate) fn known_format() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn migrate(connection: &mut Connection, path: &Path, known: i64) -> Result<()> {
     if version(connection)? == known {
         return Ok(());
     }
     // Another process may be migrating too: the version counts only once we hold the lock.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = version(&transaction)?;
+    bring_up(&transaction, path, known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Runs the migrations that a store lacks.
+pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -> Result<()> {
+    let found = version(transaction)?;
     if found > known {
         return Err(Error::TooNew {
             path: path.to_owned(),
@@ -117,7 +200,8 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
             known,
         });
     }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    let number = |format: i64| usize::try_from(format).unwrap_or(0);
+    for migration in MIGRATIONS.iter().take(number(known)).skip(number(found)) {
         transaction.execute_batch(migration)?;
     }
     if (1..INDEXED_SINCE).contains(&found) {
@@ -126,8 +210,25 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<()> {
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
-    transaction.commit()?;
     Ok(())
+}
+
+/// SQLite throws a log away whose database is missing or empty; what was acknowledged is in it.
+fn check_log(path: &Path) -> Result<()> {
+    let is_there = fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    if !is_there && log_bytes(path) > LOG_HEADER_BYTES {
+        return Err(Error::OnlyLog {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Returns the size of the log beside a database.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).map_or(0, |file| file.len())
 }
 
 fn version(connection: &Connection) -> Result<i64> {
@@ -167,11 +268,11 @@ mod tests {
     fn a_newer_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        writer(&path)
+        writer(&path, None)
             .unwrap()
             .pragma_update(None, "user_version", 999)
             .unwrap();
-        let error = writer(&path).unwrap_err();
+        let error = writer(&path, None).unwrap_err();
         assert!(matches!(error, Error::TooNew { found: 999, .. }), "{error}");
     }
 
@@ -184,7 +285,7 @@ mod tests {
             .execute_batch("CREATE TABLE theirs (x)")
             .unwrap();
         assert!(matches!(
-            writer(&path).unwrap_err(),
+            writer(&path, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
         let text = dir.path().join("notes.txt");
@@ -194,7 +295,7 @@ mod tests {
         )
         .unwrap();
         assert!(matches!(
-            writer(&text).unwrap_err(),
+            writer(&text, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
     }
@@ -215,7 +316,7 @@ mod tests {
         )
         .unwrap();
         drop(old);
-        let new = writer(&path).unwrap();
+        let new = writer(&path, None).unwrap();
         let sql = "SELECT count(*) FROM sessions s LEFT JOIN summaries m ON m.session = s.id";
         let count: i64 = new.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(count, 1);
@@ -228,7 +329,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home").join("t.db");
-        let connection = writer(&path).unwrap();
+        let connection = writer(&path, None).unwrap();
         connection
             .execute_batch("INSERT INTO workspaces (key) VALUES ('k')")
             .unwrap();
@@ -246,7 +347,7 @@ mod tests {
         let path = dir.path().join("t.db");
         std::thread::scope(|scope| {
             let opened: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| writer(&path).map(drop)))
+                .map(|_| scope.spawn(|| writer(&path, None).map(drop)))
                 .collect();
             for thread in opened {
                 thread.join().unwrap().unwrap();

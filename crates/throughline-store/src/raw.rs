@@ -15,6 +15,10 @@ use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
 use crate::{Store, blocks, bodies};
 
+/// Which pieces have lost their text.
+pub(crate) const WITHOUT_TEXT: &str = "CASE WHEN block IS NULL
+    THEN body NOT IN (SELECT hash FROM bodies) ELSE block NOT IN (SELECT id FROM blocks) END";
+
 /// A piece of a log, clean and compressed.
 #[derive(Debug)]
 pub(crate) struct Piece {
@@ -174,6 +178,19 @@ pub(crate) fn release(tx: &Transaction<'_>, kept: &Kept) -> Result<()> {
 }
 
 impl Texts {
+    /// Returns the text of a piece if it is what was written. Of a packed one only its place tells.
+    pub fn verified_piece(
+        &mut self,
+        connection: &Connection,
+        row: &Row<'_>,
+        first: usize,
+    ) -> Result<String> {
+        match row.get::<_, Option<i64>>(first + 1)? {
+            Some(_) => self.piece(connection, row, first),
+            None => bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?),
+        }
+    }
+
     /// Returns the text of a piece. Its columns `body, block, start, length` begin at `first`.
     pub fn piece(
         &mut self,

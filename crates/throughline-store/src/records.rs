@@ -260,6 +260,9 @@ pub(crate) fn insert(
             tx.prepare_cached("UPDATE records SET source = ?2 WHERE row = ?1")?
                 .execute([same.row, source])?;
         }
+        if same.session != session.id {
+            come_home(tx, names, same, session)?;
+        }
         return Ok(false);
     }
     if names.evicted.holds(tx, session.id, record.id)? {
@@ -331,6 +334,23 @@ pub(crate) fn insert(
         }
     }
     Ok(true)
+}
+
+/// Gives a record back to its session. A record's id is made of its session's name, so it can only
+/// lie in another since a repair that found the one without the other.
+fn come_home(tx: &Transaction<'_>, names: &mut Names, record: &Copy, session: Known) -> Result<()> {
+    tx.prepare_cached("UPDATE records SET session = ?2 WHERE row = ?1")?
+        .execute([record.row, session.id])?;
+    recount(tx, record.session)?;
+    recount(tx, session.id)?;
+    if record.copy {
+        return Ok(());
+    }
+    for stored in rows_of(tx, "row = ?1", &[&record.row])? {
+        names.index.remove(tx, stored.row)?;
+        add_to_index(tx, names, session, &stored, &stored.text)?;
+    }
+    Ok(())
 }
 
 /// The blocks of a batch, written when the first record that lies in one is.

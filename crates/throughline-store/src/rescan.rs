@@ -99,7 +99,7 @@ impl Store {
             rescan.count(&self.writer().submit(1, Hurry::Now, work).wait()?);
         }
         if rescan.changed > 0 {
-            rescan.traces = traces::clear(&self.path, traces::PATIENCE)?.traces;
+            rescan.traces = traces::clear(&self.path, self.key.as_ref(), traces::PATIENCE)?.traces;
         }
         Ok(rescan)
     }

@@ -45,6 +45,9 @@ pub struct Stamp {
     pub ctime_ns: i64,
 }
 
+/// The fingerprint of no text: a source whose cursor has it is read from its start.
+pub const UNREAD: [u8; 16] = [0xff; 16];
+
 /// A cursor to be written with what was read up to it.
 #[derive(Debug)]
 pub(crate) struct CleanCursor {
@@ -166,9 +169,6 @@ fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
         ..Cursor::default()
     })
 }
-
-/// The fingerprint of no text.
-const UNREAD: [u8; 16] = [0xff; 16];
 
 fn stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
@@ -370,6 +370,17 @@ pub(crate) fn restart(tx: &Transaction<'_>, id: i64) -> Result<()> {
         .execute([id])?;
     tx.prepare_cached("DELETE FROM drift WHERE source = ?1")?
         .execute([id])?;
+    Ok(())
+}
+
+/// Lets a source be read again from its start, as one that was interrupted on its first reading is.
+pub(crate) fn unread(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE sources SET device = 0, inode = 0, size = 0, mtime = 0, ctime = 0, offset = 0,
+            line = 0, head = ?2, tail = zeroblob(16), archived = 0, settled = 0, state = NULL
+         WHERE id = ?1",
+    )?
+    .execute(params![id, UNREAD])?;
     Ok(())
 }
 

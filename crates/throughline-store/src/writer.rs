@@ -6,7 +6,8 @@
 //! has gathered at every one of them.)
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::error::{Error, Result};
 use crate::forget::traces;
 use crate::open;
+use crate::seal::Key;
 
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
 const QUEUE_MAX: usize = 8;
@@ -70,6 +72,7 @@ const BULK_WAIT: Duration = Duration::from_millis(200);
 pub(crate) struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    path: PathBuf,
 }
 
 /// A write that is under way.
@@ -102,23 +105,34 @@ impl<T> Ticket<T> {
 }
 
 impl Writer {
-    pub fn start(path: &Path) -> Result<Self> {
-        let mut connection = open::writer(path)?;
+    pub fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
+        let mut connection = open::writer(path, key)?;
         let store = path.to_owned();
         let (jobs, queue) = bounded(QUEUE_MAX);
         let thread = std::thread::Builder::new()
             .name("throughline-writer".into())
             .spawn(move || {
                 go_on_forgetting(&mut connection, &store);
-                run(&mut connection, &queue);
-                // Leaves a small side file behind; an error only means somebody still reads.
-                let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+                if run(&mut connection, &queue).is_continue() {
+                    // Leaves a small side file behind; an error only means somebody still reads.
+                    let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+                }
             })
             .map_err(Error::io(path))?;
         Ok(Self {
             jobs: Some(jobs),
             thread: Some(thread),
+            path: path.to_owned(),
         })
+    }
+
+    /// Stands in for the writer of a store that is only read.
+    pub fn none(path: &Path) -> Self {
+        Self {
+            jobs: None,
+            thread: None,
+            path: path.to_owned(),
+        }
     }
 
     /// Queues work; blocks while the queue is full.
@@ -144,6 +158,10 @@ impl Writer {
                 hurry,
                 done,
             });
+        } else {
+            let _unwatched = done.send(Err(Error::ReadOnly {
+                path: self.path.clone(),
+            }));
         }
         Ticket {
             done: finished,
@@ -173,7 +191,10 @@ fn go_on_forgetting(connection: &mut Connection, store: &Path) {
     }
 }
 
-fn run(connection: &mut Connection, queue: &Receiver<Job>) {
+/// Does what is queued, until nobody is left to queue anything or the disk fails. After a failed
+/// write or sync nobody knows what is on disk but who reads it anew: the connection is given up,
+/// what was acknowledged is in the log, and the rest has failed.
+fn run(connection: &mut Connection, queue: &Receiver<Job>) -> ControlFlow<()> {
     let mut names = Names::default();
     while let Ok(first) = queue.recv() {
         let mut jobs = vec![first];
@@ -181,7 +202,9 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) {
         let mut outcome = group(connection, &mut names, &mut jobs, Some(queue));
         while let Err((error, at)) = outcome {
             names = Names::default();
-            // A commit that failed takes everyone with it; a piece of work only itself.
+            // A commit that failed takes everyone with it, and so does the disk; a piece of work
+            // only itself.
+            let at = at.filter(|_| !error.is_disk_failure() && !error.is_disk_full());
             let alone = at.unwrap_or(0);
             let everyone = if at.is_some() { 1 } else { jobs.len() };
             failed.extend(
@@ -190,6 +213,7 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) {
             );
             outcome = group(connection, &mut names, &mut jobs, None);
         }
+        let disk = failed.iter().any(|(_, error)| error.is_disk_failure());
         let done = jobs.into_iter().map(|job| (job, Ok(())));
         for (job, result) in failed
             .into_iter()
@@ -199,7 +223,11 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) {
             // Nobody waits for this write any more; what became of it is on disk all the same.
             let _unwatched = job.done.send(result);
         }
+        if disk {
+            return ControlFlow::Break(());
+        }
     }
+    ControlFlow::Continue(())
 }
 
 /// Runs the jobs, and those that wait in the queue, in one transaction. Fails with the error and,

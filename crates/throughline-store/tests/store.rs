@@ -397,3 +397,40 @@ fn many_threads_write_and_read_at_once() {
     });
     assert_eq!(test.store.health(true).unwrap().records, 160);
 }
+
+#[test]
+fn a_secret_that_becomes_known_later_is_gone_from_its_block() {
+    let test = Test::new();
+    let value = "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
+    let id = SessionId::of(Flavor::Claude, "s");
+    let said = |name: &str, text: String| {
+        let mut message = Message::new(MessageId::new(name), id.clone(), Role::User, Origin::Human);
+        message.blocks = vec![Block::Text(text)];
+        memory::record::records(message)
+    };
+    let many = (0..20).flat_map(|at| {
+        let text = format!("number {at}: the value is {value}, and there is more to be said of it");
+        said(&at.to_string(), text)
+    });
+    test.append(Incoming {
+        records: many.collect(),
+        ..Incoming::default()
+    });
+    let in_blocks = || {
+        let connection = rusqlite::Connection::open(test.store.path()).unwrap();
+        let mut statement = connection.prepare("SELECT data FROM blocks").unwrap();
+        let blocks = statement.query_map([], |row| row.get::<_, Vec<u8>>(0));
+        let texts = blocks.unwrap().map(|data| {
+            let bytes = zstd::bulk::decompress(&data.unwrap(), 1 << 20).unwrap();
+            String::from_utf8(bytes).unwrap()
+        });
+        texts.filter(|text| text.contains(value)).count()
+    };
+    assert_eq!(in_blocks(), 1);
+    test.append(Incoming {
+        records: said("late", format!("export DB_PASSWORD={value}")),
+        ..Incoming::default()
+    });
+    assert_eq!(in_blocks(), 0);
+    assert!(!test.store.dump().unwrap().contains(value));
+}

@@ -1,6 +1,6 @@
 //! How fast logs become memory and are found again, beside what the same machine needs at least.
 //!
-//!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1]
+//!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1] [--encrypted 1]
 //!
 //! Makes a corpus, and in one run measures: reading and parsing the same bytes on one core (the
 //! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep after one
@@ -25,6 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
 use store::foreign::Database;
 use store::retention::Policy;
+use store::seal::{self, KeyPlace, NoKeychain};
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
 use testkit::files_below;
@@ -45,6 +46,10 @@ fn main() {
         seed: option("--seed", 1),
         ..Options::default()
     };
+    let is_encrypted = option("--encrypted", 0) > 0;
+    if is_encrypted {
+        encrypt(&home, &dir.path().join("key"));
+    }
     let made = corpus::write(&options, &logs).unwrap();
     let mb = made.bytes as f64 / 1e6;
     println!(
@@ -87,9 +92,9 @@ fn main() {
     let (one, took) = timed(|| run_sweep(&logs, &home));
     assert_eq!(one.records, 1);
     println!("one new line      {:.1} ms", ms(took));
-    searches(&home);
+    searches(&home, is_encrypted);
     packs(&home);
-    searches(&home);
+    searches(&home, is_encrypted);
     evicts(&home);
 }
 
@@ -175,6 +180,13 @@ fn now() -> Timestamp {
     Timestamp::from_second(4_000_000_000).unwrap()
 }
 
+/// Makes an encrypted store with nothing in it.
+fn encrypt(home: &Path, key: &Path) {
+    drop(Store::open(home).unwrap());
+    let place = KeyPlace::File(key.to_owned());
+    seal::encrypt(home, &place, &NoKeychain, &mut |_| Ok(())).unwrap();
+}
+
 fn run_sweep(logs: &Path, home: &Path) -> Sweep {
     let store = Store::open(home).unwrap();
     let plan = Plan {
@@ -210,8 +222,9 @@ fn append_line(logs: &Path) {
     .unwrap();
 }
 
-/// Compares searches with the bare index: the same expression, rows only, best twenty.
-fn searches(home: &Path) {
+/// Compares searches with the bare index: the same expression, rows only, best twenty. That of an
+/// encrypted store is out of reach.
+fn searches(home: &Path, is_encrypted: bool) {
     let store = Store::open(home).unwrap();
     let words = frequent_words(home);
     let common = |n: usize| {
@@ -226,7 +239,7 @@ fn searches(home: &Path) {
     for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
         let mut ours = Vec::new();
         let mut bare = Vec::new();
-        let raw = Database::open(&Store::path_in(home)).unwrap();
+        let raw = (!is_encrypted).then(|| Database::open(&Store::path_in(home)).unwrap());
         for round in 0..50 {
             let terms: Vec<_> = common(8)
                 .iter()
@@ -252,7 +265,8 @@ fn searches(home: &Path) {
                 .collect();
             let expression = quoted.join(" OR ");
             let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
-            bare.push(timed(|| raw.each(sql, &[&expression], |_| {}).unwrap()).1);
+            let look = |raw: &Database| raw.each(sql, &[&expression], |_| {}).unwrap();
+            bare.push(timed(|| raw.as_ref().map(look)).1);
         }
         let (ours, bare) = (percentiles(ours), percentiles(bare));
         println!(

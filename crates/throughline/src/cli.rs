@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    blame, compact, completions, config, context, digest, doctor, eval, export, facts, fix, forget,
-    how, import, ingest, injections, pin, prefer, redact, remember, resume, retain, search,
-    sessions, show, summarize, summary, usage, watch,
+    backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
+    export, facts, fix, forget, how, import, ingest, injections, key, pin, prefer, redact, rekey,
+    remember, restore, resume, retain, search, sessions, show, summarize, summary, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -68,6 +68,12 @@ pub enum Command {
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Forget(forget::ForgetArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Encrypt(encrypt::EncryptArgs),
+    Decrypt(decrypt::DecryptArgs),
+    Rekey(rekey::RekeyArgs),
+    Key(key::KeyArgs),
     Config(config::ConfigArgs),
     Redact(redact::RedactArgs),
     Eval(eval::EvalArgs),

@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod environment;
 mod evaluation;
+mod keychain;
 mod model;
 mod output;
 

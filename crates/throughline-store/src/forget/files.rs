@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::restore;
+use crate::seal::places;
 
 /// Folders of copies that we make ourselves and can do without.
-const COPIES: &[&str] = &["safety"];
+const COPIES: &[&str] = &["safety", "quarantine", "quarantine.new", "repair"];
 
 /// A file in the folder of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,12 +41,14 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
             .to_string_lossy()
             .into_owned();
         if path.is_dir() {
-            let role = if COPIES.contains(&name.as_str()) {
+            let role = if COPIES.contains(&name.as_str()) || name.starts_with(restore::SAFETY) {
                 Role::Copy
             } else {
                 Role::Foreign
             };
-            let inside = entries(&path)?.into_iter().filter(|path| path.is_file());
+            // Whoever makes a copy waits at a lock, which holds nothing.
+            let inside = entries(&path)?.into_iter();
+            let inside = inside.filter(|path| path.is_file() && !path.ends_with("lock"));
             files.extend(inside.map(|path| ManagedFile { path, role }));
         } else {
             files.push(ManagedFile {
@@ -63,6 +67,8 @@ pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
     for file in managed_files(folder)? {
         if file.role == Role::Copy {
             std::fs::remove_file(&file.path).map_err(Error::io(&file.path))?;
+            // The folder goes with its last file.
+            let _not_empty = file.path.parent().map(std::fs::remove_dir);
             removed.push(file.path);
         }
     }
@@ -74,7 +80,9 @@ fn role(name: &str) -> Role {
     if let Some("" | "-wal" | "-shm" | "-journal") = side {
         return Role::Store;
     }
-    let is_ours = name.starts_with(crate::KEY) || name.ends_with(".lock") || name == "config.toml";
+    let is_ours = name.starts_with(crate::KEY)
+        || name.ends_with(".lock")
+        || [places::LIST, "config.toml"].contains(&name);
     if is_ours {
         Role::Settings
     } else {

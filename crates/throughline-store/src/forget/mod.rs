@@ -151,7 +151,7 @@ impl Store {
         }
         let mut forgotten = self.erase(doomed, now)?;
         forgotten.sources = sources;
-        let cleared = traces::clear(&self.path, traces::PATIENCE)?;
+        let cleared = traces::clear(&self.path, self.key.as_ref(), traces::PATIENCE)?;
         forgotten.traces = cleared.traces;
         forgotten.copies_removed = cleared.copies_removed;
         Ok(forgotten)

@@ -608,7 +608,7 @@ fn a_reader_keeps_the_log_and_is_told() {
     test.store()
         .erase(doomed, Timestamp::from_second(NOW).unwrap())
         .unwrap();
-    let cleared = traces::clear(test.store().path(), traces::IN_PASSING).unwrap();
+    let cleared = traces::clear(test.store().path(), None, traces::IN_PASSING).unwrap();
     assert_eq!(cleared.traces, Traces::Waiting);
     assert!(test.store().health(false).unwrap().traces);
     drop(reader);
@@ -622,14 +622,21 @@ fn copies_beside_the_store_go() {
     let test = Test::new();
     let (red, _) = two_sessions();
     test.read("/logs/red.jsonl", &red);
-    let safety = test.folder().join("safety");
-    std::fs::create_dir(&safety).unwrap();
-    let copy = safety.join("format-1.db");
-    std::fs::write(&copy, marker("prompt")).unwrap();
+    // In the order of their names.
+    let folders = ["before-restore-20260101T000000Z", "quarantine", "safety"];
+    let copies = folders.map(|folder| {
+        let folder = test.folder().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        let copy = folder.join("throughline.db");
+        std::fs::write(&copy, marker("prompt")).unwrap();
+        copy
+    });
+    std::fs::write(test.folder().join("safety/lock"), "").unwrap();
     let theirs = test.folder().join("mine.txt");
     std::fs::write(&theirs, "notes").unwrap();
     let forgotten = test.forget(&of_session("red"));
-    assert_eq!(forgotten.copies_removed, [copy]);
+    assert_eq!(forgotten.copies_removed, copies);
+    assert!(!test.folder().join(folders[0]).exists());
     assert!(theirs.exists());
     absent(test.folder(), "prompt");
 }

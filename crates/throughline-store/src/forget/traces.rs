@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::files;
 use crate::error::Result;
+use crate::seal::Key;
 use crate::{index, open};
 
 /// How long readers are waited for when somebody is forgetting.
@@ -50,8 +51,8 @@ pub(crate) fn pending(connection: &Connection) -> Result<bool> {
 }
 
 /// Removes the traces on a connection of its own.
-pub(crate) fn clear(store: &Path, patience: Duration) -> Result<Cleared> {
-    let mut connection = open::writer(store)?;
+pub(crate) fn clear(store: &Path, key: Option<&Key>, patience: Duration) -> Result<Cleared> {
+    let mut connection = open::writer(store, key)?;
     clear_on(&mut connection, store, patience)
 }
 

@@ -12,6 +12,10 @@ pub const FORMAT: u32 = 1;
 /// A line. Workspaces and sessions come before what belongs to them.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "memory", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a line is written or taken in before the next one is read"
+)]
 pub(super) enum Line {
     /// The first line.
     Export {
@@ -178,7 +182,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Reads any even number of hexadecimal digits.
 pub(super) fn many_bytes(hex: &str) -> Option<Vec<u8>> {
-    if hex.len() % 2 != 0 || !hex.is_ascii() {
+    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
         return None;
     }
     let pairs = (0..hex.len()).step_by(2);

@@ -171,7 +171,7 @@ impl Store {
         if usage.free_bytes < GIVEN_BACK_BYTES_MIN || usage.free_bytes * GIVEN_BACK_PART < file {
             return Ok(false);
         }
-        let connection = crate::open::writer(self.path())?;
+        let connection = crate::open::writer(self.path(), self.key.as_ref())?;
         let shrunk = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
         if let Err(error) = &shrunk {
             tracing::warn!(%error, "the store's free pages stay in its file");

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use memory::SessionId;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
@@ -65,10 +66,13 @@ impl Store {
     }
 }
 
+/// The size of a page where SQLite does not say another.
+const PAGE_BYTES: u64 = 4096;
+
 fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
     let number =
         |sql: &str| -> Result<u64> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
-    let page = number("PRAGMA page_size")?;
+    let page = page_size(connection)?;
     let pages = number("PRAGMA page_count")?;
     let free = number("PRAGMA freelist_count")?;
     let distilled: u64 = connection.query_row(
@@ -93,6 +97,17 @@ fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
         newest: timestamp(newest),
         age_held_back: timestamp(held_back),
     })
+}
+
+/// SQLCipher answers this one with a text.
+fn page_size(connection: &Connection) -> Result<u64> {
+    let size = connection.query_row("PRAGMA page_size", [], |row| match row.get_ref(0)? {
+        ValueRef::Text(text) => Ok(std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse().ok())),
+        _ => row.get(0).map(Some),
+    })?;
+    Ok(size.unwrap_or(PAGE_BYTES))
 }
 
 /// A session's share of the raw bytes goes by the length of its texts and logs. What it frees is

@@ -19,6 +19,7 @@ use crate::clean::CleanRecord;
 use crate::error::Result;
 use crate::redact::Redactor;
 use crate::sessions::timestamp;
+use crate::sources::UNREAD;
 use crate::writer::Hurry;
 use crate::{Store, forget};
 
@@ -152,9 +153,6 @@ fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<Lifted>
     tx.execute(sql, params![lifted.agent, UNREAD])?;
     Ok(Lifted::Lifted(lifted))
 }
-
-/// A fingerprint that no text has: the source is read again from its start.
-const UNREAD: [u8; 16] = [0xff; 16];
 
 /// Sets a tombstone and returns its number; one that is there already gets the new keys too.
 pub(crate) fn set(

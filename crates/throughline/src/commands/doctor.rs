@@ -1,5 +1,7 @@
 //! `throughline doctor`
 
+mod repair;
+
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
@@ -7,10 +9,12 @@ use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
 use memory::{Evidence, Flavor};
 use serde::Serialize;
+use store::seal::Seal;
 use store::{Health, SourceReport};
 
-use crate::commands::App;
 use crate::commands::ingest::usual_roots;
+use crate::commands::{App, encrypt};
+use crate::keychain::SystemKeychain;
 use crate::output::table::{bytes, table};
 use crate::output::{self, Outcome, time};
 
@@ -21,6 +25,13 @@ pub struct DoctorArgs {
     #[arg(long)]
     deep: bool,
 
+    /// Make a new store of what can be read of a damaged one
+    ///
+    /// The damaged store is kept beside it. What was lost is named; the next `ingest` reads the logs
+    /// it came from again. Nobody else may be using the store meanwhile.
+    #[arg(long)]
+    repair: bool,
+
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -30,6 +41,13 @@ pub struct DoctorArgs {
 struct Diagnosis {
     home: PathBuf,
     store: Option<Health>,
+    /// Why the store cannot be opened.
+    broken: Option<String>,
+    /// Copies of the store that are kept for a while: from before a change of its format, from
+    /// before a repair.
+    kept: Vec<PathBuf>,
+    /// How the store is encrypted, if it is.
+    seal: Option<Seal>,
     agents: Vec<Agent>,
     troubled: Vec<SourceReport>,
     /// Kinds of log entries that no adapter knew: agent, kind, how often.
@@ -51,6 +69,9 @@ struct Agent {
 }
 
 pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
+    if args.repair {
+        return repair::run(app, args.json);
+    }
     let diagnosis = examine(app, args)?;
     if args.json {
         output::json(&diagnosis)?;
@@ -58,9 +79,11 @@ pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
         print(app, &diagnosis)?;
     }
     let sound = diagnosis.permissions.is_empty()
-        && diagnosis.store.as_ref().is_none_or(|health| {
-            health.problems.is_empty() && health.damaged.unwrap_or(0) == 0 && !health.traces
-        });
+        && diagnosis.broken.is_none()
+        && diagnosis
+            .store
+            .as_ref()
+            .is_none_or(|health| health.is_sound() && !health.traces);
     Ok(if sound {
         Outcome::Done
     } else {
@@ -69,13 +92,24 @@ pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
 }
 
 fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
-    let store = if app.has_store() {
-        Some(app.open()?)
-    } else {
-        None
-    };
+    let (store, broken) = open(app)?;
+    let health = store.as_ref().map(|store| store.health(args.deep));
+    let health = health.transpose()?;
+    if let (Some(store), Some(health)) = (&store, &health)
+        && args.deep
+        && health.is_sound()
+    {
+        // What the copy was kept for has not happened.
+        store.drop_safety_copy(None)?;
+    }
     Ok(Diagnosis {
         home: app.home.clone(),
+        broken,
+        kept: store
+            .as_ref()
+            .map(store::Store::kept_copies)
+            .unwrap_or_default(),
+        seal: store::seal::seal(&app.home, &SystemKeychain)?,
         agents: ADAPTERS
             .iter()
             .map(|adapter| agent(app, adapter.flavor()))
@@ -100,8 +134,22 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             })
             .into_iter()
             .collect(),
-        store: store.map(|store| store.health(args.deep)).transpose()?,
+        store: health,
     })
+}
+
+/// Opens the store, or says why it cannot be.
+fn open(app: &App<'_>) -> anyhow::Result<(Option<store::Store>, Option<String>)> {
+    if !app.has_store() {
+        return Ok((None, None));
+    }
+    match app.open_existing() {
+        Ok(store) => Ok((Some(store), None)),
+        Err(error) => match error.downcast_ref::<store::Error>() {
+            Some(cause) if cause.is_corrupt() => Ok((None, Some(cause.to_string()))),
+            _ => Err(error),
+        },
+    }
 }
 
 fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
@@ -178,8 +226,32 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "Store in {}", diagnosis.home.display())?;
     match &diagnosis.store {
+        None if diagnosis.broken.is_some() => {}
         None => writeln!(out, "  none yet; `throughline ingest` makes it")?,
-        Some(health) => print_health(&mut out, health)?,
+        Some(health) => {
+            print_health(&mut out, health)?;
+            print_seal(&mut out, diagnosis.seal.as_ref())?;
+        }
+    }
+    if let Some(broken) = &diagnosis.broken {
+        writeln!(out, "  PROBLEM: {broken}")?;
+    }
+    let unsound = diagnosis
+        .store
+        .as_ref()
+        .is_some_and(|health| !health.is_sound());
+    if unsound || diagnosis.broken.is_some() {
+        writeln!(
+            out,
+            "  `throughline doctor --repair` salvages what can be read"
+        )?;
+    }
+    for kept in &diagnosis.kept {
+        writeln!(
+            out,
+            "  an earlier state of it is kept in {}",
+            kept.display()
+        )?;
     }
     for problem in &diagnosis.permissions {
         writeln!(out, "  PROBLEM: {problem}; others can read it")?;
@@ -276,15 +348,37 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
             "  PROBLEM: what was forgotten is still in the write-ahead log; another process is reading"
         )?;
     }
+    if health.log_is_held() {
+        writeln!(
+            out,
+            "  PROBLEM: the log of writes has grown to {}: some program keeps an old reading open",
+            bytes(health.log_bytes)
+        )?;
+    }
     match health.damaged {
+        None if !health.problems.is_empty() => {}
         None => writeln!(
             out,
             "  sound as far as SQLite can tell; --deep compares every text"
         )?,
+        Some(0) if !health.problems.is_empty() => {}
         Some(0) => writeln!(out, "  every text is as it was written")?,
         Some(damaged) => writeln!(
             out,
             "  PROBLEM: {damaged} texts are not as they were written"
+        )?,
+    }
+    Ok(())
+}
+
+fn print_seal(out: &mut impl Write, seal: Option<&Seal>) -> anyhow::Result<()> {
+    match seal {
+        None => writeln!(out, "  not encrypted")?,
+        Some(seal) => writeln!(
+            out,
+            "  encrypted with key {} in {}",
+            seal.key,
+            encrypt::show(&seal.place)
         )?,
     }
     Ok(())

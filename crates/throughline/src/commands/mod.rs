@@ -1,12 +1,15 @@
 //! The commands, one file each.
 
+pub mod backup;
 pub mod blame;
 pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod context;
+pub mod decrypt;
 pub mod digest;
 pub mod doctor;
+pub mod encrypt;
 pub mod eval;
 pub mod export;
 pub mod facts;
@@ -16,11 +19,14 @@ pub mod how;
 pub mod import;
 pub mod ingest;
 pub mod injections;
+pub mod key;
 pub mod own;
 pub mod pin;
 pub mod prefer;
 pub mod redact;
+pub mod rekey;
 pub mod remember;
+pub mod restore;
 pub mod resume;
 pub mod retain;
 pub mod search;
@@ -36,12 +42,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::{Flavor, Workspace};
-use store::Store;
+use store::{Recovered, Store};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::output::{Outcome, hinted, time};
+use crate::keychain::SystemKeychain;
+use crate::output::{Outcome, hinted, say, time};
 
 /// What every command works with.
 #[derive(Debug)]
@@ -100,6 +107,12 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Export(args) => export::run(&app, args),
         Command::Import(args) => import::run(&app, args),
         Command::Forget(args) => forget::run(&app, args),
+        Command::Backup(args) => backup::run(&app, args),
+        Command::Restore(args) => restore::run(&app, args),
+        Command::Encrypt(args) => encrypt::run(&app, args),
+        Command::Decrypt(args) => decrypt::run(&app, args),
+        Command::Rekey(args) => rekey::run(&app, args),
+        Command::Key(args) => key::run(&app, args),
         Command::Config(args) => config::run(&app, args),
         Command::Redact(args) => redact::run(&app, args),
         Command::Eval(args) => eval::run(&app, args),
@@ -110,8 +123,25 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
 impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
-        Store::open(&self.home)
-            .with_context(|| format!("cannot open the store in {}", self.home.display()))
+        let opened = Store::open_with(&self.home, &SystemKeychain);
+        let store = self.named(opened)?;
+        match store.recovered() {
+            None => {}
+            Some(Recovered::Finished) => {
+                say("Finished an exchange of the store that was interrupted.");
+            }
+            Some(Recovered::RolledBack) => {
+                say("Undid an exchange of the store that was interrupted; the store is as before.");
+            }
+        }
+        if let Err(error) = store.drop_safety_copy(Some(self.environment.now)) {
+            tracing::warn!(%error, "the safety copy is not removed");
+        }
+        Ok(store)
+    }
+
+    fn named(&self, opened: store::Result<Store>) -> anyhow::Result<Store> {
+        opened.with_context(|| format!("cannot open the store in {}", self.home.display()))
     }
 
     /// Opens the store of somebody who has ingested before.
@@ -122,7 +152,13 @@ impl App<'_> {
                 "run `throughline ingest` first",
             ));
         }
-        self.open()
+        match self.open() {
+            // Whoever only asks needs no more than to read.
+            Err(error) if is_read_only(&error) => {
+                self.named(Store::open_to_read_with(&self.home, &SystemKeychain))
+            }
+            opened => opened,
+        }
     }
 
     /// Reads a time on the command line.
@@ -176,9 +212,18 @@ impl App<'_> {
         })
     }
 
+    /// Says whether there is a store, or what is left of one.
     pub fn has_store(&self) -> bool {
-        Store::path_in(&self.home).exists()
+        let path = Store::path_in(&self.home);
+        path.exists() || path.with_extension("db-wal").exists()
     }
+}
+
+/// Says whether nothing can be written where the store lies.
+pub fn is_read_only(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<store::Error>()
+        .is_some_and(store::Error::is_read_only)
 }
 
 /// Reads an agent's name on the command line.

@@ -85,18 +85,57 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         store::Error::TooNew { .. } => {
             Some("update throughline, or use another folder with --home".to_owned())
         }
-        store::Error::NotAStore { .. } => {
-            Some("move that file away, or use another folder with --home".to_owned())
+        store::Error::NotAStore { .. } => Some(
+            "if it was one, `throughline doctor --repair` salvages it; else move that file away, or \
+             use another folder with --home"
+                .to_owned(),
+        ),
+        store::Error::InUse { .. } => {
+            Some("wait for the other throughline, or stop it, and try again".to_owned())
         }
-        store::Error::Damaged(_) | store::Error::LostBody(_) => {
-            Some("`throughline doctor --deep` says how much is damaged".to_owned())
-        }
+        store::Error::Exists { .. } => Some("name another file".to_owned()),
+        store::Error::Unsound { .. } => Some("the store is as it was".to_owned()),
+        store::Error::Seal(error) => hint_for_key(error),
+        cause if cause.is_corrupt() => Some(
+            "`throughline doctor --repair` salvages what can be read, and keeps the damaged file"
+                .to_owned(),
+        ),
         cause if cause.is_disk_full() => {
             Some("nothing is lost: free some space and run the command again".to_owned())
+        }
+        cause if cause.is_disk_failure() => Some(
+            "the disk, a quota or a limit refused; nothing that was stored is lost: see to it and \
+             run the command again"
+                .to_owned(),
+        ),
+        cause if cause.is_read_only() => {
+            Some("check the owner and the permissions of the folder and of what is in it".to_owned())
         }
         store::Error::Io { .. } => Some("check the folder's owner and permissions".to_owned()),
         _ => None,
     }
+}
+
+fn hint_for_key(error: &store::seal::SealError) -> Option<String> {
+    use store::seal::SealError;
+    let hint = match error {
+        SealError::NotBuilt { .. } => {
+            "build Throughline with its feature `encryption`, as docs/design/encryption.md says"
+        }
+        SealError::NoKey { .. } => {
+            "`throughline key --take-from FILE` opens it with a copy of the key; if there is none \
+             left, move the store away and `throughline ingest` reads the agents' logs again"
+        }
+        SealError::WrongKey { .. } => "nothing was changed; name the file that holds the right key",
+        SealError::KeyFile { .. } => {
+            "a key file is readable by its owner alone and lies outside of the store's folder"
+        }
+        SealError::Keychain(_) => {
+            "a machine without a desktop often has no keychain: use --key-file FILE"
+        }
+        SealError::NoRandomness(_) => return None,
+    };
+    Some(hint.to_owned())
 }
 
 /// Says something to the person at the terminal.

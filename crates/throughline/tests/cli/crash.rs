@@ -30,9 +30,7 @@ impl Crashing {
             &logs,
         )
         .unwrap();
-        // What goes by age depends on who came first; these tests are about what is read.
-        let config = "[retention]\nraw_max_age_days = 0";
-        std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+        keep_whatever_age(&env.home().join("memory"));
         Self { env, logs }
     }
 
@@ -60,6 +58,19 @@ impl Crashing {
     }
 }
 
+/// What goes by age depends on who came first; these tests are about what is read.
+pub fn keep_whatever_age(home: &Path) {
+    std::fs::create_dir_all(home).unwrap();
+    let config = "[retention]\nraw_max_age_days = 0";
+    let path = home.join("config.toml");
+    std::fs::write(&path, config).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
 fn display(path: &Path) -> String {
     path.canonicalize().unwrap().display().to_string()
 }
@@ -83,6 +94,7 @@ fn killed_at_any_point_it_ends_the_same() {
     let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
     assert_eq!(differing, None);
     assert_eq!(found.len(), expected.len());
+    println!("soak: kill -9 of a sweep | {kills} kills | ends as an undisturbed one does");
 }
 
 #[cfg(unix)]
@@ -106,6 +118,47 @@ fn ctrl_c_stops_soon_and_loses_nothing() {
     let undisturbed = Crashing::new(60);
     assert!(undisturbed.ingest().status().unwrap().success());
     assert_eq!(crashing.dump(), undisturbed.dump());
+}
+
+#[test]
+fn sweeps_of_many_roots_fill_one_store() {
+    let sweeps = if std::env::var("THROUGHLINE_SOAK").is_ok() {
+        32
+    } else {
+        8
+    };
+    let env = TestEnv::new();
+    keep_whatever_age(&env.home().join("memory"));
+    let mut children = Vec::new();
+    for sweep in 0..sweeps {
+        let logs = env.home().join(format!("logs{sweep}"));
+        let options = Options {
+            sessions: 6,
+            seed: sweep,
+            ..Options::default()
+        };
+        corpus::write(&options, &logs).unwrap();
+        let mut command = env.command(&["ingest", "--json", "--root"]);
+        let command = command.arg(&logs);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        children.push(child.spawn().unwrap());
+    }
+    let mut records = 0;
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("locked"), "{said}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        records += report["records"].as_u64().unwrap();
+    }
+    let store = store::Store::open(&env.home().join("memory")).unwrap();
+    let health = store.health(true).unwrap();
+    assert!(health.is_sound(), "{health:?}");
+    assert_eq!(health.records, records);
+    println!(
+        "soak: sweeps at once | {sweeps} of different logs, {records} records | none dropped, none refused"
+    );
 }
 
 #[test]

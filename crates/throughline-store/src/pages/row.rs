@@ -1,0 +1,92 @@
+//! A row, taken apart.
+
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+/// A value of a row. Text is kept as bytes until somebody says it is text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(Vec<u8>),
+    Blob(Vec<u8>),
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+            Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
+            // Text that is not UTF-8 would make every later reading of its row fail.
+            Self::Text(text) => {
+                ToSqlOutput::Owned(Value::Text(String::from_utf8_lossy(text).into_owned()))
+            }
+            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
+    }
+}
+
+/// Takes a row apart; `None` when it does not add up.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Cell>> {
+    let (header, mut at) = varint(bytes, 0)?;
+    let header = usize::try_from(header).ok()?;
+    let mut body = header;
+    let mut cells = Vec::new();
+    while at < header {
+        let (kind, next) = varint(bytes, at)?;
+        at = next;
+        let (cell, next) = cell(bytes, body, kind)?;
+        body = next;
+        cells.push(cell);
+    }
+    (at == header && body <= bytes.len()).then_some(cells)
+}
+
+fn cell(bytes: &[u8], at: usize, kind: u64) -> Option<(Cell, usize)> {
+    let length = match kind {
+        0 | 8 | 9 => 0,
+        1..=4 => usize::try_from(kind).ok()?,
+        5 => 6,
+        6 | 7 => 8,
+        10 | 11 => return None,
+        kind => usize::try_from((kind - 12) / 2).ok()?,
+    };
+    let end = at.checked_add(length)?;
+    let body = bytes.get(at..end)?;
+    let cell = match kind {
+        0 => Cell::Null,
+        1..=6 => Cell::Integer(integer(body)),
+        7 => Cell::Real(f64::from_be_bytes(body.try_into().ok()?)),
+        8 => Cell::Integer(0),
+        9 => Cell::Integer(1),
+        kind if kind % 2 == 0 => Cell::Blob(body.to_vec()),
+        _ => Cell::Text(body.to_vec()),
+    };
+    Some((cell, end))
+}
+
+fn integer(bytes: &[u8]) -> i64 {
+    let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    let start = if negative { -1 } else { 0 };
+    bytes
+        .iter()
+        .fold(start, |number, byte| (number << 8) | i64::from(*byte))
+}
+
+/// Reads SQLite's number of varying length; returns it and where it ends.
+pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let mut number = 0_u64;
+    for index in 0..9 {
+        let byte = *bytes.get(at + index)?;
+        if index == 8 {
+            return Some(((number << 8) | u64::from(byte), at + 9));
+        }
+        number = (number << 7) | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((number, at + index + 1));
+        }
+    }
+    None
+}

@@ -1,0 +1,196 @@
+//! Trees of pages, and the rows on a page.
+
+use std::collections::HashSet;
+
+use super::row::{self, Cell};
+use super::{HEADER_BYTES, Image, number};
+
+/// What SQLite's deepest trees stay far below; a damaged one may go in circles.
+const DEPTH_MAX: usize = 40;
+
+/// What a page can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Rows of a table, by number.
+    Table,
+    /// Rows in the order of their keys: an index, or a table without row numbers.
+    Index,
+}
+
+/// A row as it was found.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its number, in a table that has them.
+    pub number: i64,
+    pub cells: Vec<Cell>,
+}
+
+/// What a tree or a page gave.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Pages that could not be read as what they should be.
+    pub bad_pages: usize,
+    /// Rows on good pages that could not be taken apart.
+    pub bad_rows: usize,
+}
+
+/// Visits the rows of a tree, marking the pages it is made of. A bad page costs what stood on it.
+pub(crate) fn walk(
+    image: &Image,
+    root: u32,
+    kind: Kind,
+    used: &mut HashSet<u32>,
+    visit: &mut dyn FnMut(Row),
+) -> Found {
+    let mut found = Found::default();
+    let mut todo = vec![(root, 0)];
+    while let Some((at, depth)) = todo.pop() {
+        // A page that two trees claim belongs to the first; a circle ends here too.
+        if depth > DEPTH_MAX || !used.insert(at) {
+            continue;
+        }
+        match page(image, at) {
+            Some(page) if page.kind == kind => {
+                todo.extend(page.children.iter().rev().map(|child| (*child, depth + 1)));
+                found.bad_rows += page.rows(image, used, visit);
+            }
+            _ => found.bad_pages += 1,
+        }
+    }
+    found
+}
+
+/// A page of a tree.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub kind: Kind,
+    pub children: Vec<u32>,
+    bytes: Vec<u8>,
+    /// Where the rows begin.
+    starts: Vec<usize>,
+    has_rows: bool,
+    is_interior: bool,
+}
+
+/// Returns a page that can be one of a tree.
+pub(crate) fn page(image: &Image, at: u32) -> Option<Page> {
+    let bytes = image.page(at)?;
+    let head = if at == 1 { HEADER_BYTES } else { 0 };
+    let (kind, is_interior) = match bytes.get(head)? {
+        2 => (Kind::Index, true),
+        5 => (Kind::Table, true),
+        10 => (Kind::Index, false),
+        13 => (Kind::Table, false),
+        _ => return None,
+    };
+    let short = |offset: usize| {
+        let bytes = bytes.get(offset..offset + 2)?;
+        Some(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    };
+    let count = short(head + 3)?;
+    let first = head + if is_interior { 12 } else { 8 };
+    if first + 2 * count > image.usable_bytes() {
+        return None;
+    }
+    let starts: Vec<_> = (0..count)
+        .filter_map(|index| short(first + 2 * index))
+        .collect();
+    let mut children = Vec::new();
+    if is_interior {
+        children.extend(starts.iter().filter_map(|start| number(&bytes, *start)));
+        children.extend(number(&bytes, head + 8));
+    }
+    Some(Page {
+        kind,
+        children,
+        starts,
+        has_rows: kind == Kind::Index || !is_interior,
+        is_interior,
+        bytes,
+    })
+}
+
+impl Page {
+    pub fn is_leaf(&self) -> bool {
+        !self.is_interior
+    }
+
+    /// Visits the page's rows, marking the pages that their ends lie on, and counts those that
+    /// could not be taken apart.
+    pub fn rows(
+        &self,
+        image: &Image,
+        used: &mut HashSet<u32>,
+        visit: &mut dyn FnMut(Row),
+    ) -> usize {
+        if !self.has_rows {
+            return 0;
+        }
+        let mut bad = 0;
+        for start in &self.starts {
+            match self.row(image, *start, used) {
+                Some(row) => visit(row),
+                None => bad += 1,
+            }
+        }
+        bad
+    }
+
+    fn row(&self, image: &Image, start: usize, used: &mut HashSet<u32>) -> Option<Row> {
+        let mut at = if self.is_interior { start + 4 } else { start };
+        let (size, next) = row::varint(&self.bytes, at)?;
+        at = next;
+        let mut number = 0;
+        if self.kind == Kind::Table {
+            let (found, next) = row::varint(&self.bytes, at)?;
+            (number, at) = (found.cast_signed(), next);
+        }
+        let size = usize::try_from(size).ok()?;
+        // No row is larger than the file it lies in.
+        if size / image.usable_bytes() > image.pages() as usize {
+            return None;
+        }
+        let here = self.local_bytes(image, size);
+        let mut bytes = self.bytes.get(at..at + here)?.to_vec();
+        if here < size {
+            let first = super::number(&self.bytes, at + here)?;
+            overflow(image, first, size, used, &mut bytes)?;
+        }
+        let cells = row::decode(&bytes)?;
+        Some(Row { number, cells })
+    }
+
+    /// Returns how much of a row stands on its own page.
+    fn local_bytes(&self, image: &Image, size: usize) -> usize {
+        let usable = image.usable_bytes();
+        let most = match self.kind {
+            Kind::Table => usable - 35,
+            Kind::Index => (usable - 12) * 64 / 255 - 23,
+        };
+        if size <= most {
+            return size;
+        }
+        let least = (usable - 12) * 32 / 255 - 23;
+        let here = least + (size - least) % (usable - 4);
+        if here <= most { here } else { least }
+    }
+}
+
+/// Adds the end of a long row, which lies on pages of its own.
+fn overflow(
+    image: &Image,
+    first: u32,
+    size: usize,
+    used: &mut HashSet<u32>,
+    bytes: &mut Vec<u8>,
+) -> Option<()> {
+    let mut next = first;
+    while bytes.len() < size {
+        let page = image.page(next)?;
+        used.insert(next);
+        let rest = (size - bytes.len()).min(image.usable_bytes() - 4);
+        bytes.extend_from_slice(page.get(4..4 + rest)?);
+        next = number(&page, 0)?;
+    }
+    Some(())
+}

@@ -1,0 +1,77 @@
+//! The write-ahead log: which pages its commits replaced.
+//!
+//! SQLite believes a log up to its first bad frame. Each frame's checksum goes on from the one
+//! before, as written there, so the frames behind a bad one can still be told good from bad; what
+//! was acknowledged in them is worth having.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+
+use super::number;
+
+const FRAME_HEADER_BYTES: usize = 24;
+const LOG_HEADER_BYTES: usize = 32;
+/// The last bit says in which order of bytes the checksums are made.
+const MAGIC: u32 = 0x377f_0682;
+
+/// What the commits of a log amount to.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// Where the latest version of each page lies.
+    pub newer: HashMap<u32, u64>,
+    /// How many pages the database has after the last commit; `None` when there is no commit.
+    pub pages: Option<u32>,
+}
+
+pub(super) fn read(file: &File, page_bytes: usize) -> Log {
+    let mut log = Log::default();
+    let mut input = BufReader::with_capacity(1 << 20, file);
+    let mut header = [0; LOG_HEADER_BYTES];
+    if input.rewind().is_err() || input.read_exact(&mut header).is_err() {
+        return log;
+    }
+    let field = |index: usize| number(&header, 4 * index).unwrap_or(0);
+    if field(0) & !1 != MAGIC || field(2) as usize != page_bytes {
+        return log;
+    }
+    let big_endian = field(0) & 1 == 1;
+    let salts = (field(4), field(5));
+    let mut before = (field(6), field(7));
+    let mut pending = HashMap::new();
+    let mut frame = vec![0; FRAME_HEADER_BYTES + page_bytes];
+    let mut offset = LOG_HEADER_BYTES as u64;
+    while input.read_exact(&mut frame).is_ok() {
+        let field = |index: usize| number(&frame, 4 * index).unwrap_or(0);
+        let written = (field(4), field(5));
+        let sum = checksum(before, &frame[..8], big_endian);
+        let sum = checksum(sum, &frame[FRAME_HEADER_BYTES..], big_endian);
+        if (field(2), field(3)) == salts && sum == written {
+            pending.insert(field(0), offset + FRAME_HEADER_BYTES as u64);
+            if field(1) != 0 {
+                log.newer.extend(pending.drain());
+                log.pages = Some(field(1));
+            }
+        }
+        before = written;
+        offset += frame.len() as u64;
+    }
+    log
+}
+
+fn checksum(start: (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
+    let word = |bytes: &[u8]| {
+        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
+    };
+    let (mut a, mut b) = start;
+    for pair in bytes.chunks_exact(8) {
+        a = a.wrapping_add(word(&pair[..4])).wrapping_add(b);
+        b = b.wrapping_add(word(&pair[4..])).wrapping_add(a);
+    }
+    (a, b)
+}

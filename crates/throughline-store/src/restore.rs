@@ -1,0 +1,219 @@
+//! A store comes back from a copy. What was there before is kept aside, in a folder that is a
+//! store's home of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::backup::{self, CopyProgress};
+use crate::error::{Error, Result};
+use crate::seal::{self, Form, Key, KeyId, KeyPlace, Keychain, SealError, places};
+use crate::swap::{self, Old, OnStep, SwapStep};
+use crate::verify::{self, Depth};
+use crate::{DATABASE, KEY, Store, lock, open};
+
+/// Folders of what was there before begin with this.
+pub(crate) const SAFETY: &str = "before-restore-";
+/// More of them are not kept; the oldest goes.
+const SAFETY_COPIES_MAX: usize = 3;
+
+/// What to come back from.
+#[expect(
+    missing_debug_implementations,
+    reason = "a keychain need not show itself"
+)]
+pub struct RestoreFrom<'a> {
+    pub file: &'a Path,
+    /// The file with the key, for a copy from another machine.
+    pub key_file: Option<&'a Path>,
+    pub keychain: &'a dyn Keychain,
+}
+
+#[derive(Clone, Debug)]
+pub struct Restored {
+    pub records: u64,
+    pub key: Option<(KeyId, KeyPlace)>,
+    /// Where the store that was there lies now.
+    pub safety_copy: Option<PathBuf>,
+    /// Older ones that had to go.
+    pub removed_copies: Vec<PathBuf>,
+    pub redaction_key: RedactionKey,
+}
+
+/// Which redaction key the store has now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedactionKey {
+    /// The one its marks were made with.
+    Restored,
+    /// Another one: the copy brought none.
+    Other,
+}
+
+/// Puts a copy into the place of the store in a folder.
+pub fn restore(
+    folder: &Path,
+    from: &RestoreFrom<'_>,
+    now: Timestamp,
+    progress: &mut dyn FnMut(CopyProgress),
+    on_step: OnStep<'_>,
+) -> Result<Restored> {
+    open::private_dir(folder)?;
+    if swap::is_name_of_store(from.file, &Store::path_in(folder)) {
+        return Err(Error::Unsound {
+            path: from.file.to_owned(),
+            why: "it is the store itself, not a copy".to_owned(),
+        });
+    }
+    let key = key_of(folder, from)?;
+    let source = source(from.file, key.as_ref().map(|(key, _)| key))?;
+    let _alone = lock::alone(folder)?;
+    swap::recover(folder)?;
+    let restored = exchange(folder, from, key, &source, now, progress, on_step);
+    if restored.is_err() {
+        swap::recover(folder)?;
+    }
+    restored
+}
+
+fn exchange(
+    folder: &Path,
+    from: &RestoreFrom<'_>,
+    key: Option<(Key, KeyPlace)>,
+    source: &Connection,
+    now: Timestamp,
+    progress: &mut dyn FnMut(CopyProgress),
+    on_step: OnStep<'_>,
+) -> Result<Restored> {
+    let (key, place) = key.unzip();
+    let aside = swap::aside(folder);
+    let expected = verify::count(source)?;
+    open::private_file(&aside)?;
+    backup::copy(source, &aside, key.as_ref(), progress)?;
+    let mut copy = open::plainly(&aside, key.as_ref())?;
+    let carried = backup::unpack(&copy)?;
+    open::migrate(&mut copy, from.file, open::known_format())?;
+    on_step(SwapStep::Written)?;
+    let records = verify::sound(&copy, from.file, Depth::All)?;
+    drop(copy);
+    if records != expected {
+        return Err(Error::Unsound {
+            path: from.file.to_owned(),
+            why: format!("{expected} records, of which {records} arrived"),
+        });
+    }
+    on_step(SwapStep::Checked)?;
+    let key = key.as_ref().map(Key::id).zip(place);
+    if let Some((id, place)) = &key {
+        places::remember(folder, *id, place)?;
+        on_step(SwapStep::KeyKept)?;
+    }
+    let redaction_key = carried.or_else(|| key_beside(from.file));
+    let safety_copy = keep(folder, now)?;
+    swap::commit(folder, redaction_key.as_deref(), Old::Drop, on_step)?;
+    Ok(Restored {
+        records,
+        key,
+        safety_copy,
+        removed_copies: thin_out(folder)?,
+        redaction_key: match redaction_key {
+            Some(_) => RedactionKey::Restored,
+            None => RedactionKey::Other,
+        },
+    })
+}
+
+fn key_of(folder: &Path, from: &RestoreFrom<'_>) -> Result<Option<(Key, KeyPlace)>> {
+    let path = from.file;
+    match Form::of(path)? {
+        Form::Plain => Ok(None),
+        Form::Sealed(_) if !seal::BUILT => Err(SealError::NotBuilt {
+            path: path.to_owned(),
+        }
+        .into()),
+        Form::Sealed(id) => match from.key_file {
+            Some(file) => {
+                let key = places::named(Key::from_file(file)?, id, path, file)?;
+                Ok(Some((key, KeyPlace::File(file.to_owned()))))
+            }
+            None => places::find(folder, path, id, from.keychain).map(Some),
+        },
+        Form::Absent | Form::Foreign => {
+            fs::metadata(path).map_err(Error::io(path))?;
+            Err(Error::NotAStore {
+                path: path.to_owned(),
+            })
+        }
+    }
+}
+
+/// Opens a copy, which is not changed: it may lie on a medium that cannot be written.
+fn source(path: &Path, key: Option<&Key>) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    seal::unlock(&connection, path, key)?;
+    open::check_ours(&connection, path)?;
+    Ok(connection)
+}
+
+/// A store's own file has its redaction key in the same folder.
+fn key_beside(file: &Path) -> Option<Vec<u8>> {
+    if file.file_name()? != DATABASE {
+        return None;
+    }
+    let key = fs::read(file.with_file_name(KEY)).ok()?;
+    (key.len() == 32).then_some(key)
+}
+
+/// Gives the files of the present store a second place. It need not be sound.
+fn keep(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
+    let database = Store::path_in(folder);
+    if !database.exists() {
+        return Ok(None);
+    }
+    let name = format!("{SAFETY}{}", now.strftime("%Y%m%dT%H%M%SZ"));
+    let mut copy = folder.join(&name);
+    let mut again = 2;
+    while copy.exists() {
+        copy = folder.join(format!("{name}-{again}"));
+        again += 1;
+    }
+    open::private_dir(&copy)?;
+    let to = Store::path_in(&copy);
+    fs::hard_link(&database, &to)
+        .or_else(|_| fs::copy(&database, &to).map(drop))
+        .map_err(Error::io(&to))?;
+    let log = swap::beside(&database, "-wal");
+    for file in [log, folder.join(KEY), folder.join(places::LIST)] {
+        if let Some(name) = file.file_name()
+            && file.exists()
+        {
+            fs::copy(&file, copy.join(name)).map_err(Error::io(&file))?;
+        }
+    }
+    swap::sync_folder(&copy)?;
+    Ok(Some(copy))
+}
+
+/// Returns the folders of what was there before, oldest first.
+pub(crate) fn safety_copies(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut copies = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let entry = entry.map_err(Error::io(folder))?;
+        if entry.file_name().to_string_lossy().starts_with(SAFETY) {
+            copies.push(entry.path());
+        }
+    }
+    copies.sort();
+    Ok(copies)
+}
+
+fn thin_out(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut copies = safety_copies(folder)?;
+    copies.truncate(copies.len().saturating_sub(SAFETY_COPIES_MAX));
+    for copy in &copies {
+        fs::remove_dir_all(copy).map_err(Error::io(copy))?;
+    }
+    Ok(copies)
+}

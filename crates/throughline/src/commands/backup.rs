@@ -1,0 +1,83 @@
+//! `throughline backup`
+
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use store::{CopyProgress, Overwrite};
+
+use crate::commands::App;
+use crate::output::table::bytes;
+use crate::output::{self, Outcome, hinted, say};
+
+/// Copy the store to a file, also while it is in use
+///
+/// The copy is of one moment and checked before it appears. It is encrypted if the store is, with the
+/// same key, which is not in it.
+#[derive(Debug, clap::Args)]
+pub struct BackupArgs {
+    /// The file to write
+    file: PathBuf,
+
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
+    if args.file.exists() && !args.force {
+        return Err(hinted(
+            format!("{} exists already", args.file.display()),
+            "name another file, or replace it with --force",
+        ));
+    }
+    let overwrite = if args.force {
+        Overwrite::Replace
+    } else {
+        Overwrite::Refuse
+    };
+    let bar = progress_bar(app);
+    let backup = app
+        .open_existing()?
+        .backup(&args.file, overwrite, &mut |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    if args.json {
+        output::json(&backup)?;
+        return Ok(Outcome::Done);
+    }
+    say(&format!(
+        "Backed up {} records to {} ({}).",
+        backup.records,
+        args.file.display(),
+        bytes(backup.size_bytes)
+    ));
+    match backup.key {
+        Some(key) => say(&format!(
+            "It is encrypted with key {key}, which is not in it."
+        )),
+        None => say(
+            "It is not encrypted, and holds the redaction key as well: keep it as you would keep the store.",
+        ),
+    }
+    Ok(Outcome::Done)
+}
+
+/// Returns a bar for a copy, hidden when nobody watches.
+pub fn progress_bar(app: &App<'_>) -> ProgressBar {
+    if !app.environment.watched {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{bar:30} {percent} %") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+pub fn show(bar: &ProgressBar, progress: CopyProgress) {
+    bar.set_length(progress.total_pages);
+    bar.set_position(progress.done_pages);
+}

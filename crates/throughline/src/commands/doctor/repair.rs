@@ -1,0 +1,117 @@
+//! `throughline doctor --repair`
+
+use std::io::{Write, stdout};
+
+use anyhow::Context;
+use store::{Repaired, Store};
+
+use crate::commands::App;
+use crate::keychain::SystemKeychain;
+use crate::output::table::count;
+use crate::output::{self, Outcome, hinted, say};
+
+/// Lines of a kind that are shown; --json shows them all.
+const SHOWN_MAX: usize = 20;
+
+pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
+    if !app.has_store() {
+        return Err(hinted(
+            format!("there is no store in {}", app.home.display()),
+            "`throughline ingest` makes one",
+        ));
+    }
+    if is_sound(app)? {
+        say("Nothing to repair: every text is as it was written.");
+        return Ok(Outcome::Done);
+    }
+    let repaired = store::repair(&app.home)
+        .with_context(|| format!("cannot repair the store in {}", app.home.display()))?;
+    if json {
+        output::json(&repaired)?;
+    } else {
+        print(&repaired)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Examines the store without touching it.
+fn is_sound(app: &App<'_>) -> anyhow::Result<bool> {
+    match Store::open_to_read_with(&app.home, &SystemKeychain) {
+        Ok(store) => Ok(store.health(true).is_ok_and(|health| health.is_sound())),
+        Err(error @ store::Error::InUse { .. }) => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+fn print(repaired: &Repaired) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(
+        out,
+        "Repaired: {} kept, {} lost.",
+        number(repaired.records, "record"),
+        repaired.lost_records
+    )?;
+    for (session, lost) in repaired.sessions.iter().take(SHOWN_MAX) {
+        let session = output::text::safe(session);
+        writeln!(out, "  {session} lost {}", number(*lost, "record"))?;
+    }
+    more(&mut out, repaired.sessions.len())?;
+    for id in repaired.lost_ids.iter().take(SHOWN_MAX) {
+        writeln!(out, "  {id} is lost")?;
+    }
+    more(&mut out, repaired.lost_ids.len())?;
+    for (table, (pages, rows)) in &repaired.hurt {
+        writeln!(
+            out,
+            "  {table}: {} and {} could not be read",
+            count(*pages, "page"),
+            count(*rows, "row")
+        )?;
+    }
+    writeln!(
+        out,
+        "The damaged store is kept in {}",
+        repaired.quarantine.display()
+    )?;
+    if !repaired.gone.is_empty() {
+        writeln!(
+            out,
+            "Logs that are gone, so that what was lost of them stays lost:"
+        )?;
+        paths(&mut out, &repaired.gone)?;
+    }
+    if !repaired.held_back.is_empty() {
+        writeln!(
+            out,
+            "The list of what was forgotten is damaged. These logs are not read again, because that \
+             could bring it back:"
+        )?;
+        paths(&mut out, &repaired.held_back)?;
+    }
+    if !repaired.reread.is_empty() {
+        writeln!(
+            out,
+            "`throughline ingest` reads {} again, which may bring back what was lost.",
+            count(repaired.reread.len(), "log")
+        )?;
+    }
+    Ok(())
+}
+
+fn paths(out: &mut impl Write, paths: &[String]) -> anyhow::Result<()> {
+    for path in paths.iter().take(SHOWN_MAX) {
+        writeln!(out, "  {}", output::text::safe(path))?;
+    }
+    more(out, paths.len())
+}
+
+fn more(out: &mut impl Write, all: usize) -> anyhow::Result<()> {
+    if all > SHOWN_MAX {
+        writeln!(out, "  and {} more", all - SHOWN_MAX)?;
+    }
+    Ok(())
+}
+
+fn number(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}

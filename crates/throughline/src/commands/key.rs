@@ -1,0 +1,77 @@
+//! `throughline key`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::commands::App;
+use crate::commands::encrypt::show;
+use crate::keychain::SystemKeychain;
+use crate::output::{self, Outcome, say};
+
+/// Say where the key of the store lies, or keep a copy of it
+///
+/// The key itself is never printed: what is printed ends up in terminals' histories and in agents' logs.
+#[derive(Debug, clap::Args)]
+pub struct KeyArgs {
+    /// Write a copy of the key to this new file, to be kept away from this machine
+    #[arg(long, value_name = "FILE", conflicts_with = "take_from")]
+    copy_to: Option<PathBuf>,
+
+    /// Open the store with the key in this file from now on
+    #[arg(long, value_name = "FILE")]
+    take_from: Option<PathBuf>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    encrypted: bool,
+    seal: Option<store::seal::Seal>,
+}
+
+pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Outcome> {
+    if let Some(file) = &args.take_from {
+        store::seal::use_key_file(&app.home, file)?;
+    }
+    if let Some(file) = &args.copy_to {
+        return copy(app, file);
+    }
+    let seal = store::seal::seal(&app.home, &SystemKeychain)?;
+    let is_encrypted = seal.is_some();
+    if args.json {
+        output::json(&Shown {
+            encrypted: is_encrypted,
+            seal,
+        })?;
+    } else if let Some(seal) = seal {
+        writeln!(std::io::stdout(), "{}  in {}", seal.key, show(&seal.place))?;
+    } else {
+        say("The store is not encrypted.");
+    }
+    Ok(if is_encrypted {
+        Outcome::Done
+    } else {
+        Outcome::NothingFound
+    })
+}
+
+fn copy(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Outcome> {
+    match store::seal::copy_key(&app.home, &SystemKeychain, file)? {
+        Some(id) => {
+            say(&format!(
+                "Wrote key {id} to {}. Move it away from this machine.",
+                file.display()
+            ));
+            Ok(Outcome::Done)
+        }
+        None => {
+            say("The store is not encrypted.");
+            Ok(Outcome::NothingFound)
+        }
+    }
+}

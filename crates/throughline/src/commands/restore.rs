@@ -1,0 +1,100 @@
+//! `throughline restore`
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use store::{RedactionKey, RestoreFrom, Restored};
+
+use crate::commands::App;
+use crate::commands::backup::{progress_bar, show};
+use crate::keychain::SystemKeychain;
+use crate::output::{self, Outcome, say};
+
+/// Put a backup into the place of the store
+///
+/// Checks the file first and keeps the store that is there in a folder beside it. A backup of an older
+/// version is brought up to date; the file itself stays as it is.
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// A file that `throughline backup` wrote
+    file: PathBuf,
+
+    /// The file with the key of an encrypted backup, where this machine does not have it
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    records: u64,
+    key: Option<String>,
+    safety_copy: Option<PathBuf>,
+    removed_copies: Vec<PathBuf>,
+    redaction_key_restored: bool,
+}
+
+pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Outcome> {
+    let from = RestoreFrom {
+        file: &args.file,
+        key_file: args.key_file.as_deref(),
+        keychain: &SystemKeychain,
+    };
+    let was_encrypted = matches!(
+        store::seal::Form::of(&store::Store::path_in(&app.home)),
+        Ok(store::seal::Form::Sealed(_))
+    );
+    let bar = progress_bar(app);
+    let restored = store::restore(
+        &app.home,
+        &from,
+        app.environment.now,
+        &mut |progress| show(&bar, progress),
+        &mut |_| Ok(()),
+    )?;
+    bar.finish_and_clear();
+    if args.json {
+        output::json(&report(restored))?;
+    } else {
+        tell(args, &restored, was_encrypted);
+    }
+    Ok(Outcome::Done)
+}
+
+fn report(restored: Restored) -> Report {
+    Report {
+        records: restored.records,
+        key: restored.key.map(|(id, _)| id.to_string()),
+        safety_copy: restored.safety_copy,
+        removed_copies: restored.removed_copies,
+        redaction_key_restored: restored.redaction_key == RedactionKey::Restored,
+    }
+}
+
+fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
+    say(&format!(
+        "Restored {} records from {}.",
+        restored.records,
+        args.file.display()
+    ));
+    if let Some(copy) = &restored.safety_copy {
+        say(&format!(
+            "The store that was here is kept in {}; remove it when all is well.",
+            copy.display()
+        ));
+    }
+    for copy in &restored.removed_copies {
+        say(&format!("Removed the older {}.", copy.display()));
+    }
+    if restored.redaction_key == RedactionKey::Other {
+        say(
+            "warning: the file brings no redaction key: from now on secrets get other marks than before",
+        );
+    }
+    if was_encrypted && restored.key.is_none() {
+        say("warning: the store is not encrypted any more; `throughline encrypt` encrypts it");
+    }
+}

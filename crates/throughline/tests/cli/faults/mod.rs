@@ -1,0 +1,114 @@
+//! Faults of the machine: a full disk, a disk that refuses, folders that cannot be written, clocks that
+//! jump, files copied while they change, damaged stores. The store stays whole, and a run without the
+//! fault ends where an undisturbed one does.
+//!
+//! Short here; `tools/soak` runs them for long.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests start processes; longer runs are asked for by the environment and tell of it"
+)]
+
+mod copied;
+mod damaged;
+mod disk;
+mod limits;
+mod readonly;
+mod signals;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use testkit::corpus::{self, Options};
+
+use crate::crash::keep_whatever_age;
+use crate::env::TestEnv;
+
+/// A machine with logs to read.
+pub struct Machine {
+    pub env: TestEnv,
+    pub logs: PathBuf,
+}
+
+impl Machine {
+    pub fn new(sessions: usize) -> Self {
+        let env = TestEnv::new();
+        let logs = env.home().join("logs");
+        let options = Options {
+            sessions,
+            ..Options::default()
+        };
+        corpus::write(&options, &logs).unwrap();
+        keep_whatever_age(&env.home().join("memory"));
+        Self { env, logs }
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.env.home().join("memory")
+    }
+
+    pub fn ingest(&self) -> Command {
+        let mut command = self.env.command(&["ingest", "--root"]);
+        command.arg(&self.logs);
+        command
+    }
+
+    pub fn run_ingest(&self) {
+        let status = self.ingest().stderr(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    pub fn dump(&self) -> String {
+        self.dump_of(&self.store())
+    }
+
+    /// Examines a store and prints it, without what differs from machine to machine.
+    pub fn dump_of(&self, folder: &Path) -> String {
+        let store = store::Store::open(folder).unwrap();
+        let health = store.health(true).unwrap();
+        assert!(health.is_sound(), "{health:?}");
+        let home = self.env.home().canonicalize().unwrap();
+        let dump = store.dump().unwrap();
+        dump.replace(&home.display().to_string(), "$HOME")
+    }
+}
+
+/// What a sweep that nothing disturbed gives.
+pub fn undisturbed(sessions: usize) -> String {
+    let machine = Machine::new(sessions);
+    machine.run_ingest();
+    machine.dump()
+}
+
+/// Runs a command to its end and returns its exit code and what it said.
+pub fn outcome(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+/// Says whether the longer form of a test is asked for.
+pub fn soaking() -> bool {
+    std::env::var("THROUGHLINE_SOAK").is_ok()
+}
+
+/// Wraps a command in a shell that runs `before` first.
+#[cfg(unix)]
+pub fn in_shell(before: &str, command: &Command) -> Command {
+    let mut shell = Command::new("bash");
+    shell
+        .arg("-c")
+        .arg(format!("{before}; exec \"$@\""))
+        .arg("bash")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            shell.env(name, value);
+        }
+    }
+    shell.env("PATH", "/usr/bin:/bin");
+    shell
+}
