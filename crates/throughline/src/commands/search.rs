@@ -149,10 +149,10 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
         (_, true) => say("Nothing found."),
         (Rung::Exact | Rung::Forms, false) => {}
         (Rung::Related, false) => {
-            say("No record has all of these words; these have some of them, or mean the same.")
+            say("No record has all of these words; these have some of them, or mean the same.");
         }
         (Rung::Fuzzy, false) => {
-            say("No record has these words; these have words that are spelt nearly so.")
+            say("No record has these words; these have words that are spelt nearly so.");
         }
     }
     let mut out = stdout().lock();
