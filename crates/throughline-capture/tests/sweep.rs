@@ -332,9 +332,9 @@ fn what_is_damaged_disturbs_nothing_else() {
         format!("\u{feff}{}", good("bommed")),
     )
     .unwrap();
-    let mut torn = good("before").into_bytes();
+    let mut torn = good("earlier").into_bytes();
     torn.extend_from_slice(b"{\"type\":\"user\",\"message\":{\"content\":\"\xff\xfe\"\n\0\0\0\n");
-    torn.extend_from_slice(good("after").as_bytes());
+    torn.extend_from_slice(good("thereupon").as_bytes());
     fs::write(machine.claude_log("torn.jsonl"), torn).unwrap();
     let long = good("first") + &prompt("s", "long", &"B".repeat(17 << 20)) + &good("last");
     fs::write(machine.claude_log("long.jsonl"), long).unwrap();
@@ -347,7 +347,7 @@ fn what_is_damaged_disturbs_nothing_else() {
         std::os::unix::fs::symlink(".", machine.claude_log("loopdir")).unwrap();
     }
     let sweep = machine.sweep_at(LONG_AFTER);
-    for word in ["bommed", "before", "after", "first", "last"] {
+    for word in ["bommed", "earlier", "thereupon", "first", "last"] {
         assert_eq!(machine.finds(word), 1, "{word}");
     }
     assert_eq!(machine.finds("outside"), 0);

@@ -479,7 +479,7 @@ mod tests {
             connection
                 .execute("DELETE FROM search WHERE rowid = ?1", [row.row])
                 .unwrap();
-            let sql = "INSERT INTO search (rowid, text, scope) VALUES (?1, ?2, 's1')";
+            let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
             connection.execute(sql, params![row.row, text]).unwrap();
         }
         connection.execute("DELETE FROM blocks", []).unwrap();

@@ -471,7 +471,7 @@ fn freed_space_goes_back_to_the_file_system() {
             .map(|at| if at % 80 == 79 { ' ' } else { letter() })
             .collect()
     };
-    for session in 0..12 {
+    for session in 0..18 {
         let id = name(session);
         let mut message = Message::new(
             MessageId::new(format!("{session}")),

@@ -22,7 +22,6 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
     ("blocks", "blanked"),
     ("bodies", "deleted with the last reference"),
     ("search", "deleted, then merged"),
-    ("search_terms", "a view of the index"),
     ("marks", "deleted; no text"),
     ("raw", "blanked, deleted with the session"),
     (
