@@ -64,7 +64,7 @@ fn where_nothing_can_be_written_it_is_read() {
     give_away(another.env.home());
     let asks = [
         machine.env.command(&["sessions", "--json"]),
-        machine.env.command(&["search", "the", "--json"]),
+        machine.env.command(&["search", "cargo", "--json"]),
     ];
     // Asked before anything is forbidden.
     let able = bound(&machine.env.command(&["--version"])).and_then(|mut ask| ask.output().ok());

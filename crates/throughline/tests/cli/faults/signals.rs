@@ -57,7 +57,7 @@ fn killed_in_any_command_it_stays_whole() {
         &["ingest"],
         &["doctor", "--deep"],
         &["sessions"],
-        &["search", "the"],
+        &["search", "cargo"],
     ];
     let machine = Machine::new(20);
     machine.run_ingest();
