@@ -206,7 +206,7 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
     }
     if (1..INDEXED_SINCE).contains(&found) {
         tracing::info!(path = %path.display(), "the search index is made anew");
-        index::rebuild(&transaction, &|_, _| {})?;
+        index::rebuild(transaction, &|_, _| {})?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;

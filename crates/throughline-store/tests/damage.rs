@@ -231,7 +231,7 @@ fn check(original: &Original, folder: &Path, what: &str) -> usize {
     if lost > 0 && !repaired.hurt.contains_key("sessions") {
         assert_eq!(repaired.lost_records, lost as u64, "{what}: {repaired:?}");
         assert!(
-            repaired.reread.len() + repaired.gone.len() > 0,
+            repaired.reread.len() + repaired.gone.len() + repaired.held_back.len() > 0,
             "{what}: nothing is read again: {repaired:?}"
         );
     }

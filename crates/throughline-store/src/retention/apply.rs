@@ -121,6 +121,11 @@ impl Store {
         if out.sessions() > 0 {
             out.given_back = self.give_back(now)?;
         }
+        if out.given_back {
+            let usage = self.usage_on_disk(now)?;
+            out.freed = before.raw_bytes.saturating_sub(usage.raw_bytes);
+            (out.final_usage, out.distilled) = (usage.raw_bytes, usage.distilled_bytes);
+        }
         Ok(out)
     }
 

@@ -152,7 +152,8 @@ fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(Word<'a>)) {
     }
     let folded: String = run
         .nfkd()
-        .filter(|c| !is_combining_mark(*c))
+        // Some letters come apart into others and punctuation: ⒜ is (a).
+        .filter(|c| c.is_alphanumeric() && !is_combining_mark(*c))
         .flat_map(char::to_lowercase)
         .collect();
     if !folded.is_empty() && folded.len() <= WORD_BYTES_MAX {
