@@ -213,7 +213,11 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) -> ControlFlow<()> {
             );
             outcome = group(connection, &mut names, &mut jobs, None);
         }
-        let disk = failed.iter().any(|(_, error)| error.is_disk_failure());
+        let disk = failed
+            .iter()
+            .map(|(_, error)| error)
+            .find(|error| error.is_disk_failure())
+            .cloned();
         let done = jobs.into_iter().map(|job| (job, Ok(())));
         for (job, result) in failed
             .into_iter()
@@ -223,7 +227,11 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) -> ControlFlow<()> {
             // Nobody waits for this write any more; what became of it is on disk all the same.
             let _unwatched = job.done.send(result);
         }
-        if disk {
+        if let Some(error) = disk {
+            // Whoever comes later hears of it too, and nobody waits for an answer that never comes.
+            for job in queue {
+                let _unwatched = job.done.send(Err(error.clone()));
+            }
             return ControlFlow::Break(());
         }
     }
