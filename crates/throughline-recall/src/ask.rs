@@ -98,10 +98,11 @@ impl Question {
 fn add_terms(wanted: &Wanted, terms: &mut Vec<Term>) {
     let mut found = Vec::new();
     terms::words(&wanted.text, |word| {
-        if terms::is_content(&word.folded) {
+        let term = terms::term(&word);
+        if word.is_whole || wanted.terms.contains(&term) {
             found.push(Term {
                 folded: word.folded.clone().into_owned(),
-                term: terms::term(&word),
+                term,
                 is_prefix: false,
                 is_substitute: word.is_whole,
             });
