@@ -18,6 +18,8 @@ pub struct Ask {
     pub here: Option<String>,
     /// The session that asks: what it said itself is no news to it.
     pub not_from: Option<SessionId>,
+    /// How many candidates are read, for those in a hurry. A hundred find nearly as well.
+    pub read_max: Option<usize>,
 }
 
 /// The question of an [`Ask`], taken apart.
@@ -98,10 +100,11 @@ impl Question {
 fn add_terms(wanted: &Wanted, terms: &mut Vec<Term>) {
     let mut found = Vec::new();
     terms::words(&wanted.text, |word| {
-        if terms::is_content(&word.folded) {
+        let term = terms::term(&word);
+        if word.is_whole || wanted.terms.contains(&term) {
             found.push(Term {
                 folded: word.folded.clone().into_owned(),
-                term: terms::term(&word),
+                term,
                 is_prefix: false,
                 is_substitute: word.is_whole,
             });

@@ -159,7 +159,8 @@ fn read(
     found: &Candidates,
 ) -> Result<Vec<Read>> {
     let mut reader = Reader::new(question, Meanings::get());
-    let best = &found.rows[..found.rows.len().min(READ_MAX.max(ask.query.limit))];
+    let read_max = ask.read_max.unwrap_or(READ_MAX).max(ask.query.limit);
+    let best = &found.rows[..found.rows.len().min(read_max)];
     let mut order: Vec<&candidates::Candidate> = best.iter().collect();
     // Neighbours lie in the same blocks: read in the order of rows, each block is opened once.
     order.sort_unstable_by_key(|candidate| candidate.row);

@@ -163,7 +163,17 @@ pub enum Form {
 }
 
 impl Words {
+    /// Takes a question apart. Words that say nothing count only where there are no others.
     pub fn parse(text: &str) -> Self {
+        let words = Self::with(text, terms::is_content);
+        if words.wanted.is_empty() {
+            Self::with(text, terms::is_indexed)
+        } else {
+            words
+        }
+    }
+
+    fn with(text: &str, counts: fn(&str) -> bool) -> Self {
         let mut words = Self::default();
         let mut rest = &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)];
         while words.wanted.len() + words.unwanted.len() < WORDS_MAX {
@@ -191,7 +201,7 @@ impl Words {
                 }
             };
             rest = after;
-            let wanted = Wanted::new(word, form);
+            let wanted = Wanted::new(word, form, counts);
             let list = if negated {
                 &mut words.unwanted
             } else {
@@ -223,12 +233,12 @@ impl Words {
 }
 
 impl Wanted {
-    fn new(text: &str, form: Form) -> Self {
+    fn new(text: &str, form: Form, counts: fn(&str) -> bool) -> Self {
         let mut terms = Vec::new();
         terms::words(text, |word| {
             let term = terms::term(&word);
             // A whole that comes apart is found by its parts.
-            if !word.is_whole && terms::is_content(&word.folded) && !terms.contains(&term) {
+            if !word.is_whole && counts(&word.folded) && !terms.contains(&term) {
                 terms.push(term);
             }
         });
@@ -281,6 +291,8 @@ mod tests {
     fn syntax_is_only_words() {
         check(r#"a " OR NEAR( * : ^ -"#, r#"("near")"#);
         check("-- - *", "");
+        check("before", r#"("befor")"#);
+        check("before the fix", r#"("fix")"#);
         check("x1 AND y2", r#"("x1") AND ("y2")"#);
         check("\"unclosed quote", r#"("unclos") AND ("quot")"#);
     }

@@ -15,7 +15,7 @@ use memory::Kind;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-pub use self::stop::is_stop;
+pub use self::stop::{is_empty, is_stop};
 
 /// A longer run of letters is no word: it is data, and only makes the index larger.
 const WORD_BYTES_MAX: usize = 48;
@@ -176,12 +176,17 @@ pub fn term(word: &Word<'_>) -> String {
     stem::stem(&word.folded).into_owned()
 }
 
-/// Says whether a word is worth a place in the index.
+/// Says whether a word says something about a text.
 pub fn is_content(folded: &str) -> bool {
+    is_indexed(folded) && !is_stop(folded)
+}
+
+/// Says whether a word has a place in the index.
+pub fn is_indexed(folded: &str) -> bool {
     match folded.len() {
         0 => false,
         1 => folded.as_bytes()[0].is_ascii_digit() || !folded.is_ascii(),
-        _ => !is_stop(folded),
+        _ => !is_empty(folded),
     }
 }
 
@@ -243,7 +248,7 @@ impl Terms {
         if self.seen.contains(word.folded.as_ref()) {
             return;
         }
-        if !is_content(&word.folded) {
+        if !is_indexed(&word.folded) {
             return;
         }
         let term = term(word);

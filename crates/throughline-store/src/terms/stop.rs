@@ -138,6 +138,21 @@ const STOP: &[&str] = &[
     "yourself",
 ];
 
+/// Those of them that nobody looks for even alone. The index leaves them out; they stand in nearly every text.
+const EMPTY: &[&str] = &[
+    "a", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+    "do", "does", "don", "for", "from", "had", "has", "have", "he", "her", "him", "his", "i", "if",
+    "in", "into", "is", "it", "its", "ll", "me", "my", "no", "not", "of", "on", "or", "our", "re",
+    "she", "should", "so", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "too", "us", "ve", "was", "we", "were", "what", "when", "where",
+    "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// Says whether a folded word has no place in the index.
+pub fn is_empty(folded: &str) -> bool {
+    EMPTY.binary_search(&folded).is_ok()
+}
+
 /// Says whether a folded word is one of them.
 pub fn is_stop(folded: &str) -> bool {
     STOP.binary_search(&folded).is_ok()
@@ -146,7 +161,8 @@ pub fn is_stop(folded: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_list_is_sorted() {
-        assert!(super::STOP.is_sorted());
+    fn the_lists_are_sorted() {
+        assert!(super::STOP.is_sorted() && super::EMPTY.is_sorted());
+        assert!(super::EMPTY.iter().all(|word| super::is_stop(word)));
     }
 }
