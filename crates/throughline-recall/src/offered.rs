@@ -13,6 +13,8 @@ use crate::search::{RankedHit, search};
 
 /// How many records are looked at closely.
 const CANDIDATES_MAX: usize = 12;
+/// How many texts are read: a prompt does not wait for more.
+const READ_MAX: usize = 100;
 /// A record no longer than this is shown whole.
 const WHOLE_BYTES_MAX: usize = 600;
 /// A hit that is this many points behind the best is worth nothing.
@@ -72,6 +74,7 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
                 },
                 here: Some(workspace),
                 not_from: occasion.session.clone(),
+                read_max: Some(READ_MAX),
             },
             now,
         )?;
