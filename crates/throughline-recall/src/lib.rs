@@ -3,7 +3,7 @@
 //! [`ask`] takes a question apart; [`candidates`] asks the index for the rows that hold its terms and weighs
 //! them at a glance; [`passages`] reads the texts of the best; [`rank`] turns what was seen into features and
 //! features into a score, with [`meaning`] for words that differ and mean the same; [`sessions`] adds up; [`gate`]
-//! says whether any of it is worth showing to somebody who did not ask. [`search`] is all of it in order.
+//! says whether any of it is worth showing to somebody who did not ask. [`search()`] is all of it in order.
 //!
 //! [`recall`](recall::recall) is what a hook calls: [`occasion`] says whether a person typed the
 //! prompt at all, [`offered`] finds records, [`judge`] decides of each fact and record whether

@@ -85,7 +85,7 @@ pub enum Answer {
 /// Decides what a prompt gets. Writes nothing: the caller records the injection once the prompt is
 /// answered.
 ///
-/// `find` searches records; [`crate::offered::find`] does it by [`crate::search`].
+/// `find` searches records; [`crate::offered::find`] does it by [`crate::search()`].
 pub fn recall(
     store: &Store,
     occasion: &Occasion,

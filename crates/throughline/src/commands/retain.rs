@@ -17,7 +17,7 @@ use crate::output::{self, Outcome, say, time};
 
 /// Keep the store within its limits
 ///
-/// Sessions that have gone quiet get a digest; what the settings under [retention] do not keep goes; and
+/// Sessions that have gone quiet get a digest; what the settings under `[retention]` do not keep goes; and
 /// the chores that are due are done: packing sessions of more than a month ago, merging facts that say
 /// the same, clearing out what nothing refers to. `throughline ingest` does the first two as well.
 #[derive(Debug, clap::Args)]
