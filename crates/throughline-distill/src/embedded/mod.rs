@@ -2,7 +2,7 @@
 //!
 //! A [`Fold`] takes in one [`Step`] after the other and forgets in an order that keeps what is missed most
 //! after a compaction: the last request and the rules in the user's words, files and commands with
-//! their exact names, what failed. [`render`] writes it down within the limits. Both are the same every
+//! their exact names, what failed. [`render()`] writes it down within the limits. Both are the same every
 //! time, and folding a session in pieces is folding it at once.
 
 mod fold;
