@@ -13,10 +13,10 @@
 //! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
 //! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
 //!
-//! [`repair`] makes a new store of what can be read of a damaged one.
+//! [`repair()`] makes a new store of what can be read of a damaged one.
 //!
 //! A store can be encrypted ([`seal`]), copied while it is in use ([`backup`]) and come back from
-//! such a copy ([`restore`]). Whatever replaces the database goes through [`swap`].
+//! such a copy ([`restore()`]). Whatever replaces the database goes through [`swap`].
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 

@@ -3,7 +3,7 @@
 //! SQLite stops at the first page it cannot trust; here one bad page costs only what stood on it.
 //! [`Image`] is the file with the commits of its write-ahead log laid over it, [`tree`] finds the
 //! rows of a page and the pages of a tree, [`row`] takes a row apart. Nothing here writes, and
-//! nothing knows what the rows mean: that is [`crate::salvage`]'s.
+//! nothing knows what the rows mean: that is [`crate::repair`](mod@crate::repair)'s.
 //!
 //! Only what a page lists is read, never what lies between: deleted rows do not come back.
 

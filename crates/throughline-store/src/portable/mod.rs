@@ -1,6 +1,6 @@
 //! Everything as JSON Lines: out of one store, into another.
 //!
-//! [`line`] is the format, [`export`](crate::Store::export) writes it in an order that depends on
+//! [`mod@line`] is the format, [`export`](crate::Store::export) writes it in an order that depends on
 //! nothing but what is stored, [`import`](crate::Store::import) reads it through the same door as
 //! every other text. What came out of a store and went into an empty one comes out the same.
 

@@ -1,6 +1,6 @@
 //! How much is kept, and what goes first.
 //!
-//! [`measure`] says what the store holds, [`plan`] decides purely what goes, [`apply`] lets it go,
+//! [`measure`] says what the store holds, [`mod@plan`] decides purely what goes, [`apply`] lets it go,
 //! [`session`] by session; [`gone`] knows again what went.
 //!
 //! Raw is everything that records are made of: rows, texts, index, logs. It is never dropped before

@@ -4,7 +4,7 @@
 //! which its copies in forks share), one of its text in its session, one of its place in its log, and,
 //! if it is a prompt, one of the text alone, because the agents' histories of prompts know no session.
 //! A session has one of its name, and those of its records that a later fork could repeat. Every batch
-//! passes the [`Gate`], whatever way it came in ([`kept_out`]).
+//! passes the [`Gate`], whatever way it came in ([`kept_out()`]).
 
 mod kept_out;
 
