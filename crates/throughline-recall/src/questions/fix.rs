@@ -261,7 +261,7 @@ mod tests {
     fn what_differs_from_run_to_run_is_taken_out() {
         let same = [
             "error[E0382]: borrow of moved value: `x` at /home/a/src/main.rs:42:7",
-            "error[E0382]: borrow of moved value: `x` at /work/b/src/main.rs:9:1",
+            "error[E0382]: borrow of moved value: `x` at /code/b/src/main.rs:9:1",
         ];
         assert_eq!(fingerprint(same[0]), fingerprint(same[1]));
         assert_ne!(

@@ -123,7 +123,7 @@ impl Test {
             let at = Timestamp::from_second(1_767_600_000 + line).unwrap();
             let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
             patch.touch(at);
-            patch.cwd = Some(format!("/work/{}", said.session));
+            patch.cwd = Some(format!("/code/{}", said.session));
             patch.branch = Some(format!("branch-{}", marker(said.session)));
             if line == 1 {
                 patch.title = Some(Title {
@@ -133,7 +133,7 @@ impl Test {
             }
             let workspace = Workspace {
                 key: format!("example.com/{}", marker(said.session)),
-                root: format!("/work/{}", marker(said.session)),
+                root: format!("/code/{}", marker(said.session)),
             };
             incoming.sessions.push((patch, Some(workspace)));
             let mut message = Message::new(
@@ -256,7 +256,7 @@ fn two_sessions() -> (Vec<Said>, Vec<Said>) {
         said("red", "r3", Origin::Tool, long("long")),
         said("red", "r4", Origin::Tool, long("common")),
     ];
-    red[1].path = Some(format!("/work/red/{}.rs", marker("path")));
+    red[1].path = Some(format!("/code/red/{}.rs", marker("path")));
     let filler = (0..40).map(|n| {
         let text = format!("step {n} of the work, with nothing special about it at all");
         said("red", &format!("f{n}"), Origin::Model, text)
@@ -559,7 +559,7 @@ fn a_workspace_goes_with_its_facts() {
     let sql = "UPDATE facts SET workspace = (SELECT id FROM workspaces WHERE key LIKE '%red%')";
     connection.execute(sql, []).unwrap();
     drop(connection);
-    let workspace = Some(format!("/work/{}", marker("red")));
+    let workspace = Some(format!("/code/{}", marker("red")));
     let forgotten = test.forget(&Selection {
         workspace,
         ..Selection::default()

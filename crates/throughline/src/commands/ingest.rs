@@ -195,7 +195,8 @@ fn distill(
 
 /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.
 pub fn renew(app: &App<'_>, store: &Store, now: Timestamp) -> Renewed {
-    if !app.config.summary.enabled {
+    // The file would tell in plain text what the store keeps sealed.
+    if !app.config.summary.enabled || store.is_encrypted() {
         return Renewed::default();
     }
     let renewed = settings(app)
