@@ -215,8 +215,10 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
 
 /// SQLite throws a log away whose database is missing or empty; what was acknowledged is in it.
 fn check_log(path: &Path) -> Result<()> {
-    let is_there = fs::metadata(path).is_ok_and(|file| file.len() > 0);
-    if !is_there && log_bytes(path) > LOG_HEADER_BYTES {
+    // The log is looked at first: another process may be making the store, and makes the file
+    // before its log.
+    let has_log = log_bytes(path) > LOG_HEADER_BYTES;
+    if has_log && !fs::metadata(path).is_ok_and(|file| file.len() > 0) {
         return Err(Error::OnlyLog {
             path: path.to_owned(),
         });

@@ -164,9 +164,13 @@ fn sweeps_of_many_roots_fill_one_store() {
 #[test]
 fn sweeps_at_once_do_not_disturb_each_other() {
     let crowded = Crashing::new(20);
-    let children: Vec<_> = (0..6).map(|_| crowded.ingest().spawn().unwrap()).collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
+    let children: Vec<_> = (0..6)
+        .map(|_| crowded.ingest().stderr(Stdio::piped()).spawn().unwrap())
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {said}", output.status);
     }
     let alone = Crashing::new(20);
     assert!(alone.ingest().status().unwrap().success());
