@@ -133,6 +133,28 @@ impl Default for Injection {
     }
 }
 
+impl Injection {
+    pub fn settings(&self, off_now: bool) -> serve::Injection {
+        let budget = recall::Budget {
+            facts: self.facts,
+            snippets: self.snippets,
+            tokens: memory::Tokens(self.tokens),
+            ..recall::Budget::default()
+        };
+        serve::Injection {
+            off_now,
+            enabled: self.enabled,
+            off_in: self.off.clone(),
+            recall: recall::Config {
+                budget,
+                gate: self.gate,
+                sensitive: self.sensitive,
+                ..recall::Config::default()
+            },
+        }
+    }
+}
+
 impl Default for Capture {
     fn default() -> Self {
         let scope = Scope::default();

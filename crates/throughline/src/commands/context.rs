@@ -1,13 +1,8 @@
 //! `throughline context`
 
 use std::io::{Read, Write, stdin, stdout};
-use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use memory::{SessionId, Workspace};
-use recall::{Answer, Budget, Fate, Occasion, Recalled, World};
-use serde::Serialize;
-use store::{NewInjection, Store};
+use recall::{Answer, Fate, Recalled};
 
 use crate::commands::App;
 use crate::output::text::safe;
@@ -47,30 +42,12 @@ pub struct ContextArgs {
 /// A prompt of a hook may be anything; more than this is not read.
 const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
-/// Why injection is switched off.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Off {
-    Environment,
-    Configuration,
-    Workspace,
-}
-
-impl Off {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::Environment => "THROUGHLINE_INJECTION is off",
-            Self::Configuration => "[injection] enabled is false in the configuration",
-            Self::Workspace => "the configuration switches it off for this workspace",
-        }
-    }
-}
-
 pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
     let prompt = prompt(args)?;
     let store = app.open_existing()?;
     let workspace = app.workspace(&store, args.workspace.as_deref())?;
-    if let Some(off) = off(app, &workspace) {
+    let settings = app.settings();
+    if let Some(off) = serve::prompt::off(&settings, &workspace) {
         if args.json {
             output::json(&serde_json::json!({ "answer": { "abstain": "off" }, "off": off }))?;
         } else {
@@ -78,8 +55,10 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::NothingFound);
     }
-    let occasion = occasion(app, &store, args, prompt, &workspace)?;
-    let recalled = answer(app, &store, &occasion, &workspace)?;
+    let session = args.session.as_deref();
+    let occasion = serve::prompt::occasion(&store, &settings, prompt, session, &workspace)?;
+    let now = app.environment.now;
+    let recalled = serve::prompt::answer(&store, &settings, &occasion, &workspace, now)?;
     if args.json {
         output::json(&recalled)?;
     } else {
@@ -89,19 +68,7 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::NothingFound);
     };
     if args.record {
-        store.record_injection(NewInjection {
-            name: pack.id.clone(),
-            session: occasion.session.clone(),
-            workspace: occasion.workspace.clone(),
-            at: app.environment.now,
-            prompt: occasion.prompt.clone(),
-            tokens: pack.tokens,
-            items: pack
-                .items
-                .iter()
-                .map(|item| (item.item, item.tokens))
-                .collect(),
-        })?;
+        store.record_injection(serve::prompt::shown(&occasion, pack, now))?;
     }
     Ok(Outcome::Done)
 }
@@ -116,98 +83,6 @@ fn prompt(args: &ContextArgs) -> anyhow::Result<String> {
         .take(PROMPT_BYTES_MAX)
         .read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn off(app: &App<'_>, workspace: &Workspace) -> Option<Off> {
-    let injection = &app.config.injection;
-    let named = |part: &String| workspace.key.contains(part) || workspace.root.contains(part);
-    if app.environment.injection_off {
-        Some(Off::Environment)
-    } else if !injection.enabled {
-        Some(Off::Configuration)
-    } else if injection.off.iter().any(named) {
-        Some(Off::Workspace)
-    } else {
-        None
-    }
-}
-
-/// A session that is too young to be known is still itself: what was shown to it is not shown again.
-fn occasion(
-    app: &App<'_>,
-    store: &Store,
-    args: &ContextArgs,
-    prompt: String,
-    workspace: &Workspace,
-) -> anyhow::Result<Occasion> {
-    let session = match &args.session {
-        None => None,
-        Some(id) => {
-            let named = store.sessions_named(id, 2)?;
-            let known = if let [only] = named.as_slice() {
-                Some(only.id.clone())
-            } else {
-                None
-            };
-            Some(known.unwrap_or_else(|| SessionId::new(id)))
-        }
-    };
-    let related = &app.config.workspaces.related;
-    let related = related
-        .get(&workspace.key)
-        .or_else(|| related.get(&workspace.root));
-    Ok(Occasion {
-        prompt,
-        session,
-        workspace: Some(workspace.key.clone()),
-        related: related.cloned().unwrap_or_default(),
-    })
-}
-
-/// Returns what a prompt gets.
-pub fn answer(
-    app: &App<'_>,
-    store: &Store,
-    occasion: &Occasion,
-    workspace: &Workspace,
-) -> anyhow::Result<Recalled> {
-    let injection = &app.config.injection;
-    let config = recall::Config {
-        budget: Budget {
-            facts: injection.facts,
-            snippets: injection.snippets,
-            tokens: memory::Tokens(injection.tokens),
-            ..Budget::default()
-        },
-        gate: injection.gate,
-        sensitive: injection.sensitive,
-        ..recall::Config::default()
-    };
-    let now = app.environment.now;
-    let word = store.injection_name(&occasion.prompt, occasion.session.as_ref(), now);
-    let root = PathBuf::from(&workspace.root);
-    let changed_since = |path: &Path, at: Timestamp| changed_since(&root.join(path), at);
-    let world = World {
-        now,
-        word: &word,
-        changed_since: &changed_since,
-    };
-    Ok(recall::recall(
-        store,
-        occasion,
-        &config,
-        &world,
-        recall::offered::find,
-    )?)
-}
-
-/// Says whether a file was written after a time. A file that is gone says nothing.
-fn changed_since(path: &Path, at: Timestamp) -> bool {
-    let modified = path.metadata().and_then(|metadata| metadata.modified());
-    modified
-        .ok()
-        .and_then(|modified| Timestamp::try_from(modified).ok())
-        .is_some_and(|modified| modified > at)
 }
 
 fn print(recalled: &Recalled, explain: bool) -> anyhow::Result<()> {

@@ -161,6 +161,18 @@ impl App<'_> {
         }
     }
 
+    /// Returns what answers to agents depend on.
+    pub fn settings(&self) -> serve::Settings {
+        serve::Settings {
+            injection: self
+                .config
+                .injection
+                .settings(self.environment.injection_off),
+            related: self.config.workspaces.related.clone(),
+            scope: self.config.scope(),
+        }
+    }
+
     /// Reads a time on the command line.
     pub fn moment(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
         text.map(|text| time::parse(text, self.environment.now, &self.environment.zone))
@@ -184,12 +196,8 @@ impl App<'_> {
     /// current folder; by the key the store knows it by.
     pub fn workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
         let Some(part) = part else {
-            let here = self.workspace_here();
-            let key = store.workspace_key(&here)?;
-            return Ok(Workspace {
-                key: key.unwrap_or_else(|| here.key.clone()),
-                ..here
-            });
+            let here = &self.environment.cwd;
+            return Ok(serve::prompt::workspace_of(store, &self.settings(), here)?);
         };
         let mut like = store.workspaces_like(part, 5)?;
         if let Some(exact) = like.iter().position(|w| w.key == part || w.root == part) {

@@ -15,8 +15,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("recall", &["memory", "store"]),
     ("distill", &["memory", "store"]),
     (
-        "throughline",
+        "serve",
         &["capture", "distill", "memory", "recall", "store"],
+    ),
+    (
+        "throughline",
+        &["capture", "distill", "memory", "recall", "serve", "store"],
     ),
     ("testkit", &["memory"]),
 ];
@@ -25,6 +29,9 @@ const EDGES: &[(&str, &[&str])] = &[
 const KNOWERS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("ureq", &["distill"]),
+    ("axum", &["serve"]),
+    ("rmcp", &["serve"]),
+    ("tokio", &["serve"]),
     ("clap", &["throughline"]),
     ("indicatif", &["throughline"]),
     ("ctrlc", &["throughline"]),
