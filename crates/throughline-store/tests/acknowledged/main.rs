@@ -10,6 +10,8 @@
     reason = "a test that cannot go on should fail; writers are processes of their own"
 )]
 
+mod power;
+
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
