@@ -333,16 +333,29 @@ pub(crate) fn scrub(
         tx.prepare_cached("UPDATE summaries SET state = ?2 WHERE session = ?1")?
             .execute(params![session.id, clean(&state).as_str()])?;
     }
-    let database = tx.path().map(PathBuf::from).unwrap_or_default();
-    let path = path_of(database.parent().unwrap_or(Path::new(".")), &name);
+    let path = path_beside(tx, &name);
     if let Ok(text) = fs::read_to_string(&path)
         && holds(&text)
     {
-        let aside = path.with_extension("md.scrubbed");
-        write_private(&aside, clean(&text).as_str())?;
-        replace(&aside, &path)?;
+        put(&path, clean(&text).as_str())?;
     }
     Ok(())
+}
+
+/// Returns where a session's notes lie beside the database of a connection.
+pub(crate) fn path_beside(connection: &Connection, session: &str) -> PathBuf {
+    let database = connection.path().map(PathBuf::from).unwrap_or_default();
+    path_of(database.parent().unwrap_or(Path::new(".")), session)
+}
+
+/// Puts a text that is clean in the place of a session's notes.
+pub(crate) fn put(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        open::private_dir(folder)?;
+    }
+    let aside = path.with_extension("md.put");
+    write_private(&aside, text)?;
+    replace(&aside, path)
 }
 
 fn notes(row: &Row<'_>) -> rusqlite::Result<Notes> {

@@ -13,12 +13,13 @@ use std::sync::atomic::AtomicBool;
 use jiff::Timestamp;
 use memory::session::{Title, TitleRank};
 use memory::{
-    CallId, Context, Flavor, Kind, MessageId, Record, SessionId, SessionKind, SessionPatch, Trust,
-    Usage, UsageEntry, Workspace,
+    CallId, Context, FactKind, Flavor, Item, Kind, MessageId, Record, SessionId, SessionKind,
+    SessionPatch, Tokens, Trust, Usage, UsageEntry, Workspace,
 };
 use proptest::prelude::*;
 use throughline_store::{
-    Batch, Cursor, ExportFilter, From, Imported, Incoming, Log, Oddities, Reading, Store,
+    Asked, Batch, Cursor, ExportFilter, From, Imported, Incoming, Log, ModelCall, NewFact,
+    NewInjection, NewSummary, Oddities, Reading, SessionFilter, Store, Way, Work,
 };
 
 fn exported(store: &Store, filter: &ExportFilter) -> String {
@@ -86,6 +87,74 @@ fn store_of(reads: &[Reads]) -> (tempfile::TempDir, Store) {
     }
     store.flush().unwrap();
     (dir, store)
+}
+
+/// Leaves notes, a fact, a call of a model and an injection with every session, as we do ourselves.
+fn work_on(store: &Store) {
+    let all = SessionFilter {
+        limit: usize::MAX,
+        ..SessionFilter::default()
+    };
+    for (number, session) in store.sessions(&all).unwrap().into_iter().enumerate() {
+        let at = Timestamp::from_second(1_700_000_000 + i64::try_from(number).unwrap()).unwrap();
+        let id = session.id;
+        if let Asked::Granted(lease) = store.lease(&id, Work::Extraction, at).unwrap() {
+            store.write_summary(&lease, &notes(&id, at)).unwrap();
+            store.release(&lease).unwrap();
+        }
+        let mut records = Vec::new();
+        let read = store.each_record(&id, |record| records.push(record.id));
+        read.unwrap();
+        let fact = NewFact {
+            workspace: None,
+            kind: FactKind::Decision,
+            text: format!("fact {number} is settled, with password = hunter2-and-more-9f8e7d"),
+            tags: vec!["t".to_owned()],
+            trust: Trust::Model,
+            pinned: number == 1,
+            at,
+            sources: records.clone(),
+        };
+        store.remember(fact).unwrap();
+        store.record_call(&call(&id, at)).unwrap();
+        let items = records.iter().take(2);
+        let injection = NewInjection {
+            name: format!("n{number}"),
+            session: Some(id),
+            workspace: None,
+            at,
+            prompt: "why?".to_owned(),
+            tokens: Tokens(12),
+            items: items.map(|id| (Item::Record(*id), Tokens(6))).collect(),
+        };
+        store.record_injection(injection).unwrap();
+    }
+}
+
+fn notes(session: &SessionId, at: Timestamp) -> NewSummary {
+    NewSummary {
+        text: format!("# Title\n\nWhat {session} was about\n"),
+        way: Way::Embedded,
+        at,
+        last: Some(MessageId::new("m")),
+        tokens: Tokens(5),
+        tool_calls: 2,
+        usage: Usage::default(),
+        duration_ms: 1,
+        thresholds: [1, 2, 3],
+    }
+}
+
+fn call(session: &SessionId, at: Timestamp) -> ModelCall {
+    ModelCall {
+        at,
+        purpose: "summary".to_owned(),
+        session: Some(session.clone()),
+        model: "m".to_owned(),
+        usage: Usage::default(),
+        usd: Some(0.5),
+        outcome: "ok".to_owned(),
+    }
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -164,6 +233,7 @@ proptest! {
     #[test]
     fn out_in_and_out_again_is_the_same(reads in prop::collection::vec(reads(), 1..4)) {
         let (dir, store) = store_of(&reads);
+        work_on(&store);
         let first = exported(&store, &ExportFilter::default());
         let (_other, copy) = beside(&dir);
         let report = import(&copy, &first);

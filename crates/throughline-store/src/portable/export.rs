@@ -10,6 +10,7 @@ use super::line::{
     DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
     UsageLine, WorkspaceLine, hex,
 };
+use super::own;
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::records::{self, Texts};
@@ -78,6 +79,9 @@ impl Export<'_> {
             self.usage(*number)?;
             self.eviction(*number, line)?;
             self.digest(*number, line)?;
+            if let Some(summary) = own::summary(self.connection, *number, &line.id)? {
+                self.write(&Line::Summary(summary))?;
+            }
             self.exported.sessions += 1;
             progress(self.exported.sessions, total);
         }
@@ -85,6 +89,7 @@ impl Export<'_> {
             self.logs(&sessions)?;
         }
         self.facts(&sessions)?;
+        self.own(&sessions)?;
         self.out.flush().map_err(written)
     }
 
@@ -315,6 +320,23 @@ impl Export<'_> {
             }
             self.write(&Line::Fact(line))?;
             self.exported.facts += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes calls of models and injections: all of them, or those of the sessions asked for.
+    fn own(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
+        let of = |name: Option<&String>| sessions.iter().any(|(_, line)| Some(&line.id) == name);
+        let whole = self.is_whole();
+        for call in own::calls(self.connection)? {
+            if whole || of(call.session.as_ref()) {
+                self.write(&Line::Call(call))?;
+            }
+        }
+        for injection in own::injections(self.connection)? {
+            if whole || of(injection.session.as_ref()) {
+                self.write(&Line::Injection(injection))?;
+            }
         }
         Ok(())
     }

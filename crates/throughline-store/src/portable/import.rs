@@ -9,6 +9,7 @@ use super::line::{
     DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
     UsageLine, WorkspaceLine, bytes, many_bytes,
 };
+use super::own::{CallLine, Clean, InjectionLine, SummaryLine};
 use super::write::{self, Batch, Counts};
 use crate::clean::{Door, Incoming};
 use crate::error::{Error, Result};
@@ -99,6 +100,9 @@ struct Pending {
     evictions: Vec<EvictionLine>,
     digests: Vec<DigestLine>,
     facts: Vec<FactLine>,
+    summaries: Vec<SummaryLine>,
+    calls: Vec<CallLine>,
+    injections: Vec<InjectionLine>,
 }
 
 impl Import<'_> {
@@ -184,6 +188,18 @@ impl Import<'_> {
             Line::Fact(line) => {
                 bytes(&line.id).ok_or("the id is not 32 hexadecimal digits")?;
                 self.pending.facts.push(line);
+            }
+            Line::Summary(line) => {
+                self.flavor(&line.session)?;
+                // The file would tell in plain text what the store keeps sealed.
+                if !self.store.is_encrypted() {
+                    self.pending.summaries.push(line);
+                }
+            }
+            Line::Call(line) => self.pending.calls.push(line),
+            Line::Injection(line) => {
+                many_bytes(&line.prompt).ok_or("the prompt's hash is not hexadecimal digits")?;
+                self.pending.injections.push(line);
             }
         }
         self.pending.bytes += size;
@@ -333,6 +349,9 @@ impl Import<'_> {
                 .iter()
                 .map(|record| self.flavors.get(record.session.as_str()).copied())
                 .collect(),
+            summaries: all_clean(door, pending.summaries),
+            calls: all_clean(door, pending.calls),
+            injections: all_clean(door, pending.injections),
             cleaned,
         }
     }
@@ -351,6 +370,10 @@ impl Import<'_> {
         }
         Ok(())
     }
+}
+
+fn all_clean<T: Clean>(door: &Door<'_>, lines: Vec<T>) -> Vec<T> {
+    lines.into_iter().map(|line| line.clean(door)).collect()
 }
 
 impl Pending {

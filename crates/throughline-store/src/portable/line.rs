@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use memory::{Kind, SessionKind, Trust};
 use serde::{Deserialize, Serialize};
 
+use super::own::{CallLine, InjectionLine, SummaryLine};
+
 /// Counts up when a reader of an older format would misunderstand a newer file.
 pub const FORMAT: u32 = 1;
 
@@ -29,7 +31,10 @@ pub(super) enum Line {
     Log(LogLine),
     Eviction(EvictionLine),
     Digest(DigestLine),
+    Summary(SummaryLine),
     Fact(FactLine),
+    Call(CallLine),
+    Injection(InjectionLine),
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 mod export;
 mod import;
 mod line;
+mod own;
 mod write;
 
 pub use export::{ExportFilter, Exported};

@@ -7,6 +7,7 @@ use memory::words::Words;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
+use super::own::{self, CallLine, InjectionLine, SummaryLine};
 use crate::clean::{Cleaned, Door};
 use crate::digests::{self, CleanDigest};
 use crate::error::Result;
@@ -41,6 +42,9 @@ pub(super) struct Batch {
     pub evictions: Vec<EvictionLine>,
     pub digests: Vec<(DigestLine, CleanDigest, Option<CleanDigest>)>,
     pub facts: Vec<CleanFact>,
+    pub summaries: Vec<SummaryLine>,
+    pub calls: Vec<CallLine>,
+    pub injections: Vec<InjectionLine>,
 }
 
 pub(super) struct CleanFact {
@@ -137,7 +141,30 @@ pub(super) fn apply(
     for fact in &batch.facts {
         counts.facts += usize::from(write_fact(tx, names, fact)?);
     }
+    write_own(tx, &mut gate, batch)?;
     Ok(counts)
+}
+
+fn write_own(tx: &Transaction<'_>, gate: &mut Gate<'_>, batch: &Batch) -> Result<()> {
+    for line in &batch.summaries {
+        // Notes tell of records by other words: where some of the session are gone, they may too.
+        if gate.is_open() && !gate.session(tx, &line.session, None)? {
+            own::write_summary(tx, line)?;
+        }
+    }
+    for line in &batch.calls {
+        own::write_call(tx, line)?;
+    }
+    for line in &batch.injections {
+        let forgotten = match &line.session {
+            Some(session) => gate.session(tx, session, None)?,
+            None => false,
+        };
+        if !forgotten {
+            own::write_injection(tx, line)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_records(
