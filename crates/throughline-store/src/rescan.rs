@@ -5,8 +5,10 @@
 //! belongs to no session. What changes is rewritten, and its traces go as if it had been forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
+use memory::words::Words;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ use crate::forget::{Traces, traces};
 use crate::records::{REDACTION_VERSION, StoredRow};
 use crate::redact::{CleanString, Redactor, Seen};
 use crate::writer::{Hurry, Names};
-use crate::{Store, raw, records};
+use crate::{Store, raw, records, summaries};
 
 /// Which of the stored texts to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +134,8 @@ struct Found {
     cells: Vec<Cell>,
     /// Bodies of logs, by hash.
     pieces: Vec<(raw::Kept, CleanString)>,
+    /// A session's notes.
+    notes: Option<(PathBuf, CleanString)>,
     marks: BTreeMap<String, usize>,
 }
 
@@ -158,6 +162,7 @@ const OF_RECORDS: &[Place] = &[
     place("records", "row", "metadata"),
     place("records", "row", "tags"),
     place("records", "row", "tool"),
+    place("summaries", "session", "state"),
 ];
 
 /// Columns that belong to no record.
@@ -170,7 +175,6 @@ const AROUND: &[Place] = &[
     place("sources", "id", "path"),
     place("sources", "id", "state"),
     place("facts", "id", "text"),
-    place("facts", "id", "words"),
     place("facts", "id", "tags"),
     place("digests", "session", "data"),
     place("digests", "session", "base"),
@@ -232,10 +236,34 @@ fn look_at(
         &mut of_session,
         &mut found,
     )?;
+    notes(connection, redactor, session, &mut of_session, &mut found)?;
     for secret in of_session.new_values() {
         redactor.learn(&secret.value, seen);
     }
     Ok(found)
+}
+
+/// Looks at the file of a session's notes.
+fn notes(
+    connection: &Connection,
+    redactor: &Redactor,
+    session: i64,
+    seen: &mut Seen,
+    found: &mut Found,
+) -> Result<()> {
+    let name: String = connection
+        .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))?;
+    let path = summaries::path_beside(connection, &name);
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return Ok(());
+    };
+    let clean = redactor.clean_in(&text, seen);
+    if clean.is_changed() {
+        found.note(&text, clean.as_str());
+        found.notes = Some((path, clean.into_owned()));
+    }
+    Ok(())
 }
 
 /// Looks at what belongs to no session: names, titles, facts, and logs that told of none.
@@ -344,6 +372,13 @@ fn apply(
         let sql = format!("UPDATE OR REPLACE {table} SET {column} = ?2 WHERE {name} = ?1");
         tx.prepare_cached(&sql)?
             .execute(params![key, text.as_str()])?;
+        if (*table, *column) == ("facts", "text") {
+            tx.prepare_cached("UPDATE facts SET words = ?2 WHERE id = ?1")?
+                .execute(params![key, Words::of(text.as_str()).line()])?;
+        }
+    }
+    if let Some((path, text)) = &found.notes {
+        summaries::put(path, text.as_str())?;
     }
     for (kept, text) in &found.pieces {
         if let Some(body) = raw::body(text.as_str()) {
@@ -357,7 +392,8 @@ fn apply(
 
 impl Found {
     fn changed(&self) -> usize {
-        self.texts.len() + self.cells.len() + self.pieces.len()
+        let notes = usize::from(self.notes.is_some());
+        self.texts.len() + self.cells.len() + self.pieces.len() + notes
     }
 
     /// Counts the marks that a text got.
@@ -391,6 +427,9 @@ fn marks(text: &str) -> BTreeMap<&str, usize> {
     }
     marks
 }
+
+#[cfg(test)]
+mod places;
 
 #[cfg(test)]
 mod tests {
