@@ -22,6 +22,7 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub capture: Capture,
+    #[serde(alias = "workspace")]
     pub workspaces: Workspaces,
     pub facts: Facts,
     pub injection: Injection,
@@ -306,6 +307,13 @@ mod tests {
     #[test]
     fn the_printed_limits_are_those_of_compaction() {
         assert_eq!(Config::default().compaction.limits(), Limits::default());
+    }
+
+    #[test]
+    fn workspaces_can_be_named_in_the_singular() {
+        let text = "[workspace.related]\n\"a\" = [\"b\"]";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.workspaces.related["a"], ["b"]);
     }
 
     #[test]
