@@ -112,8 +112,8 @@ fn ctrl_c_stops_soon_and_loses_nothing() {
             .success()
     );
     let code = child.wait().unwrap().code();
-    // It may have been done already.
-    assert!(matches!(code, Some(130 | 0)), "{code:?}");
+    // It may have been done already; before it listens, a signal ends it as any other program.
+    assert!(matches!(code, Some(130 | 0) | None), "{code:?}");
     assert!(crashing.ingest().status().unwrap().success());
     let undisturbed = Crashing::new(60);
     assert!(undisturbed.ingest().status().unwrap().success());
