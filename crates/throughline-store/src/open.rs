@@ -24,10 +24,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_search.sql"),
     include_str!("migrations/0006_injections.sql"),
     include_str!("migrations/0007_summaries.sql"),
+    include_str!("migrations/0008_terms_go_at_once.sql"),
 ];
 
 /// How many had run when the search index got its present form.
-const INDEXED_SINCE: i64 = 5;
+const INDEXED_SINCE: i64 = 8;
 /// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
 pub(crate) const LOG_BYTES_MAX: u64 = 64 << 20;
 /// A log with no more than its header holds nothing.

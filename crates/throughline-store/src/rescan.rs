@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
@@ -137,7 +138,7 @@ struct Found {
 
 struct Cell {
     place: &'static Place,
-    key: rusqlite::types::Value,
+    key: Value,
     text: CleanString,
 }
 
@@ -334,6 +335,10 @@ fn apply(
             records::rewrite(tx, names, known, stored, text)?;
         }
     }
+    let indexed = found.indexed_rows();
+    for row in &indexed {
+        records::unindex(tx, names, *row)?;
+    }
     for Cell { place, key, text } in &found.cells {
         let Place {
             table,
@@ -344,6 +349,9 @@ fn apply(
         let sql = format!("UPDATE OR REPLACE {table} SET {column} = ?2 WHERE {name} = ?1");
         tx.prepare_cached(&sql)?
             .execute(params![key, text.as_str()])?;
+    }
+    for row in indexed {
+        records::index_again(tx, names, row)?;
     }
     for (kept, text) in &found.pieces {
         if let Some(body) = raw::body(text.as_str()) {
@@ -358,6 +366,17 @@ fn apply(
 impl Found {
     fn changed(&self) -> usize {
         self.texts.len() + self.cells.len() + self.pieces.len()
+    }
+
+    /// Returns the rows whose cells the index knows too.
+    fn indexed_rows(&self) -> BTreeSet<i64> {
+        let cells = self.cells.iter();
+        let of_records = cells.filter(|cell| cell.place.table == "records");
+        let row = |cell: &Cell| match cell.key {
+            Value::Integer(row) => Some(row),
+            _ => None,
+        };
+        of_records.filter_map(row).collect()
     }
 
     /// Counts the marks that a text got.
