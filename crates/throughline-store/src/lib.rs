@@ -166,6 +166,28 @@ impl Store {
         })
     }
 
+    /// Opens a store for somebody who asks: what writes is started only when something is written. `None` when it
+    /// is encrypted, or something must be done to it first; then [`Store::open_with`] opens it.
+    pub fn open_to_ask(folder: &Path) -> Result<Option<Self>> {
+        let (guard, recovered) = swap::settle(folder)?;
+        let path = Self::path_in(folder);
+        if recovered.is_some() || seal::places::any(folder) {
+            return Ok(None);
+        }
+        let Some(reader) = open::settled_reader(&path)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
+            writer: Writer::later(&path),
+            readers: Mutex::new(vec![reader]),
+            path,
+            key: None,
+            recovered: None,
+            _guard: guard,
+        }))
+    }
+
     /// Opens a store that is there, to read only: nothing is made, migrated or tidied up.
     pub fn open_to_read(folder: &Path) -> Result<Self> {
         Self::open_to_read_with(folder, &NoKeychain)

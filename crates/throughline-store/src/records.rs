@@ -52,22 +52,23 @@ pub struct StoredRecord {
 }
 
 impl Store {
-    /// Calls `each` with the records of a session in the order of its log.
+    /// Calls `each` with the records of a session in the order of its log. Nothing is being read while it is
+    /// called: however long it takes, nobody has to keep an old state for it.
     pub fn each_record(
         &self,
         session: &SessionId,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<()> {
-        let sql = format!("{SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row");
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([session.as_str()])?;
-            let mut texts = Texts::default();
-            while let Some(row) = rows.next()? {
-                each(record_of(connection, row, &mut texts)?);
+        let mut after = (-1, -1, -1);
+        loop {
+            let (part, last) = self.read(|connection| part_of(connection, session, after))?;
+            let is_whole = part.len() < PART_RECORDS;
+            part.into_iter().for_each(&mut each);
+            match last {
+                Some(last) if !is_whole => after = last,
+                _ => return Ok(()),
             }
-            Ok(())
-        })
+        }
     }
 
     /// Returns the ids that begin with these hexadecimal digits; at most `limit`, and none for fewer
@@ -106,10 +107,37 @@ impl Store {
     }
 }
 
+/// Records of a session that are read in one go.
+const PART_RECORDS: usize = 500;
+
+/// The place of a record in its session: line, ordinal, row.
+type Position = (i64, i64, i64);
+
+/// Reads the records of a session that follow a place.
+fn part_of(
+    connection: &Connection,
+    session: &SessionId,
+    after: Position,
+) -> Result<(Vec<StoredRecord>, Option<Position>)> {
+    let sql = format!(
+        "{SELECT} WHERE s.name = ?1 AND (r.line, r.ordinal, r.row) > (?2, ?3, ?4)
+         ORDER BY r.line, r.ordinal, r.row LIMIT {PART_RECORDS}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![session.as_str(), after.0, after.1, after.2])?;
+    let mut texts = Texts::default();
+    let (mut part, mut last) = (Vec::new(), None);
+    while let Some(row) = rows.next()? {
+        last = Some((row.get(22)?, row.get(23)?, row.get(24)?));
+        part.push(record_of(connection, row, &mut texts)?);
+    }
+    Ok((part, last))
+}
+
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
-           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal
+           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace

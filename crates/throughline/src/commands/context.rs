@@ -68,7 +68,7 @@ impl Off {
 
 pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
     let prompt = prompt(args)?;
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let workspace = app.workspace(&store, args.workspace.as_deref())?;
     if let Some(off) = off(app, &workspace) {
         if args.json {
