@@ -117,7 +117,11 @@ struct Finder<'a> {
 impl<'a> Finder<'a> {
     fn new(lookup: &'a Lookup<'a>, scope: &'a Scope, question: &'a Question) -> Result<Self> {
         let is_plain = question.words.unwanted.is_empty();
-        let within = if is_plain { lookup.within(scope)? } else { None };
+        let within = if is_plain {
+            lookup.within(scope)?
+        } else {
+            None
+        };
         Ok(Self {
             lookup,
             scope,

@@ -346,3 +346,6 @@ fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,7 +67,7 @@ pub struct Detail {
     pub tool: Option<String>,
     pub path: Option<String>,
     pub speaker: Option<String>,
-    pub tags: Option<String>,
+    pub tags: Vec<String>,
     pub text: String,
 }
 
@@ -296,7 +296,7 @@ impl Lookup<'_> {
                 tool: row.get(8)?,
                 path: row.get(9)?,
                 speaker: row.get(10)?,
-                tags: row.get(11)?,
+                tags: tags(row.get(11)?),
                 text: records::text_cached(self.connection, row, 12, &self.blocks)?,
             });
         }
@@ -382,6 +382,11 @@ fn newest(mut rows: impl Iterator<Item = i64>, max: usize) -> Held {
         count: newest.len() as u64 + rows.count() as u64,
         rows: newest,
     }
+}
+
+fn tags(json: Option<String>) -> Vec<String> {
+    json.and_then(|json| serde_json::from_str(&json).ok())
+        .unwrap_or_default()
 }
 
 fn conditions(query: &Query) -> Vec<(&'static str, Value)> {

@@ -75,9 +75,8 @@ pub(crate) fn write(tx: &Transaction<'_>, trails: &BTreeMap<i64, Option<Trail>>)
         let (mut marks, mut sums) = read_both(tx, page)?;
         while let Some((row, trail)) = trails.next_if(|(row, _)| *row / PAGE_ROWS == page) {
             let place = place(*row);
-            let (mark, sum) = trail.map_or(([0; MARK_BYTES], 0), |(mark, sum)| {
-                (mark.to_bytes(), sum)
-            });
+            let (mark, sum) =
+                trail.map_or(([0; MARK_BYTES], 0), |(mark, sum)| (mark.to_bytes(), sum));
             put(&mut marks, place * MARK_BYTES, &mark);
             put(&mut sums, place * SUM_BYTES, &sum.to_le_bytes());
         }
@@ -99,7 +98,11 @@ fn put(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 pub(crate) fn sum(connection: &Connection, row: i64) -> Result<Option<u32>> {
     let (marks, sums) = read_both(connection, row / PAGE_ROWS)?;
     let (mark, sum) = (place(row) * MARK_BYTES, place(row) * SUM_BYTES);
-    if marks.get(mark..mark + MARK_BYTES).and_then(Mark::from_bytes).is_none() {
+    if marks
+        .get(mark..mark + MARK_BYTES)
+        .and_then(Mark::from_bytes)
+        .is_none()
+    {
         return Ok(None);
     }
     let bytes = sums.get(sum..sum + SUM_BYTES);

@@ -108,8 +108,9 @@ impl Segment {
     fn list(&self, connection: &Connection, key: &[u8]) -> Result<Option<List>> {
         let mut list = List::default();
         let start = self.leaf(connection, key)?;
-        let mut statement = connection
-            .prepare_cached("SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+        )?;
         let number = |leaf: i64| (self.id << SEGMENT_SHIFT) + leaf;
         let mut leaves = statement.query([number(start), number(self.last)])?;
         let mut is_first = true;

@@ -495,9 +495,6 @@ mod tests {
             connection
                 .execute(sql, params![row.row, text, text.len(), sum])
                 .unwrap();
-            connection
-                .execute("DELETE FROM search WHERE rowid = ?1", [row.row])
-                .unwrap();
             let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
             connection.execute(sql, params![row.row, text]).unwrap();
         }

@@ -357,3 +357,36 @@ fn begin<'a>(connection: &'a mut Connection, names: &mut Names) -> Result<Transa
     }
     Ok(transaction)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_emptied_once_nobody_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        let connection = open::writer(&path, None).unwrap();
+        let write = || {
+            let sql = "INSERT INTO workspaces (key) VALUES (hex(randomblob(4000)))";
+            connection.execute_batch(sql).unwrap();
+        };
+        write();
+        let reader = open::reader(&path, None).unwrap();
+        reader
+            .execute_batch("BEGIN; SELECT * FROM workspaces")
+            .unwrap();
+        write();
+        let mut log = LogKeeper { limit_bytes: 1 };
+        log.look(&connection, &path);
+        assert!(open::log_bytes(&path) > 0, "somebody reads");
+        assert!(log.limit_bytes > open::LOG_BYTES_MAX / 4);
+        reader.execute_batch("COMMIT").unwrap();
+        log.look(&connection, &path);
+        assert!(open::log_bytes(&path) > 0, "it has not grown since");
+        log.limit_bytes = 1;
+        log.look(&connection, &path);
+        assert_eq!(open::log_bytes(&path), 0);
+        assert_eq!(log.limit_bytes, open::LOG_BYTES_MAX);
+    }
+}
