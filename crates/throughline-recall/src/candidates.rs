@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use memory::Kind;
-use store::{Lookup, Mark, Query, Result, Scope};
+use store::{Held, Lookup, Mark, Query, Result, Scope, Within};
 
-use crate::ask::{Question, TERMS_MAX};
+use crate::ask::{Question, TERMS_MAX, Term};
 use crate::dates::Dates;
 
 /// Rows looked at for one term, the latest first; what is more common tells too little to go further.
@@ -78,35 +78,27 @@ pub fn find(
         total,
         ..Candidates::default()
     };
+    let finder = Finder::new(lookup, scope, question)?;
+    let has_speakers = lookup.has_speakers()?;
     let mut pairs: Vec<(i64, Bits, Bits)> = Vec::new();
     let mut is_capped = false;
     for (at, term) in question.terms.iter().enumerate() {
         let bit = 1 << at;
-        let expression = question.words.without_unwanted(term.expression());
-        let rows = lookup.rows(scope, &expression, LIST_MAX)?;
-        let df = frequency(&rows, total, latest);
-        is_capped |= rows.len() == LIST_MAX;
-        pairs.extend(rows.into_iter().map(|row| (row, bit, 0)));
-        let name = store::search::quote(&format!("{}{}", store::terms::SPEAKER, term.term));
-        let spoken = lookup.rows(scope, &question.words.without_unwanted(name), LIST_MAX)?;
-        if !spoken.is_empty() {
-            found.speakers |= bit;
+        let held = finder.term(term, total, latest)?;
+        is_capped |= held.rows.len() == LIST_MAX;
+        pairs.extend(held.rows.into_iter().map(|row| (row, bit, 0)));
+        if has_speakers {
+            let spoken = finder.speaker(&term.term)?;
+            found.speakers |= if spoken.is_empty() { 0 } else { bit };
             pairs.extend(spoken.into_iter().map(|row| (row, 0, bit)));
         }
-        found.df.push(df);
+        found.df.push(held.count);
         found
             .idf
-            .push(idf(total, df) * if term.is_substitute { 0.5 } else { 1.0 });
+            .push(idf(total, held.count) * if term.is_substitute { 0.5 } else { 1.0 });
     }
     if is_capped && question.terms.len() > 1 {
-        let together = together(question);
-        let all = question
-            .terms
-            .iter()
-            .enumerate()
-            .filter(|(_, term)| !term.is_substitute);
-        let bits = all.fold(0, |bits, (at, _)| bits | 1 << at);
-        let rows = lookup.rows(scope, &together, TOGETHER_MAX)?;
+        let (rows, bits) = finder.together()?;
         pairs.extend(rows.into_iter().map(|row| (row, bits, 0)));
     }
     let hits = merge(pairs);
@@ -114,10 +106,81 @@ pub fn find(
     Ok(found)
 }
 
-fn together(question: &Question) -> String {
-    let all = question.terms.iter().filter(|term| !term.is_substitute);
-    let all: Vec<_> = all.map(|term| format!("({})", term.expression())).collect();
-    question.words.without_unwanted(all.join(" AND "))
+/// Looks terms up: in the lists of the index where these can be read, else by asking it.
+struct Finder<'a> {
+    lookup: &'a Lookup<'a>,
+    scope: &'a Scope,
+    question: &'a Question,
+    within: Option<Within>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(lookup: &'a Lookup<'a>, scope: &'a Scope, question: &'a Question) -> Result<Self> {
+        let is_plain = question.words.unwanted.is_empty();
+        let within = if is_plain {
+            lookup.within(scope)?
+        } else {
+            None
+        };
+        Ok(Self {
+            lookup,
+            scope,
+            question,
+            within,
+        })
+    }
+
+    fn term(&self, term: &Term, total: u64, latest: i64) -> Result<Held> {
+        if !term.is_prefix
+            && let Some(held) = self.listed(&[&term.term], LIST_MAX)?
+        {
+            return Ok(held);
+        }
+        let rows = self.asked(term.expression(), LIST_MAX)?;
+        let count = frequency(&rows, total, latest);
+        Ok(Held { rows, count })
+    }
+
+    fn speaker(&self, term: &str) -> Result<Vec<i64>> {
+        let name = format!("{}{term}", store::terms::SPEAKER);
+        match self.listed(&[&name], LIST_MAX)? {
+            Some(held) => Ok(held.rows),
+            None => self.asked(store::search::quote(&name), LIST_MAX),
+        }
+    }
+
+    /// Returns rows that hold every term, and the bits of these.
+    fn together(&self) -> Result<(Vec<i64>, Bits)> {
+        let terms = self.question.terms.iter().enumerate();
+        let (bits, all): (Vec<Bits>, Vec<&Term>) = terms
+            .filter(|(_, term)| !term.is_substitute)
+            .map(|(at, term)| (1 << at, term))
+            .unzip();
+        let bits = bits.into_iter().fold(0, |bits, bit| bits | bit);
+        if all.iter().all(|term| !term.is_prefix) {
+            let names: Vec<&str> = all.iter().map(|term| term.term.as_str()).collect();
+            if let Some(held) = self.listed(&names, TOGETHER_MAX)? {
+                return Ok((held.rows, bits));
+            }
+        }
+        let all: Vec<_> = all
+            .iter()
+            .map(|term| format!("({})", term.expression()))
+            .collect();
+        Ok((self.asked(all.join(" AND "), TOGETHER_MAX)?, bits))
+    }
+
+    fn listed(&self, terms: &[&str], max: usize) -> Result<Option<Held>> {
+        match &self.within {
+            Some(within) => self.lookup.holding(within, terms, max),
+            None => Ok(None),
+        }
+    }
+
+    fn asked(&self, expression: String, max: usize) -> Result<Vec<i64>> {
+        let expression = self.question.words.without_unwanted(expression);
+        self.lookup.rows(self.scope, &expression, max)
+    }
 }
 
 /// Returns how many rows hold a term; where its list was cut, as many as its density lets expect.

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use memory::{Kind, RecordId, SessionId, Trust};
-use store::{Query, Store, StoredRecord};
+use store::{Query, Store};
 
 use crate::ask::Ask;
 use crate::occasion::Occasion;
@@ -79,17 +79,14 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             now,
         )?;
         let best = ranked.hits.first().map_or(0.0, |best| best.hit.score);
-        for RankedHit { hit, .. } in ranked.hits {
+        for found in ranked.hits {
             // The search takes a part of a workspace's name; here it must be the whole.
-            if !occasion.allows(hit.workspace.as_deref()) {
+            if !occasion.allows(found.hit.workspace.as_deref()) {
                 continue;
             }
-            let Some(record) = store.record(hit.id)? else {
-                continue;
-            };
-            let score = ranked.confidence * (1.0 - (best - hit.score) / BEHIND_MAX).max(0.0);
-            all.hits
-                .push(candidate(record, hit.title, &hit.snippet.text, score));
+            let behind = (best - found.hit.score) / BEHIND_MAX;
+            let score = ranked.confidence * (1.0 - behind).max(0.0);
+            all.hits.push(candidate(found, score));
         }
         all.confidence = all.confidence.max(ranked.confidence);
     }
@@ -103,24 +100,26 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
     Ok(all)
 }
 
-fn candidate(record: StoredRecord, title: Option<String>, snippet: &str, score: f64) -> Candidate {
-    let text = if record.content.len() <= WHOLE_BYTES_MAX {
-        record.content
+fn candidate(found: RankedHit, score: f64) -> Candidate {
+    let hit = found.hit;
+    let text = if found.text.len() <= WHOLE_BYTES_MAX {
+        found.text
     } else {
-        snippet.to_owned()
+        hit.snippet.text
     };
     Candidate {
-        id: record.id,
-        kind: record.kind,
-        session: record.session,
-        title,
-        workspace: record.workspace,
-        at: record.at,
-        trust: record.trust,
-        tags: record.tags,
-        tool: record.tool,
-        path: record.path,
-        copy: record.copy,
+        id: hit.id,
+        kind: hit.kind,
+        session: hit.session,
+        title: hit.title,
+        workspace: hit.workspace,
+        at: hit.at,
+        trust: found.trust,
+        tags: found.tags,
+        tool: hit.tool,
+        path: hit.path,
+        // Copies are not in the index.
+        copy: false,
         text,
         score,
     }

@@ -46,6 +46,11 @@ pub struct RankedHit {
     pub trust: memory::Trust,
     /// May hold what is not for everybody.
     pub sensitive: bool,
+    #[serde(skip)]
+    pub tags: Vec<String>,
+    /// The whole of it.
+    #[serde(skip)]
+    pub text: String,
     /// What the score is made of, the weightiest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -123,19 +128,20 @@ fn answer(
         .map(|term| term.folded.clone())
         .collect();
     let hits: Vec<_> = ranked
-        .iter()
+        .into_iter()
         .take(ask.query.limit)
-        .map(|read| RankedHit {
-            hit: store::search::hit(&read.detail, read.score, &words),
-            rung: rung(read),
-            trust: read.detail.trust,
-            sensitive: read
-                .detail
-                .tags
-                .as_deref()
-                .is_some_and(|tags| tags.contains("\"sensitive\"")),
-            parts: read.parts(),
-            features: read.features,
+        .map(|read| {
+            let tags = &read.detail.tags;
+            RankedHit {
+                hit: store::search::hit(&read.detail, read.score, &words),
+                rung: rung(&read),
+                trust: read.detail.trust,
+                sensitive: tags.iter().any(|tag| tag == "sensitive"),
+                parts: read.parts(),
+                features: read.features,
+                tags: read.detail.tags,
+                text: read.detail.text,
+            }
         })
         .collect();
     Ok(Ranked {

@@ -1,11 +1,15 @@
 //! Short texts, compressed together: alone each would hardly shrink.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::{Error, Result};
 
-/// Larger blocks compress better, smaller ones are read faster.
-pub(crate) const BLOCK_BYTES: usize = 64 << 10;
+/// Larger blocks compress better, smaller ones are read faster: a question reads a hundred texts from as many blocks.
+pub(crate) const BLOCK_BYTES: usize = 16 << 10;
 /// A block's texts, even the last and longest, stay below this.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
 /// zstd 3 compresses these texts as well as much slower levels do.
@@ -52,11 +56,24 @@ pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
 }
 
 /// Blocks that were read, for one pass over records: neighbours lie in the same one.
-#[derive(Debug, Default)]
-pub(crate) struct Cache(std::cell::RefCell<std::collections::VecDeque<(i64, Vec<u8>)>>);
+#[derive(Default)]
+pub(crate) struct Cache(RefCell<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    blocks: VecDeque<(i64, Vec<u8>)>,
+    /// Made once: each takes as long to make as a block to unpack.
+    unpacker: Option<zstd::bulk::Decompressor<'static>>,
+}
 
 /// Blocks kept at hand.
 const CACHED_MAX: usize = 32;
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}
 
 impl Cache {
     pub fn text(
@@ -66,21 +83,47 @@ impl Cache {
         start: usize,
         size: usize,
     ) -> Result<String> {
-        let mut blocks = self.0.borrow_mut();
-        let at = match blocks.iter().position(|block| block.0 == id) {
+        let mut kept = self.0.borrow_mut();
+        let at = match kept.blocks.iter().position(|block| block.0 == id) {
             Some(at) => at,
             None => {
-                if blocks.len() == CACHED_MAX {
-                    blocks.pop_back();
-                }
-                blocks.push_front((id, read(connection, id)?));
+                kept.read(connection, id)?;
                 0
             }
         };
-        let lost = || Error::LostBody(format!("block {id}"));
-        let text = blocks[at].1.get(start..start + size).ok_or_else(lost)?;
-        String::from_utf8(text.to_vec()).map_err(|_| lost())
+        part(&kept.blocks[at].1, id, start, size)
     }
+}
+
+impl Kept {
+    /// Reads a block to the front, in the room of the one that is longest there.
+    fn read(&mut self, connection: &Connection, id: i64) -> Result<()> {
+        let lost = || Error::LostBody(format!("block {id}"));
+        let oldest = (self.blocks.len() == CACHED_MAX).then(|| self.blocks.pop_back());
+        let mut room = oldest.flatten().map(|block| block.1).unwrap_or_default();
+        let unpacker = match &mut self.unpacker {
+            Some(unpacker) => unpacker,
+            none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| lost())?),
+        };
+        let mut statement = connection.prepare_cached("SELECT data FROM blocks WHERE id = ?1")?;
+        let mut rows = statement.query([id])?;
+        let row = rows.next()?.ok_or_else(lost)?;
+        let ValueRef::Blob(data) = row.get_ref(0)? else {
+            return Err(lost());
+        };
+        room.clear();
+        room.reserve(unpacked_size(data));
+        unpacker
+            .decompress_to_buffer(data, &mut room)
+            .map_err(|_| lost())?;
+        self.blocks.push_front((id, room));
+        Ok(())
+    }
+}
+
+fn unpacked_size(data: &[u8]) -> usize {
+    let size = zstd::bulk::Decompressor::upper_bound(data);
+    size.unwrap_or(BLOCK_BYTES_MAX).min(BLOCK_BYTES_MAX)
 }
 
 /// Takes a text out of its block; the others stay where they are.
@@ -132,6 +175,5 @@ pub(crate) fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
         .query_row([id], |row| row.get(0))
         .optional()?;
     let data = data.ok_or_else(lost)?;
-    let size = zstd::bulk::Decompressor::upper_bound(&data).unwrap_or(BLOCK_BYTES_MAX);
-    zstd::bulk::decompress(&data, size.min(BLOCK_BYTES_MAX)).map_err(|_| lost())
+    zstd::bulk::decompress(&data, unpacked_size(&data)).map_err(|_| lost())
 }

@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 
 use crate::Store;
 use crate::error::Result;
-use crate::records;
+use crate::{index, records};
 
 /// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
 /// shown as the names they stand for.
@@ -88,6 +88,7 @@ const TABLES: &[(&str, &str)] = &[
          FROM tombstones t ORDER BY 1, 2, 3, 5, t.name",
     ),
     ("traces", "SELECT since FROM traces"),
+    ("residue", "SELECT remedy FROM residue"),
     (
         "fact_looks",
         "SELECT s.name, x.records FROM fact_looks x JOIN sessions s ON s.id = x.session ORDER BY 1",
@@ -226,17 +227,14 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     if empty > 0 {
         *out += &format!("# blocks: {empty} without an owner\n");
     }
-    let indexed: i64 = connection.query_row(
-        "SELECT count(*) FROM search_docsize d LEFT JOIN records r ON r.row = d.id AND r.copy = 0
-         WHERE r.row IS NULL",
-        [],
-        |row| row.get(0),
+    let count = |sql: &str| connection.query_row(sql, [index::everything()], |row| row.get(0));
+    let indexed: i64 = count(
+        "SELECT count(*) FROM (SELECT rowid AS id FROM search WHERE search MATCH ?1) d
+         LEFT JOIN records r ON r.row = d.id AND r.copy = 0 WHERE r.row IS NULL",
     )?;
-    let missing: i64 = connection.query_row(
-        "SELECT count(*) FROM records r LEFT JOIN search_docsize d ON d.id = r.row
-         WHERE r.copy = 0 AND d.id IS NULL",
-        [],
-        |row| row.get(0),
+    let missing: i64 = count(
+        "SELECT count(*) FROM records WHERE copy = 0
+         AND row NOT IN (SELECT rowid FROM search WHERE search MATCH ?1)",
     )?;
     *out += &format!("# bodies: {orphans} without an owner\n");
     *out += &format!("# search: {indexed} without a record, {missing} not indexed\n");

@@ -13,23 +13,33 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::error::Result;
 use crate::marks::{self, Mark};
+use crate::residue::{self, Remedy};
 use crate::sessions::{Known, timestamp};
 use crate::terms::{Document, SCOPE};
 use crate::writer::Hurry;
 use crate::{Store, blocks, records, terms};
 
-/// The full-text tables: what must be rebuilt, and cleaned of what is forgotten.
-pub const TABLES: &[&str] = &["search"];
-
 /// More waiting terms than this are written before the end.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// Terms that wait to be indexed.
+/// So few may go at once from the smallest index.
+const AT_ONCE_MIN: i64 = 20;
+/// Rows for each row taken out, below which all pages are merged instead: to take one out at once costs about as
+/// much as to merge a thousand.
+const ROWS_FOR_EACH_OUT: i64 = 1000;
+
+/// What waits to be written, by row: FTS5 gathers only what comes in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    entries: Vec<(i64, String)>,
-    marks: BTreeMap<i64, Option<Mark>>,
+    changes: BTreeMap<i64, Change>,
     size_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Change {
+    /// Terms that the index holds and shall not.
+    out: Option<String>,
+    into: Option<(String, Mark)>,
 }
 
 /// A row on its way into the index.
@@ -45,36 +55,45 @@ pub(crate) struct Entry<'a> {
     pub terms: &'a str,
 }
 
-/// Merges the segments of every full-text table into one, so that nothing is left of deleted rows.
-/// A table that takes deleted terms out at once has nothing left.
+/// Leaves nothing in the index of rows that were taken out.
 pub(crate) fn purge(tx: &Transaction<'_>) -> Result<()> {
-    let mut statement = tx.prepare_cached(
-        "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'
-         AND sql NOT LIKE '%fts5vocab%'",
-    )?;
-    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
-    for name in names {
-        let name = name?;
-        if deletes_at_once(tx, &name)? {
-            continue;
+    match residue::remedy(tx)? {
+        None => Ok(()),
+        Some(Remedy::Merge) => {
+            command(tx, "optimize")?;
+            residue::clear(tx)
         }
-        tx.execute(
-            &format!("INSERT INTO {name} ({name}) VALUES ('optimize')"),
-            [],
-        )?;
+        Some(Remedy::Rebuild) => rebuild(tx, &|_, _| {}).map(drop),
     }
+}
+
+fn command(tx: &Transaction<'_>, command: &str) -> Result<()> {
+    tx.prepare_cached("INSERT INTO search (search) VALUES (?1)")?
+        .execute([command])?;
     Ok(())
 }
 
-/// Says whether a full-text table is set to `secure-delete`, which works where the terms of a row are
-/// told when it is deleted; a `contentless_delete` table is not told them.
-fn deletes_at_once(tx: &Transaction<'_>, table: &str) -> Result<bool> {
-    let sql = format!(
-        "SELECT EXISTS (SELECT 1 FROM {table}_config WHERE k = 'secure-delete' AND v = 1)
-         AND NOT EXISTS (SELECT 1 FROM sqlite_schema
-            WHERE name = ?1 AND sql LIKE '%contentless!_delete%' ESCAPE '!')"
-    );
-    Ok(tx.query_row(&sql, [table], |row| row.get(0))?)
+/// Lets FTS5 remove terms from its pages, or only note that they are gone.
+fn remove_at_once(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
+    tx.prepare_cached("INSERT INTO search (search, rank) VALUES ('secure-delete', ?1)")?
+        .execute([at_once])?;
+    Ok(())
+}
+
+/// Lets what is about to be taken out be merged away, when it is too much to go at once.
+pub(crate) fn prepare_for(tx: &Transaction<'_>, out: usize) -> Result<()> {
+    if can_go_at_once(tx, out)? {
+        Ok(())
+    } else {
+        residue::note(tx, Remedy::Merge)
+    }
+}
+
+/// Returns the question that every indexed row answers.
+pub(crate) fn everything() -> String {
+    let kind = |kind: &Kind| format!("\"{SCOPE}k{}\"", *kind as i64);
+    let kinds: Vec<_> = Kind::ALL.iter().map(kind).collect();
+    kinds.join(" OR ")
 }
 
 /// Says whether an indexed row holds a word, in whatever form.
@@ -117,23 +136,78 @@ pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<V
     Ok(found)
 }
 
-impl Waiting {
-    /// Adds a row. The scope's words let the index do the filtering.
-    pub fn add(&mut self, tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<()> {
+impl Entry<'_> {
+    /// Returns the row's terms with the scope's words, which let the index do the filtering.
+    fn scoped(&self) -> String {
         let Known {
             id,
             workspace,
             flavor,
-        } = entry.session;
-        let (kind, flavor) = (entry.kind as i64, flavor.name().replace('-', ""));
-        let terms = format!(
+        } = self.session;
+        let (kind, flavor) = (self.kind as i64, flavor.name().replace('-', ""));
+        format!(
             "{} {SCOPE}w{workspace} {SCOPE}s{id} {SCOPE}k{kind} {SCOPE}f{flavor}",
-            entry.terms
-        );
+            self.terms
+        )
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::new(self.session.id, self.at, self.kind, self.size_bytes)
+    }
+}
+
+/// A sum by which terms are known again.
+fn sum(terms: &str) -> u32 {
+    let bytes = blake3::hash(terms.as_bytes());
+    let bytes = bytes.as_bytes();
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+impl Waiting {
+    /// Adds a row.
+    pub fn add(&mut self, tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<()> {
+        let terms = entry.scoped();
         self.size_bytes += terms.len();
-        self.entries.push((entry.row, terms));
-        let mark = Mark::new(id, entry.at, entry.kind, entry.size_bytes);
-        self.marks.insert(entry.row, Some(mark));
+        self.changes.entry(entry.row).or_default().into = Some((terms, entry.mark()));
+        self.write_when_full(tx)
+    }
+
+    /// Says whether a row is in the index, or about to be.
+    pub fn holds(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
+        match self.changes.get(&row) {
+            Some(change) => Ok(change.into.is_some()),
+            None => Ok(marks::sum(tx, row)?.is_some()),
+        }
+    }
+
+    /// Takes a row out that was added as this entry.
+    pub fn remove(&mut self, tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<()> {
+        if let Some(change) = self.changes.get_mut(&entry.row) {
+            change.into = None;
+            return Ok(());
+        }
+        let Some(known) = marks::sum(tx, entry.row)? else {
+            return Ok(());
+        };
+        let terms = entry.scoped();
+        if sum(&terms) != known {
+            return self.lose(tx, entry.row);
+        }
+        self.size_bytes += terms.len();
+        self.changes.entry(entry.row).or_default().out = Some(terms);
+        self.write_when_full(tx)
+    }
+
+    /// Takes a row out whose terms nobody knows any more.
+    pub fn lose(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
+        let change = self.changes.entry(row).or_default();
+        if change.into.take().is_none() {
+            residue::note(tx, Remedy::Rebuild)?;
+        }
+        Ok(())
+    }
+
+    fn write_when_full(&mut self, tx: &Transaction<'_>) -> Result<()> {
         if self.size_bytes > WAITING_BYTES_MAX {
             self.write(tx)
         } else {
@@ -141,29 +215,57 @@ impl Waiting {
         }
     }
 
-    /// Takes a row out of the index.
-    pub fn remove(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
-        self.marks.insert(row, None);
-        if let Some(at) = self.entries.iter().rposition(|entry| entry.0 == row) {
-            self.entries.remove(at);
-            return Ok(());
-        }
-        tx.prepare_cached("DELETE FROM search WHERE rowid = ?1")?
-            .execute([row])?;
-        Ok(())
-    }
-
     /// Writes what waits.
     pub fn write(&mut self, tx: &Transaction<'_>) -> Result<()> {
-        marks::write(tx, &std::mem::take(&mut self.marks))?;
-        let mut statement =
-            tx.prepare_cached("INSERT INTO search (rowid, terms) VALUES (?1, ?2)")?;
-        for (row, terms) in self.entries.drain(..) {
-            statement.execute(params![row, terms])?;
+        if self.changes.is_empty() {
+            return Ok(());
         }
+        let changes = std::mem::take(&mut self.changes);
         self.size_bytes = 0;
-        Ok(())
+        let trail = |change: &Change| {
+            let (terms, mark) = change.into.as_ref()?;
+            Some((*mark, sum(terms)))
+        };
+        let trails = changes.iter().map(|(row, change)| (*row, trail(change)));
+        marks::write(tx, &trails.collect())?;
+        let out = changes.values().filter(|change| change.out.is_some());
+        if can_go_at_once(tx, out.count())? {
+            return write_terms(tx, &changes);
+        }
+        residue::note(tx, Remedy::Merge)?;
+        remove_at_once(tx, false)?;
+        write_terms(tx, &changes)?;
+        // What FTS5 has gathered is written by the way that is set when it writes.
+        tx.execute_batch("SAVEPOINT gathered; RELEASE gathered")?;
+        remove_at_once(tx, true)
     }
+}
+
+fn can_go_at_once(tx: &Transaction<'_>, out: usize) -> Result<bool> {
+    if out == 0 {
+        return Ok(true);
+    }
+    let latest: i64 = tx
+        .prepare_cached("SELECT coalesce(max(page), 0) * 1024 FROM marks")?
+        .query_row([], |row| row.get(0))?;
+    let out = i64::try_from(out).unwrap_or(i64::MAX);
+    let few = out.saturating_mul(ROWS_FOR_EACH_OUT) <= latest.max(AT_ONCE_MIN * ROWS_FOR_EACH_OUT);
+    Ok(few && residue::remedy(tx)?.is_none())
+}
+
+fn write_terms(tx: &Transaction<'_>, changes: &BTreeMap<i64, Change>) -> Result<()> {
+    let mut remove =
+        tx.prepare_cached("INSERT INTO search (search, rowid, terms) VALUES ('delete', ?1, ?2)")?;
+    let mut add = tx.prepare_cached("INSERT INTO search (rowid, terms) VALUES (?1, ?2)")?;
+    for (row, change) in changes {
+        if let Some(terms) = &change.out {
+            remove.execute(params![row, terms])?;
+        }
+        if let Some((terms, _)) = &change.into {
+            add.execute(params![row, terms])?;
+        }
+    }
+    Ok(())
 }
 
 /// Called with how many records are indexed, and of how many.
@@ -183,12 +285,8 @@ impl Store {
 
 /// Makes the index of a store whose rows were written for another one.
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
-    for table in TABLES {
-        tx.execute_batch(&format!(
-            "INSERT INTO {table} ({table}) VALUES ('delete-all')"
-        ))?;
-    }
-    tx.execute_batch("DELETE FROM marks")?;
+    command(tx, "delete-all")?;
+    tx.execute_batch("DELETE FROM marks; DELETE FROM residue")?;
     let total = tx.query_row("SELECT count(*) FROM records WHERE copy = 0", [], |row| {
         row.get(0)
     })?;
@@ -203,11 +301,7 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
         Ok(())
     })?;
     waiting.write(tx)?;
-    for table in TABLES {
-        tx.execute_batch(&format!(
-            "INSERT INTO {table} ({table}) VALUES ('optimize')"
-        ))?;
-    }
+    command(tx, "optimize")?;
     progress(done, total);
     Ok(done)
 }
@@ -252,3 +346,6 @@ fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

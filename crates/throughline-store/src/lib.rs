@@ -43,11 +43,13 @@ mod marks;
 mod open;
 mod pages;
 pub mod portable;
+mod postings;
 mod raw;
 mod records;
 pub mod redact;
 mod repair;
 mod rescan;
+mod residue;
 mod restore;
 pub mod retention;
 mod safety;
@@ -84,7 +86,7 @@ pub use crate::facts::{FactFilter, FactScope, NewFact, Remembered};
 pub use crate::health::Health;
 pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
 pub use crate::lease::{Asked, Lease, Work};
-pub use crate::lookup::{Detail, Lookup, Scope};
+pub use crate::lookup::{Detail, Held, Lookup, Scope, Within};
 pub use crate::marks::Mark;
 pub use crate::portable::{ExportFilter, Exported, Imported};
 pub use crate::records::StoredRecord;
@@ -162,6 +164,28 @@ impl Store {
             recovered,
             _guard: guard,
         })
+    }
+
+    /// Opens a store for somebody who asks: what writes is started only when something is written. `None` when it
+    /// is encrypted, or something must be done to it first; then [`Store::open_with`] opens it.
+    pub fn open_to_ask(folder: &Path) -> Result<Option<Self>> {
+        let (guard, recovered) = swap::settle(folder)?;
+        let path = Self::path_in(folder);
+        if recovered.is_some() || seal::places::any(folder) {
+            return Ok(None);
+        }
+        let Some(reader) = open::settled_reader(&path)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
+            writer: Writer::later(&path),
+            readers: Mutex::new(vec![reader]),
+            path,
+            key: None,
+            recovered: None,
+            _guard: guard,
+        }))
     }
 
     /// Opens a store that is there, to read only: nothing is made, migrated or tidied up.

@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of relevance: rows come newest first, and whoever asked weighs them.
 
+use std::cell::RefCell;
+
 use jiff::Timestamp;
 use memory::{Kind, RecordId, SessionId, Trust};
 use rusqlite::types::Value;
@@ -9,8 +11,9 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
 use crate::marks::{Mark, Pages};
+use crate::postings::Postings;
 use crate::sessions::timestamp;
-use crate::terms::SCOPE;
+use crate::terms::{SCOPE, SPEAKER};
 use crate::{Query, Store, blocks, records};
 
 /// A question being answered. Pages and blocks that were read stay at hand until it is.
@@ -19,13 +22,35 @@ pub struct Lookup<'c> {
     connection: &'c Connection,
     pages: Pages,
     blocks: blocks::Cache,
+    postings: Option<Postings>,
+    /// The list that was read last; the next one takes its room.
+    list: RefCell<Vec<u32>>,
 }
 
 /// The words of the index, and the conditions on rows, that the filters ask for.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    words: String,
+    /// Of each group, one must be there.
+    groups: Vec<Vec<String>>,
+    kinds: Vec<Kind>,
     conditions: Vec<(&'static str, Value)>,
+}
+
+/// The rows of a scope.
+#[derive(Debug)]
+pub struct Within {
+    /// A bit for each row; all of them when there is none.
+    rows: Option<Vec<u64>>,
+    kinds: Vec<Kind>,
+}
+
+/// Rows that hold a term.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// The newest first.
+    pub rows: Vec<i64>,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// What is shown and weighed of a record.
@@ -42,7 +67,7 @@ pub struct Detail {
     pub tool: Option<String>,
     pub path: Option<String>,
     pub speaker: Option<String>,
-    pub tags: Option<String>,
+    pub tags: Vec<String>,
     pub text: String,
 }
 
@@ -55,6 +80,8 @@ impl Store {
                 connection: &snapshot,
                 pages: Pages::default(),
                 blocks: blocks::Cache::default(),
+                postings: Postings::open(&snapshot)?,
+                list: RefCell::default(),
             };
             answer(&lookup)
         })
@@ -80,21 +107,102 @@ impl Lookup<'_> {
         if let Some(flavor) = query.flavor {
             groups.push(vec![format!("f{}", flavor.name().replace('-', ""))]);
         }
-        if !query.kinds.is_empty() {
-            let kind = |kind: &Kind| format!("k{}", *kind as i64);
-            groups.push(query.kinds.iter().map(kind).collect());
-        }
         if groups.iter().any(Vec::is_empty) {
             return Ok(None);
         }
-        let group = |any: &Vec<String>| {
-            let words: Vec<_> = any.iter().map(|w| format!("\"{SCOPE}{w}\"")).collect();
-            format!("({})", words.join(" OR "))
-        };
         Ok(Some(Scope {
-            words: groups.iter().map(group).collect::<Vec<_>>().join(" AND "),
+            groups,
+            kinds: query.kinds.clone(),
             conditions: conditions(query),
         }))
+    }
+
+    /// Returns the rows of a scope, or `None` where only the index itself can tell them.
+    pub fn within(&self, scope: &Scope) -> Result<Option<Within>> {
+        let Some(postings) = &self.postings else {
+            return Ok(None);
+        };
+        if !scope.conditions.is_empty() {
+            return Ok(None);
+        }
+        let mut list = self.list.borrow_mut();
+        let mut rows: Option<Vec<u64>> = None;
+        for group in &scope.groups {
+            let mut any = Vec::new();
+            for word in group {
+                if !postings.rows(self.connection, &format!("{SCOPE}{word}"), &mut list)? {
+                    return Ok(None);
+                }
+                set(&mut any, &list);
+            }
+            rows = Some(match rows {
+                None => any,
+                Some(rows) => rows.iter().zip(&any).map(|(a, b)| a & b).collect(),
+            });
+        }
+        Ok(Some(Within {
+            rows,
+            kinds: scope.kinds.clone(),
+        }))
+    }
+
+    /// Returns the rows within a scope that hold all of some terms, at most `max`; `None` where only the index
+    /// itself can tell them.
+    pub fn holding(&self, within: &Within, terms: &[&str], max: usize) -> Result<Option<Held>> {
+        let Some(postings) = &self.postings else {
+            return Ok(None);
+        };
+        let mut list = self.list.borrow_mut();
+        let mut all: Option<Vec<u32>> = None;
+        for term in terms {
+            if !postings.rows(self.connection, term, &mut list)? {
+                return Ok(None);
+            }
+            if let Some(all) = &mut all {
+                keep_common(all, &list);
+            } else if terms.len() > 1 {
+                all = Some(list.clone());
+            }
+        }
+        let rows = all.as_ref().unwrap_or(&list);
+        let rows = rows.iter().rev().filter(|row| within.has(**row));
+        if within.kinds.is_empty() {
+            return Ok(Some(newest(rows.map(|row| i64::from(*row)), max)));
+        }
+        self.of_kinds(rows, &within.kinds, max).map(Some)
+    }
+
+    /// Looks at the kinds of rows until there are enough, and takes the rest to be alike.
+    fn of_kinds<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r u32>,
+        kinds: &[Kind],
+        max: usize,
+    ) -> Result<Held> {
+        let mut held = Held::default();
+        let (mut looked_at, mut total) = (0_u64, 0_u64);
+        for row in rows {
+            total += 1;
+            if held.rows.len() == max {
+                continue;
+            }
+            looked_at += 1;
+            let row = i64::from(*row);
+            let mark = self.pages.mark(self.connection, row)?;
+            if mark.is_some_and(|mark| kinds.contains(&mark.kind)) {
+                held.rows.push(row);
+            }
+        }
+        held.count = held.rows.len() as u64 * total / looked_at.max(1);
+        Ok(held)
+    }
+
+    /// Says whether any record has a speaker with a name.
+    pub fn has_speakers(&self) -> Result<bool> {
+        let next = char::from(SPEAKER as u8 + 1);
+        let sql = "SELECT EXISTS (SELECT 1 FROM search_terms WHERE term >= ?1 AND term < ?2)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([SPEAKER.to_string(), next.to_string()], |row| row.get(0))?)
     }
 
     fn names(&self, sql: &str, value: &str) -> Result<Vec<String>> {
@@ -105,10 +213,11 @@ impl Lookup<'_> {
 
     /// Returns the rows that fit an expression of the index, newest first, at most `max`.
     pub fn rows(&self, scope: &Scope, expression: &str, max: usize) -> Result<Vec<i64>> {
-        let expression = if scope.words.is_empty() {
+        let words = scope.words();
+        let expression = if words.is_empty() {
             expression.to_owned()
         } else {
-            format!("{} AND ({expression})", scope.words)
+            format!("{words} AND ({expression})")
         };
         let mut values = vec![
             Value::Text(expression),
@@ -187,7 +296,7 @@ impl Lookup<'_> {
                 tool: row.get(8)?,
                 path: row.get(9)?,
                 speaker: row.get(10)?,
-                tags: row.get(11)?,
+                tags: tags(row.get(11)?),
                 text: records::text_cached(self.connection, row, 12, &self.blocks)?,
             });
         }
@@ -218,6 +327,66 @@ impl Lookup<'_> {
         }
         Ok(names)
     }
+}
+
+impl Scope {
+    /// Returns the index's form of it.
+    fn words(&self) -> String {
+        let kinds: Vec<_> = self
+            .kinds
+            .iter()
+            .map(|kind| format!("k{}", *kind as i64))
+            .collect();
+        let group = |any: &Vec<String>| {
+            let words: Vec<_> = any.iter().map(|w| format!("\"{SCOPE}{w}\"")).collect();
+            format!("({})", words.join(" OR "))
+        };
+        let groups = self.groups.iter().chain([&kinds]);
+        let groups = groups.filter(|group| !group.is_empty());
+        groups.map(group).collect::<Vec<_>>().join(" AND ")
+    }
+}
+
+impl Within {
+    fn has(&self, row: u32) -> bool {
+        self.rows.as_ref().is_none_or(|rows| {
+            let word = rows.get(row as usize / 64).copied().unwrap_or(0);
+            word >> (row % 64) & 1 == 1
+        })
+    }
+}
+
+fn set(bits: &mut Vec<u64>, rows: &[u32]) {
+    let Some(last) = rows.last() else { return };
+    let size = *last as usize / 64 + 1;
+    if bits.len() < size {
+        bits.resize(size, 0);
+    }
+    for row in rows {
+        bits[*row as usize / 64] |= 1 << (row % 64);
+    }
+}
+
+/// Keeps what is in the other list too. Both are in ascending order.
+fn keep_common(rows: &mut Vec<u32>, other: &[u32]) {
+    let mut other = other.iter().peekable();
+    rows.retain(|row| {
+        while other.next_if(|next| *next < row).is_some() {}
+        other.peek() == Some(&row)
+    });
+}
+
+fn newest(mut rows: impl Iterator<Item = i64>, max: usize) -> Held {
+    let newest: Vec<i64> = rows.by_ref().take(max).collect();
+    Held {
+        count: newest.len() as u64 + rows.count() as u64,
+        rows: newest,
+    }
+}
+
+fn tags(json: Option<String>) -> Vec<String> {
+    json.and_then(|json| serde_json::from_str(&json).ok())
+        .unwrap_or_default()
 }
 
 fn conditions(query: &Query) -> Vec<(&'static str, Value)> {

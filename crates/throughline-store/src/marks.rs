@@ -2,6 +2,7 @@
 //! without reading their rows.
 
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use crate::records;
 
 const PAGE_ROWS: i64 = 1024;
 const MARK_BYTES: usize = 8;
+const SUM_BYTES: usize = 4;
 const DAY_MS: i64 = 86_400_000;
 /// Sizes are kept as steps of a twelfth of an octave, which is six per cent.
 const SIZE_STEPS: f64 = 12.0;
@@ -62,28 +64,63 @@ impl Mark {
     }
 }
 
-/// Writes marks; `None` takes one away.
-pub(crate) fn write(tx: &Transaction<'_>, marks: &BTreeMap<i64, Option<Mark>>) -> Result<()> {
-    let mut marks = marks.iter().peekable();
-    while let Some(&(row, _)) = marks.peek() {
+/// What an indexed row leaves beside the index: its mark, and a sum of the terms it is indexed by.
+pub(crate) type Trail = (Mark, u32);
+
+/// Writes marks and sums; `None` takes both away.
+pub(crate) fn write(tx: &Transaction<'_>, trails: &BTreeMap<i64, Option<Trail>>) -> Result<()> {
+    let mut trails = trails.iter().peekable();
+    while let Some(&(row, _)) = trails.peek() {
         let page = row / PAGE_ROWS;
-        let mut data = read(tx, page)?.unwrap_or_default();
-        while let Some((row, mark)) = marks.next_if(|(row, _)| *row / PAGE_ROWS == page) {
-            let at = place(*row);
-            if data.len() < at + MARK_BYTES {
-                data.resize(at + MARK_BYTES, 0);
-            }
-            let bytes = mark.map_or([0; MARK_BYTES], Mark::to_bytes);
-            data[at..at + MARK_BYTES].copy_from_slice(&bytes);
+        let (mut marks, mut sums) = read_both(tx, page)?;
+        while let Some((row, trail)) = trails.next_if(|(row, _)| *row / PAGE_ROWS == page) {
+            let place = place(*row);
+            let (mark, sum) =
+                trail.map_or(([0; MARK_BYTES], 0), |(mark, sum)| (mark.to_bytes(), sum));
+            put(&mut marks, place * MARK_BYTES, &mark);
+            put(&mut sums, place * SUM_BYTES, &sum.to_le_bytes());
         }
-        tx.prepare_cached("INSERT OR REPLACE INTO marks (page, data) VALUES (?1, ?2)")?
-            .execute(params![page, data])?;
+        tx.prepare_cached("INSERT OR REPLACE INTO marks (page, data, sums) VALUES (?1, ?2, ?3)")?
+            .execute(params![page, marks, sums])?;
     }
     Ok(())
 }
 
+fn put(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    let end = at + bytes.len();
+    if page.len() < end {
+        page.resize(end, 0);
+    }
+    page[at..end].copy_from_slice(bytes);
+}
+
+/// Returns the sum of the terms a row is indexed by; `None` when it is not indexed.
+pub(crate) fn sum(connection: &Connection, row: i64) -> Result<Option<u32>> {
+    let (marks, sums) = read_both(connection, row / PAGE_ROWS)?;
+    let (mark, sum) = (place(row) * MARK_BYTES, place(row) * SUM_BYTES);
+    if marks
+        .get(mark..mark + MARK_BYTES)
+        .and_then(Mark::from_bytes)
+        .is_none()
+    {
+        return Ok(None);
+    }
+    let bytes = sums.get(sum..sum + SUM_BYTES);
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    Ok(Some(bytes.map_or(0, u32::from_le_bytes)))
+}
+
+/// Returns the place of a row on its page.
 fn place(row: i64) -> usize {
-    usize::try_from(row % PAGE_ROWS).unwrap_or(0) * MARK_BYTES
+    usize::try_from(row % PAGE_ROWS).unwrap_or(0)
+}
+
+fn read_both(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
+    Ok(connection
+        .prepare_cached("SELECT data, coalesce(sums, x'') FROM marks WHERE page = ?1")?
+        .query_row([page], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?
+        .unwrap_or_default())
 }
 
 fn read(connection: &Connection, page: i64) -> Result<Option<Vec<u8>>> {
@@ -100,21 +137,18 @@ pub(crate) struct Pages(RefCell<HashMap<i64, Vec<u8>>>);
 impl Pages {
     /// Returns the marks of rows; `None` for a row that is not indexed.
     pub fn marks(&self, connection: &Connection, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
+        rows.iter().map(|row| self.mark(connection, *row)).collect()
+    }
+
+    pub fn mark(&self, connection: &Connection, row: i64) -> Result<Option<Mark>> {
+        let page = row / PAGE_ROWS;
         let mut pages = self.0.borrow_mut();
-        let mut marks = Vec::with_capacity(rows.len());
-        for row in rows {
-            let page = row / PAGE_ROWS;
-            if let std::collections::hash_map::Entry::Vacant(vacant) = pages.entry(page) {
-                vacant.insert(read(connection, page)?.unwrap_or_default());
-            }
-            let at = place(*row);
-            let mark = pages
-                .get(&page)
-                .and_then(|data| data.get(at..at + MARK_BYTES))
-                .and_then(Mark::from_bytes);
-            marks.push(mark);
-        }
-        Ok(marks)
+        let data = match pages.entry(page) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(read(connection, page)?.unwrap_or_default()),
+        };
+        let at = place(row) * MARK_BYTES;
+        Ok(data.get(at..at + MARK_BYTES).and_then(Mark::from_bytes))
     }
 }
 

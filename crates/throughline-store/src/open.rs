@@ -24,10 +24,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_search.sql"),
     include_str!("migrations/0006_injections.sql"),
     include_str!("migrations/0007_summaries.sql"),
+    include_str!("migrations/0008_terms_go_at_once.sql"),
 ];
 
 /// How many had run when the search index got its present form.
-const INDEXED_SINCE: i64 = 5;
+const INDEXED_SINCE: i64 = 8;
 /// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
 pub(crate) const LOG_BYTES_MAX: u64 = 64 << 20;
 /// A log with no more than its header holds nothing.
@@ -101,6 +102,21 @@ pub(crate) fn reader(path: &Path, key: Option<&Key>) -> Result<Connection> {
     }
 }
 
+/// Opens a connection that cannot write to a store in which nothing has to be done first: it is of our format, and
+/// nothing that was forgotten has left traces. `None` for any other.
+pub(crate) fn settled_reader(path: &Path) -> Result<Option<Connection>> {
+    check_log(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    check_ours(&connection, path)?;
+    if version(&connection)? != known_format() || crate::forget::traces::pending(&connection)? {
+        return Ok(None);
+    }
+    set_up_reader(&connection)?;
+    Ok(Some(connection))
+}
+
 /// Writes a path as part of a URI.
 fn escaped(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -113,19 +129,24 @@ fn reading(path: &Path, flags: OpenFlags, key: Option<&Key>) -> Result<Connectio
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     seal::unlock(&connection, path, key)?;
-    harden(&connection)?;
-    connection.execute_batch(
-        "PRAGMA query_only = ON;
-         PRAGMA cache_size = -16000;
-         PRAGMA mmap_size = 268435456;
-         PRAGMA temp_store = MEMORY;",
-    )?;
+    set_up_reader(&connection)?;
     // SQLite looks at the file only when it is asked something.
     let found = version(&connection)?;
     if key.is_none() && (1..known_format()).contains(&found) {
         return in_memory(&connection, path);
     }
     Ok(connection)
+}
+
+fn set_up_reader(connection: &Connection) -> Result<()> {
+    harden(connection)?;
+    connection.execute_batch(
+        "PRAGMA query_only = ON;
+         PRAGMA cache_size = -16000;
+         PRAGMA mmap_size = 268435456;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    Ok(())
 }
 
 /// Returns an older store as today's, without touching it. Only where nothing can be written does

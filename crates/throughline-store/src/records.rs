@@ -52,22 +52,23 @@ pub struct StoredRecord {
 }
 
 impl Store {
-    /// Calls `each` with the records of a session in the order of its log.
+    /// Calls `each` with the records of a session in the order of its log. Nothing is being read while it is
+    /// called: however long it takes, nobody has to keep an old state for it.
     pub fn each_record(
         &self,
         session: &SessionId,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<()> {
-        let sql = format!("{SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row");
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query([session.as_str()])?;
-            let mut texts = Texts::default();
-            while let Some(row) = rows.next()? {
-                each(record_of(connection, row, &mut texts)?);
+        let mut after = (-1, -1, -1);
+        loop {
+            let (part, last) = self.read(|connection| part_of(connection, session, after))?;
+            let is_whole = part.len() < PART_RECORDS;
+            part.into_iter().for_each(&mut each);
+            match last {
+                Some(last) if !is_whole => after = last,
+                _ => return Ok(()),
             }
-            Ok(())
-        })
+        }
     }
 
     /// Returns the ids that begin with these hexadecimal digits; at most `limit`, and none for fewer
@@ -106,10 +107,37 @@ impl Store {
     }
 }
 
+/// Records of a session that are read in one go.
+const PART_RECORDS: usize = 500;
+
+/// The place of a record in its session: line, ordinal, row.
+type Position = (i64, i64, i64);
+
+/// Reads the records of a session that follow a place.
+fn part_of(
+    connection: &Connection,
+    session: &SessionId,
+    after: Position,
+) -> Result<(Vec<StoredRecord>, Option<Position>)> {
+    let sql = format!(
+        "{SELECT} WHERE s.name = ?1 AND (r.line, r.ordinal, r.row) > (?2, ?3, ?4)
+         ORDER BY r.line, r.ordinal, r.row LIMIT {PART_RECORDS}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![session.as_str(), after.0, after.1, after.2])?;
+    let mut texts = Texts::default();
+    let (mut part, mut last) = (Vec::new(), None);
+    while let Some(row) = rows.next()? {
+        last = Some((row.get(22)?, row.get(23)?, row.get(24)?));
+        part.push(record_of(connection, row, &mut texts)?);
+    }
+    Ok((part, last))
+}
+
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
-           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal
+           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace
@@ -339,16 +367,16 @@ pub(crate) fn insert(
 /// Gives a record back to its session. A record's id is made of its session's name, so it can only
 /// lie in another since a repair that found the one without the other.
 fn come_home(tx: &Transaction<'_>, names: &mut Names, record: &Copy, session: Known) -> Result<()> {
+    let stored = rows_of(tx, "row = ?1 AND copy = 0", &[&record.row])?;
+    for stored in &stored {
+        take_from_index(tx, names, stored)?;
+    }
     tx.prepare_cached("UPDATE records SET session = ?2 WHERE row = ?1")?
         .execute([record.row, session.id])?;
     recount(tx, record.session)?;
     recount(tx, session.id)?;
-    if record.copy {
-        return Ok(());
-    }
-    for stored in rows_of(tx, "row = ?1", &[&record.row])? {
-        names.index.remove(tx, stored.row)?;
-        add_to_index(tx, names, session, &stored, &stored.text)?;
+    for stored in &stored {
+        add_to_index(tx, names, session, stored, &stored.text)?;
     }
     Ok(())
 }
@@ -433,6 +461,7 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
 }
 
 fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
+    unindex(tx, names, row)?;
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
     // What turns out to be another session's word is no longer part of this one's digest.
@@ -441,16 +470,70 @@ fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
          WHERE id = (SELECT session FROM records WHERE row = ?1)",
     )?
     .execute([row])?;
-    names.index.remove(tx, row)
+    Ok(())
 }
 
-/// Indexes the records of a session anew, after its workspace became known.
-pub(crate) fn reindex(tx: &Transaction<'_>, names: &mut Names, session: Known) -> Result<()> {
+/// Indexes the records of a session anew, after its workspace became known or another one.
+pub(crate) fn reindex(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    before: Known,
+    session: Known,
+) -> Result<()> {
     for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
-        names.index.remove(tx, stored.row)?;
+        take_as(tx, names, before, &stored)?;
         add_to_index(tx, names, session, &stored, &stored.text)?;
     }
     Ok(())
+}
+
+/// Takes a row out of the index that is still as it was when it was put in.
+pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
+    if !names.index.holds(tx, row)? {
+        return Ok(());
+    }
+    match rows_of(tx, "row = ?1", &[&row]) {
+        Ok(all) => all
+            .iter()
+            .try_for_each(|stored| take_from_index(tx, names, stored)),
+        // Who takes a damaged record away does not have to read it.
+        Err(Error::LostBody(_)) => names.index.lose(tx, row),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a row into the index that is not there, unless it is a copy.
+pub(crate) fn index_again(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
+    for stored in rows_of(tx, "row = ?1 AND copy = 0", &[&row])? {
+        if let Some(session) = session_of(tx, stored.session)? {
+            add_to_index(tx, names, session, &stored, &stored.text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a row out of the index that was read before.
+fn take_from_index(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
+    match session_of(tx, stored.session)? {
+        Some(session) => take_as(tx, names, session, stored),
+        None if names.index.holds(tx, stored.row)? => names.index.lose(tx, stored.row),
+        None => Ok(()),
+    }
+}
+
+fn take_as(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    session: Known,
+    stored: &StoredRow,
+) -> Result<()> {
+    if !names.index.holds(tx, stored.row)? {
+        return Ok(());
+    }
+    let terms = stored.terms(&stored.text);
+    names
+        .index
+        .remove(tx, &stored.entry(session, &stored.text, &terms))
 }
 
 fn add_to_index(
@@ -460,30 +543,25 @@ fn add_to_index(
     stored: &StoredRow,
     text: &str,
 ) -> Result<()> {
-    let document = Document {
-        kind: stored.kind,
-        text,
-        tool: stored.tool.as_deref(),
-        path: stored.path.as_deref(),
-        speaker: stored.speaker.as_deref(),
-    };
-    let entry = Entry {
-        row: stored.row,
-        session,
-        kind: stored.kind,
-        at: stored.at,
-        size_bytes: text.len(),
-        terms: &document.terms(),
-    };
-    names.index.add(tx, &entry)
+    let terms = stored.terms(text);
+    names.index.add(tx, &stored.entry(session, text, &terms))
 }
 
-/// The same, for a session known by its number alone.
-pub(crate) fn reindex_session(tx: &Transaction<'_>, names: &mut Names, session: i64) -> Result<()> {
-    match session_of(tx, session)? {
-        Some(known) => reindex(tx, names, known),
-        None => Ok(()),
-    }
+/// Indexes the records of a session anew that was in another workspace, or in none.
+pub(crate) fn reindex_session(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    session: i64,
+    workspace_before: i64,
+) -> Result<()> {
+    let Some(known) = session_of(tx, session)? else {
+        return Ok(());
+    };
+    let before = Known {
+        workspace: workspace_before,
+        ..known
+    };
+    reindex(tx, names, before, known)
 }
 
 /// A row that is about to change.
@@ -501,6 +579,30 @@ pub(crate) struct StoredRow {
     /// Block, start and size.
     pub block: Option<(i64, usize, usize)>,
     pub text: String,
+}
+
+impl StoredRow {
+    fn terms(&self, text: &str) -> String {
+        Document {
+            kind: self.kind,
+            text,
+            tool: self.tool.as_deref(),
+            path: self.path.as_deref(),
+            speaker: self.speaker.as_deref(),
+        }
+        .terms()
+    }
+
+    fn entry<'t>(&self, session: Known, text: &str, terms: &'t str) -> Entry<'t> {
+        Entry {
+            row: self.row,
+            session,
+            kind: self.kind,
+            at: self.at,
+            size_bytes: text.len(),
+            terms,
+        }
+    }
 }
 
 pub(crate) fn rows_of(
@@ -563,11 +665,11 @@ pub(crate) fn delete_unless(
 }
 
 fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
+    take_from_index(tx, names, stored)?;
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
     release(tx, stored)?;
     if !stored.copy {
-        names.index.remove(tx, stored.row)?;
         promote(tx, names, stored.id)?;
     }
     Ok(())
@@ -635,7 +737,7 @@ pub(crate) fn rewrite(
     ])?;
     release(tx, stored)?;
     if !stored.copy {
-        names.index.remove(tx, stored.row)?;
+        take_as(tx, names, session, stored)?;
         add_to_index(tx, names, session, stored, text.as_str())?;
     }
     Ok(())
@@ -653,9 +755,7 @@ pub(crate) fn erase(tx: &Transaction<'_>, names: &mut Names, all: &[&StoredRow])
         if let Some(body) = &stored.body {
             bodies::release(tx, body)?;
         }
-        if !stored.copy {
-            names.index.remove(tx, stored.row)?;
-        }
+        take_from_index(tx, names, stored)?;
     }
     for (block, places) in &places {
         blocks::blank_all(tx, *block, places)?;

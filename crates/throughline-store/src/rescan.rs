@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use memory::words::Words;
+use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
@@ -141,7 +142,7 @@ struct Found {
 
 struct Cell {
     place: &'static Place,
-    key: rusqlite::types::Value,
+    key: Value,
     text: CleanString,
 }
 
@@ -362,6 +363,10 @@ fn apply(
             records::rewrite(tx, names, known, stored, text)?;
         }
     }
+    let indexed = found.indexed_rows();
+    for row in &indexed {
+        records::unindex(tx, names, *row)?;
+    }
     for Cell { place, key, text } in &found.cells {
         let Place {
             table,
@@ -380,6 +385,9 @@ fn apply(
     if let Some((path, text)) = &found.notes {
         summaries::put(path, text.as_str())?;
     }
+    for row in indexed {
+        records::index_again(tx, names, row)?;
+    }
     for (kept, text) in &found.pieces {
         if let Some(body) = raw::body(text.as_str()) {
             raw::replace_text(tx, kept, &body)?;
@@ -394,6 +402,17 @@ impl Found {
     fn changed(&self) -> usize {
         let notes = usize::from(self.notes.is_some());
         self.texts.len() + self.cells.len() + self.pieces.len() + notes
+    }
+
+    /// Returns the rows whose cells the index knows too.
+    fn indexed_rows(&self) -> BTreeSet<i64> {
+        let cells = self.cells.iter();
+        let of_records = cells.filter(|cell| cell.place.table == "records");
+        let row = |cell: &Cell| match cell.key {
+            Value::Integer(row) => Some(row),
+            _ => None,
+        };
+        of_records.filter_map(row).collect()
     }
 
     /// Counts the marks that a text got.
@@ -514,9 +533,6 @@ mod tests {
                 checksum = ?4 WHERE row = ?1";
             connection
                 .execute(sql, params![row.row, text, text.len(), sum])
-                .unwrap();
-            connection
-                .execute("DELETE FROM search WHERE rowid = ?1", [row.row])
                 .unwrap();
             let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
             connection.execute(sql, params![row.row, text]).unwrap();

@@ -226,7 +226,7 @@ pub(crate) fn upsert(
         names
             .sessions
             .insert(session.name.as_str().to_owned(), known);
-        records::reindex(tx, names, known)?;
+        records::reindex(tx, names, before, known)?;
     }
     Ok(())
 }

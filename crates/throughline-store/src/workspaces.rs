@@ -135,7 +135,7 @@ fn named(tx: &Transaction<'_>, names: &mut Names, old: i64, key: &str) -> Result
     names.sessions.clear();
     names.workspaces.clear();
     for session in sessions {
-        records::reindex_session(tx, names, session)?;
+        records::reindex_session(tx, names, session, lost)?;
     }
     Ok(kept)
 }

@@ -70,9 +70,16 @@ const BULK_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Writer {
+    running: Mutex<Option<Running>>,
+    /// Where nothing runs yet, whether something may.
+    may_start: bool,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+struct Running {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    path: PathBuf,
 }
 
 /// A write that is under way.
@@ -106,33 +113,43 @@ impl<T> Ticket<T> {
 
 impl Writer {
     pub fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
-        let mut connection = open::writer(path, key)?;
-        let store = path.to_owned();
-        let (jobs, queue) = bounded(QUEUE_MAX);
-        let thread = std::thread::Builder::new()
-            .name("throughline-writer".into())
-            .spawn(move || {
-                go_on_forgetting(&mut connection, &store);
-                if run(&mut connection, &queue).is_continue() {
-                    // Leaves a small side file behind; an error only means somebody still reads.
-                    let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
-                }
-            })
-            .map_err(Error::io(path))?;
+        let running = Running::start(path, key)?;
         Ok(Self {
-            jobs: Some(jobs),
-            thread: Some(thread),
+            running: Mutex::new(Some(running)),
+            may_start: true,
             path: path.to_owned(),
         })
+    }
+
+    /// Starts the writer of a plain store when there is something to write: most who ask never write.
+    pub fn later(path: &Path) -> Self {
+        Self {
+            running: Mutex::new(None),
+            may_start: true,
+            path: path.to_owned(),
+        }
     }
 
     /// Stands in for the writer of a store that is only read.
     pub fn none(path: &Path) -> Self {
         Self {
-            jobs: None,
-            thread: None,
-            path: path.to_owned(),
+            may_start: false,
+            ..Self::later(path)
         }
+    }
+
+    fn jobs(&self) -> Result<Sender<Job>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.is_none() {
+            if !self.may_start {
+                return Err(Error::ReadOnly {
+                    path: self.path.clone(),
+                });
+            }
+            *running = Some(Running::start(&self.path, None)?);
+        }
+        let jobs = running.as_ref().and_then(|running| running.jobs.clone());
+        jobs.ok_or(Error::WriterStopped)
     }
 
     /// Queues work; blocks while the queue is full.
@@ -150,18 +167,19 @@ impl Writer {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        if let Some(jobs) = &self.jobs {
-            // A writer that is gone drops the job, and with it `done`: the ticket then says so.
-            let _gone = jobs.send(Job {
-                work,
-                weight,
-                hurry,
-                done,
-            });
-        } else {
-            let _unwatched = done.send(Err(Error::ReadOnly {
-                path: self.path.clone(),
-            }));
+        match self.jobs() {
+            Ok(jobs) => {
+                // A writer that is gone drops the job, and with it `done`: the ticket then says so.
+                let _gone = jobs.send(Job {
+                    work,
+                    weight,
+                    hurry,
+                    done,
+                });
+            }
+            Err(error) => {
+                let _unwatched = done.send(Err(error));
+            }
         }
         Ticket {
             done: finished,
@@ -170,12 +188,59 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Running {
+    fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
+        let mut connection = open::writer(path, key)?;
+        let store = path.to_owned();
+        let (jobs, queue) = bounded(QUEUE_MAX);
+        let thread = std::thread::Builder::new()
+            .name("throughline-writer".into())
+            .spawn(move || {
+                go_on_forgetting(&mut connection, &store);
+                if run(&mut connection, &queue, &store).is_continue() {
+                    // Leaves a small side file behind; an error only means somebody still reads.
+                    let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+                }
+            })
+            .map_err(Error::io(path))?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
+    }
+}
+
+/// Keeps the write-ahead log short. A reader that stays keeps it from being emptied, and it is tried again when
+/// the log has grown some more.
+#[derive(Debug)]
+struct LogKeeper {
+    /// The size at which it is tried.
+    limit_bytes: u64,
+}
+
+impl LogKeeper {
+    fn look(&mut self, connection: &Connection, store: &Path) {
+        let size = open::log_bytes(store);
+        if size <= self.limit_bytes {
+            return;
+        }
+        self.limit_bytes = match traces::empty_log(connection, traces::IN_PASSING) {
+            Ok(true) => open::LOG_BYTES_MAX,
+            Ok(false) => size + open::LOG_BYTES_MAX / 4,
+            Err(error) => {
+                tracing::warn!(%error, "the write-ahead log is not emptied");
+                size + open::LOG_BYTES_MAX / 4
+            }
+        };
     }
 }
 
@@ -194,8 +259,11 @@ fn go_on_forgetting(connection: &mut Connection, store: &Path) {
 /// Does what is queued, until nobody is left to queue anything or the disk fails. After a failed
 /// write or sync nobody knows what is on disk but who reads it anew: the connection is given up,
 /// what was acknowledged is in the log, and the rest has failed.
-fn run(connection: &mut Connection, queue: &Receiver<Job>) -> ControlFlow<()> {
+fn run(connection: &mut Connection, queue: &Receiver<Job>, store: &Path) -> ControlFlow<()> {
     let mut names = Names::default();
+    let mut log = LogKeeper {
+        limit_bytes: open::LOG_BYTES_MAX,
+    };
     while let Ok(first) = queue.recv() {
         let mut jobs = vec![first];
         let mut failed = Vec::new();
@@ -234,6 +302,7 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>) -> ControlFlow<()> {
             }
             return ControlFlow::Break(());
         }
+        log.look(connection, store);
     }
     ControlFlow::Continue(())
 }
@@ -287,4 +356,37 @@ fn begin<'a>(connection: &'a mut Connection, names: &mut Names) -> Result<Transa
         };
     }
     Ok(transaction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_emptied_once_nobody_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.db");
+        let connection = open::writer(&path, None).unwrap();
+        let write = || {
+            let sql = "INSERT INTO workspaces (key) VALUES (hex(randomblob(4000)))";
+            connection.execute_batch(sql).unwrap();
+        };
+        write();
+        let reader = open::reader(&path, None).unwrap();
+        reader
+            .execute_batch("BEGIN; SELECT * FROM workspaces")
+            .unwrap();
+        write();
+        let mut log = LogKeeper { limit_bytes: 1 };
+        log.look(&connection, &path);
+        assert!(open::log_bytes(&path) > 0, "somebody reads");
+        assert!(log.limit_bytes > open::LOG_BYTES_MAX / 4);
+        reader.execute_batch("COMMIT").unwrap();
+        log.look(&connection, &path);
+        assert!(open::log_bytes(&path) > 0, "it has not grown since");
+        log.limit_bytes = 1;
+        log.look(&connection, &path);
+        assert_eq!(open::log_bytes(&path), 0);
+        assert_eq!(log.limit_bytes, open::LOG_BYTES_MAX);
+    }
 }

@@ -1,78 +1,204 @@
-//! How fast a question is answered, beside the bare index.
+//! How fast a question is answered, beside the bare index, and how fast things are forgotten.
 //!
-//!     cargo bench -p throughline --bench search -- [--records 100000]
+//!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200]
 //!
 //! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of them: one word, three
-//! words, and eight as a prompt has them. Beside it stands what the index alone needs to name its best twenty.
+//! words, and eight as a prompt has them. Beside it stands what the index alone needs to name its best twenty, asked in
+//! SQL. `throughline context` is run as a hook runs it, a process for each prompt, beside a process that only says its
+//! version. Then records and sessions are forgotten. Figures of a loaded machine are only good as ratios.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
     clippy::unwrap_used,
-    reason = "a benchmark that cannot run should say where"
+    clippy::disallowed_methods,
+    reason = "a benchmark that cannot run should say where; it runs the program"
 )]
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
 use store::foreign::Database;
+use store::forget::Selection;
 use store::{Batch, Cursor, From, Incoming, Oddities, Query, Reading, Store};
 
 const WORKSPACES: u64 = 8;
 const SESSION_RECORDS: u64 = 100;
-const ROUNDS: usize = 200;
+/// The workspace that is asked, and its word in the index.
+const ASKED: (&str, &str) = ("example.com/w3", "\"@w4\"");
+/// Records and sessions that are forgotten.
+const FORGOTTEN: usize = 10;
 
 fn main() {
-    let arguments: Vec<_> = std::env::args().collect();
-    let at = arguments
-        .iter()
-        .position(|argument| argument == "--records");
-    let records = at
-        .and_then(|at| arguments.get(at + 1)?.parse().ok())
-        .unwrap_or(100_000);
+    let records = option("--records", 100_000);
+    let rounds = usize::try_from(option("--rounds", 200)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(7);
     let store = Store::open(dir.path()).unwrap();
+    build(&store, &mut random, records);
+    meanings();
+    let raw = Database::open(&Store::path_in(dir.path())).unwrap();
+    for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
+        let asked: Vec<_> = (0..rounds).map(|_| random.words(count)).collect();
+        let lists = asked.iter().map(|words| timed(|| lists(&store, words)));
+        let (lists, ours) = (lists.collect(), asked.iter());
+        let ours = ours.map(|words| timed(|| search(&store, words))).collect();
+        let bare = asked.iter().map(|words| timed(|| bare(&raw, words)));
+        show(name, ours, lists, bare.collect());
+    }
+    drop(store);
+    contexts(dir.path(), &mut random, rounds.min(100));
+    forgetting(dir.path(), records);
+}
+
+fn option(name: &str, default: u64) -> u64 {
+    let arguments: Vec<_> = std::env::args().collect();
+    let at = arguments.iter().position(|argument| argument == name);
+    at.and_then(|at| arguments.get(at + 1)?.parse().ok())
+        .unwrap_or(default)
+}
+
+fn build(store: &Store, random: &mut Random, records: u64) {
     let start = Instant::now();
-    let bytes = fill(&store, &mut random, records);
+    let bytes = fill(store, random, records);
     let took = start.elapsed().as_secs_f64();
     println!(
         "stored and indexed {records} records, {:.0} MB of text, in {took:.1} s: {:.0} records/s",
         bytes as f64 / 1e6,
         records as f64 / took
     );
-    meanings();
-    let raw = Database::open(&Store::path_in(dir.path())).unwrap();
-    for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
-        let (mut ours, mut bare) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            let words: Vec<_> = (0..count).map(|_| word(random.zipf())).collect();
-            let ask = recall::Ask {
-                query: Query {
-                    text: words.join(" "),
-                    workspace_key: Some("example.com/w3".into()),
-                    limit: 20,
-                    ..Query::default()
-                },
-                ..recall::Ask::default()
-            };
-            ours.push(timed(|| {
-                recall::search(&store, &ask, Timestamp::UNIX_EPOCH).unwrap()
-            }));
-            let any: Vec<_> = words
-                .iter()
-                .map(|word| format!("\"{}\"", store::terms::stem::stem(word)))
-                .collect();
-            let expression = format!("\"@w4\" AND ({})", any.join(" OR "));
-            let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
-            bare.push(timed(|| raw.each(sql, &[&expression], |_| {}).unwrap()));
+    let start = Instant::now();
+    store.rebuild_index(std::sync::Arc::new(|_, _| {})).unwrap();
+    let took = start.elapsed().as_secs_f64();
+    println!("indexed anew       {:.0} records/s", records as f64 / took);
+}
+
+/// The part of a search that is the index: which rows hold each word.
+fn lists(store: &Store, words: &[String]) -> u64 {
+    let query = query(words);
+    let rows = store.lookup(|lookup| {
+        let scope = lookup.scope(&query)?.unwrap();
+        let within = lookup.within(&scope)?.unwrap();
+        let mut rows = 0;
+        for word in words {
+            let term = store::terms::stem::stem(word);
+            rows += lookup.holding(&within, &[&*term], 3000)?.unwrap().count;
         }
-        let (ours, bare) = (percentiles(ours), percentiles(bare));
-        println!(
-            "{name:<12} p50 {:.2} p95 {:.2} ms; bare index p50 {:.2} p95 {:.2} ms",
-            ours.0, ours.1, bare.0, bare.1
-        );
+        Ok(rows)
+    });
+    rows.unwrap()
+}
+
+fn search(store: &Store, words: &[String]) -> recall::Ranked {
+    let ask = recall::Ask {
+        query: query(words),
+        ..recall::Ask::default()
+    };
+    recall::search(store, &ask, Timestamp::UNIX_EPOCH).unwrap()
+}
+
+fn query(words: &[String]) -> Query {
+    Query {
+        text: words.join(" "),
+        workspace_key: Some(ASKED.0.into()),
+        limit: 20,
+        ..Query::default()
+    }
+}
+
+fn bare(raw: &Database, words: &[String]) {
+    let any: Vec<_> = words
+        .iter()
+        .map(|word| format!("\"{}\"", store::terms::stem::stem(word)))
+        .collect();
+    let expression = format!("{} AND ({})", ASKED.1, any.join(" OR "));
+    let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
+    raw.each(sql, &[&expression], |_| {}).unwrap();
+}
+
+fn show(name: &str, ours: Vec<Duration>, lists: Vec<Duration>, bare: Vec<Duration>) {
+    let (ours, lists, bare) = (percentiles(ours), percentiles(lists), percentiles(bare));
+    println!(
+        "{name:<18} p50 {:.2} p95 {:.2} ms, of it the index {:.2} and {:.2}; raw SQL {:.2} and {:.2}: {:.2}x and {:.2}x",
+        ours.0,
+        ours.1,
+        lists.0,
+        lists.1,
+        bare.0,
+        bare.1,
+        ours.0 / bare.0,
+        ours.1 / bare.1
+    );
+}
+
+/// Asks as a hook does: a process for each prompt.
+fn contexts(home: &Path, random: &mut Random, rounds: usize) {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
+        command.args(arguments).env("HOME", home);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        timed(|| command.status().unwrap())
+    };
+    let (mut ours, mut empty) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let prompt = random.words(8).join(" ");
+        let folder = home.to_str().unwrap();
+        ours.push(run(&[
+            "context",
+            "--home",
+            folder,
+            "--workspace",
+            ASKED.0,
+            "--",
+            &prompt,
+        ]));
+        empty.push(run(&["--version"]));
+    }
+    let (ours, empty) = (percentiles(ours), percentiles(empty));
+    println!(
+        "context            p50 {:.2} p95 {:.2} ms; an empty process {:.2} and {:.2}: {:.1}x and {:.1}x",
+        ours.0,
+        ours.1,
+        empty.0,
+        empty.1,
+        ours.0 / empty.0,
+        ours.1 / empty.1
+    );
+}
+
+fn forgetting(home: &Path, records: u64) {
+    let store = Store::open(home).unwrap();
+    let now = Timestamp::from_second(1_790_000_000).unwrap();
+    let (mut singles, mut sessions) = (Vec::new(), Vec::new());
+    for nth in 0..FORGOTTEN as u64 {
+        let id = |session: u64| SessionId::of(Flavor::Claude, &format!("session-{session}"));
+        let (one, other) = (nth * 7 + 1, records / SESSION_RECORDS - 1 - nth * 5);
+        let mut found = None;
+        let note = |record: store::StoredRecord| found = found.take().or(Some(record.id));
+        store.each_record(&id(one), note).unwrap();
+        let record = Selection {
+            records: found.into_iter().collect(),
+            ..Selection::default()
+        };
+        let session = Selection {
+            sessions: vec![id(other)],
+            ..Selection::default()
+        };
+        for (selection, times) in [(record, &mut singles), (session, &mut sessions)] {
+            times.push(timed(|| {
+                let doomed = store.doomed(&selection).unwrap();
+                store.forget(doomed, now).unwrap()
+            }));
+        }
+    }
+    for (name, times) in [("forget a record", singles), ("forget a session", sessions)] {
+        let (p50, p95) = percentiles(times);
+        println!("{name:<18} p50 {p50:.0} p95 {p95:.0} ms");
     }
 }
 
@@ -192,6 +318,10 @@ impl Random {
 
     fn below(&mut self, end: u64) -> u64 {
         self.next() % end
+    }
+
+    fn words(&mut self, count: usize) -> Vec<String> {
+        (0..count).map(|_| word(self.zipf())).collect()
     }
 
     /// Returns the rank of a word: the first are the most common.

@@ -21,8 +21,9 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
     ("records", "deleted"),
     ("blocks", "blanked"),
     ("bodies", "deleted with the last reference"),
-    ("search", "deleted, then merged"),
+    ("search", "deleted, merged where many were"),
     ("marks", "deleted; no text"),
+    ("residue", "no text"),
     ("raw", "blanked, deleted with the session"),
     (
         "sessions",
@@ -93,6 +94,11 @@ pub(super) fn erase(
     let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
     forgotten.facts += facts_themselves(tx, keys)?;
     let singles = singles(tx, doomed)?;
+    let mut going = singles.len();
+    for session in &doomed.session_ids {
+        going += records_of(tx, *session)?;
+    }
+    index::prepare_for(tx, going)?;
     erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
     erase_sessions(
         tx,
@@ -105,6 +111,13 @@ pub(super) fn erase(
     // What is remembered names numbers that are gone.
     names.forget();
     Ok(forgotten)
+}
+
+fn records_of(tx: &Transaction<'_>, session: i64) -> Result<usize> {
+    let sql = "SELECT count(*) FROM records WHERE session = ?1 AND copy = 0";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([session], |row| row.get(0))?)
 }
 
 fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
@@ -319,7 +332,9 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
 
 fn erase_records(tx: &Transaction<'_>, names: &mut Names, all: &[Going]) -> Result<()> {
     let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
-    records::erase(tx, names, &stored)
+    records::erase(tx, names, &stored)?;
+    // Words are looked for in the index once what goes is no longer there.
+    names.index.write(tx)
 }
 
 /// Returns what to look for in logs and titles: the texts, and the words that only they had.

@@ -1,9 +1,8 @@
 //! What a deletion leaves behind, and its removal.
 //!
-//! A contentless full-text table only marks a deleted row: its terms stay in the segments until these
-//! are merged, and neither `secure_delete` nor FTS5's own `secure-delete` reaches them there. So the
-//! segments are merged into one. Freed pages are zeroed by SQLite (`secure_delete = ON`); the
-//! write-ahead log keeps the old pages until it is emptied, for which nobody may be reading.
+//! Of many rows that go, the index only notes that they are gone ([`crate::index`]): then its pages are merged.
+//! Freed pages are zeroed by SQLite (`secure_delete = ON`); the write-ahead log keeps the old pages until it is
+//! emptied, for which nobody may be reading.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,7 +80,7 @@ pub(crate) fn clear_on(
 }
 
 /// Empties the write-ahead log, and says whether that could be done.
-fn empty_log(connection: &Connection, patience: Duration) -> Result<bool> {
+pub(crate) fn empty_log(connection: &Connection, patience: Duration) -> Result<bool> {
     connection.busy_timeout(patience)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
         row.get::<_, bool>(0)

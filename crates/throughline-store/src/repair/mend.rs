@@ -347,7 +347,7 @@ fn read_again(tx: &Transaction<'_>, hurt: &BTreeSet<i64>, repaired: &mut Repaire
 fn index(tx: &Transaction<'_>) -> Result<()> {
     let mut names = Names::default();
     for session in numbers(tx, "SELECT id FROM sessions", &[])? {
-        records::reindex_session(tx, &mut names, session)?;
+        records::reindex_session(tx, &mut names, session, 0)?;
     }
     names.index.write(tx)
 }

@@ -159,11 +159,11 @@ impl Store {
         self.writer().submit(1, Hurry::Now, claim).wait()
     }
 
-    /// Takes deleted texts out of the index, which else does it little by little.
+    /// Takes what is left of deleted texts out of the index.
     fn merge_index(&self) -> Result<()> {
-        let merge = |tx: &Transaction<'_>, _: &mut Names| {
-            tx.execute_batch("INSERT INTO search (search) VALUES ('optimize')")?;
-            Ok(())
+        let merge = |tx: &Transaction<'_>, names: &mut Names| {
+            names.index.write(tx)?;
+            crate::index::purge(tx)
         };
         self.writer().submit(1, Hurry::Now, merge).wait()
     }

@@ -50,6 +50,7 @@ pub(super) fn evict(
     note(tx, &state, &rows, evict.pass, now)?;
     let mut in_blocks: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
     for row in &rows {
+        records::unindex(tx, names, row.row)?;
         tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
             .execute([row.row])?;
         if let Some((block, start, size)) = row.block {
@@ -61,7 +62,6 @@ pub(super) fn evict(
             bodies::release(tx, body)?;
         }
         if !row.copy {
-            names.index.remove(tx, row.row)?;
             records::promote(tx, names, row.id)?;
         }
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId};
-use throughline_store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+use throughline_store::{Batch, Cursor, From, Incoming, Oddities, Reading, SessionFilter, Store};
 
 /// Kills in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
@@ -284,4 +284,29 @@ fn the_log_shrinks_again_after_a_long_reading() {
         grown.log_bytes >> 20,
         after.log_bytes >> 20
     );
+}
+
+#[test]
+fn nothing_is_held_while_records_are_handed_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    write(&store, "s", 0);
+    let all = SessionFilter {
+        all_kinds: true,
+        limit: 10,
+        ..SessionFilter::default()
+    };
+    let session = store.sessions(&all).unwrap().remove(0).id;
+    let other = rusqlite::Connection::open(Store::path_in(dir.path())).unwrap();
+    let mut handed_out = 0;
+    let count = |_| {
+        handed_out += 1;
+        let sql = "INSERT INTO workspaces (key) VALUES (hex(randomblob(8)))";
+        other.execute_batch(sql).unwrap();
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: bool = other.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert!(!busy, "the log cannot be emptied");
+    };
+    store.each_record(&session, count).unwrap();
+    assert_eq!(handed_out, 8);
 }

@@ -35,7 +35,7 @@ pub struct BlameArgs {
 }
 
 pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let workspace = match &args.workspace {
         Some(part) => Some(app.workspace(&store, Some(part))?.key),
         None => None,

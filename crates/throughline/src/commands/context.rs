@@ -44,7 +44,7 @@ const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
 pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
     let prompt = prompt(args)?;
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let workspace = app.workspace(&store, args.workspace.as_deref())?;
     let settings = app.settings();
     if let Some(off) = serve::prompt::off(&settings, &workspace) {

@@ -36,7 +36,7 @@ pub struct FixArgs {
 const ERROR_BYTES_MAX: u64 = 1 << 20;
 
 pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let error = if args.error == ["-"] {
         let mut bytes = Vec::new();
         stdin()

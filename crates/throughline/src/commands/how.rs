@@ -32,7 +32,7 @@ pub struct HowArgs {
 }
 
 pub fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;
     if args.json {

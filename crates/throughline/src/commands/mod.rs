@@ -173,6 +173,15 @@ impl App<'_> {
         }
     }
 
+    /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
+    /// deals with and reports.
+    pub fn open_to_ask(&self) -> anyhow::Result<Store> {
+        match Store::open_to_ask(&self.home) {
+            Ok(Some(store)) => Ok(store),
+            Ok(None) | Err(_) => self.open_existing(),
+        }
+    }
+
     /// Reads a time on the command line.
     pub fn moment(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
         text.map(|text| time::parse(text, self.environment.now, &self.environment.zone))

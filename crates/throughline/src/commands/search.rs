@@ -87,7 +87,7 @@ pub fn parse_kind(name: &str) -> Result<Kind, String> {
 }
 
 pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_existing()?;
+    let store = app.open_to_ask()?;
     let session = match &args.filter.session {
         Some(prefix) => Some(show::the_session(&store, prefix)?.id),
         None => None,

@@ -1,0 +1,273 @@
+//! Which rows hold a term, read from the pages of the full-text table.
+//!
+//! FTS5 hands its rows out one by one, and looks at the scope's list again for each. The lists themselves are plain:
+//! ascending numbers, each written as the distance from the one before. Read whole, a list costs a few nanoseconds a
+//! row, and whoever asks knows how many there are.
+//!
+//! The form is that of FTS5's versions 4 and 5 with `detail = none`: *segments*, named in the structure record, each
+//! a run of *leaves* with sorted terms, and a table that says on which leaf a term would be. A newer segment's note
+//! that a row is gone hides the row in older ones. Whatever is of another form is left to FTS5 itself.
+
+use std::collections::HashSet;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+
+/// Versions of the form that are known here.
+const VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
+/// The row of the structure record.
+const STRUCTURE: i64 = 10;
+/// Every term of the main index begins with this.
+const MAIN: u8 = b'0';
+/// Where the numbers of a segment's leaves begin.
+const SEGMENT_SHIFT: u32 = 37;
+/// A leaf begins with the places of its first row and of its list of terms.
+const HEADER_BYTES: usize = 4;
+
+/// The segments of the index, the newest first.
+#[derive(Debug)]
+pub(crate) struct Postings {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    id: i64,
+    first: i64,
+    last: i64,
+}
+
+/// Part of a list, as one segment has it.
+#[derive(Debug, Default)]
+struct List {
+    rows: Vec<u32>,
+    /// Rows of older segments that are gone or replaced.
+    hidden: Vec<u32>,
+}
+
+/// What a leaf says of a term.
+enum Found {
+    No,
+    /// The list ends on this leaf.
+    Whole,
+    /// It may go on on the next one.
+    Begun,
+}
+
+impl Postings {
+    /// Returns `None` when the index is not of a form that is known here.
+    pub fn open(connection: &Connection) -> Result<Option<Self>> {
+        let version: Option<i64> = connection
+            .prepare_cached("SELECT v FROM search_config WHERE k = 'version'")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        if !version.is_some_and(|version| VERSIONS.contains(&version)) {
+            return Ok(None);
+        }
+        let structure: Option<Vec<u8>> = connection
+            .prepare_cached("SELECT block FROM search_data WHERE id = ?1")?
+            .query_row([STRUCTURE], |row| row.get(0))
+            .optional()?;
+        let segments = structure.and_then(|bytes| segments(&bytes));
+        Ok(segments.map(|segments| Self { segments }))
+    }
+
+    /// Puts the rows that hold a term into `rows`, in ascending order. Says `false` when the index is not of the
+    /// form that was expected.
+    pub fn rows(&self, connection: &Connection, term: &str, rows: &mut Vec<u32>) -> Result<bool> {
+        rows.clear();
+        let mut key = vec![MAIN];
+        key.extend_from_slice(term.as_bytes());
+        let mut lists = Vec::with_capacity(self.segments.len());
+        for segment in &self.segments {
+            match segment.list(connection, &key)? {
+                Some(list) => lists.push(list),
+                None => return Ok(false),
+            }
+        }
+        let mut hidden: HashSet<u32> = HashSet::new();
+        for list in &mut lists {
+            if !hidden.is_empty() {
+                list.rows.retain(|row| !hidden.contains(row));
+            }
+            hidden.extend(&list.hidden);
+        }
+        // Rows grow with time, and so do segments: the oldest first is nearly sorted.
+        for list in lists.iter().rev() {
+            rows.extend_from_slice(&list.rows);
+        }
+        rows.sort();
+        rows.dedup();
+        Ok(true)
+    }
+}
+
+impl Segment {
+    fn list(&self, connection: &Connection, key: &[u8]) -> Result<Option<List>> {
+        let mut list = List::default();
+        let start = self.leaf(connection, key)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+        )?;
+        let number = |leaf: i64| (self.id << SEGMENT_SHIFT) + leaf;
+        let mut leaves = statement.query([number(start), number(self.last)])?;
+        let mut is_first = true;
+        while let Some(row) = leaves.next()? {
+            let ValueRef::Blob(leaf) = row.get_ref(0)? else {
+                return Ok(None);
+            };
+            let found = if is_first {
+                find(leaf, key, &mut list)
+            } else {
+                go_on(leaf, &mut list)
+            };
+            is_first = false;
+            match found {
+                None => return Ok(None),
+                Some(Found::No | Found::Whole) => break,
+                Some(Found::Begun) => {}
+            }
+        }
+        Ok(Some(list))
+    }
+
+    /// Returns the number of the leaf on which a term would be.
+    fn leaf(&self, connection: &Connection, key: &[u8]) -> Result<i64> {
+        let sql = "SELECT pgno FROM search_idx WHERE segid = ?1 AND term <= ?2
+            ORDER BY term DESC LIMIT 1";
+        let found: Option<i64> = connection
+            .prepare_cached(sql)?
+            .query_row((self.id, key), |row| row.get(0))
+            .optional()?;
+        Ok(found.map_or(0, |leaf| leaf >> 1).max(self.first))
+    }
+}
+
+/// Reads the structure record.
+fn segments(bytes: &[u8]) -> Option<Vec<Segment>> {
+    // A cookie of four bytes. A table that only marks deleted rows has another form, known by its next byte.
+    let mut at = 4;
+    if bytes.get(at) == Some(&0xff) {
+        return None;
+    }
+    let levels = varint(bytes, &mut at)?;
+    let count = varint(bytes, &mut at)?;
+    varint(bytes, &mut at)?;
+    let mut segments = Vec::new();
+    for _ in 0..levels {
+        varint(bytes, &mut at)?;
+        let mut level = Vec::new();
+        for _ in 0..varint(bytes, &mut at)? {
+            level.push(Segment {
+                id: number(bytes, &mut at)?,
+                first: number(bytes, &mut at)?,
+                last: number(bytes, &mut at)?,
+            });
+        }
+        segments.extend(level.into_iter().rev());
+    }
+    (segments.len() as u64 == count).then_some(segments)
+}
+
+/// Looks for a term on a leaf, and reads its list. `None` for a leaf that cannot be read.
+fn find(leaf: &[u8], key: &[u8], list: &mut List) -> Option<Found> {
+    let end = terms_at(leaf)?;
+    let mut index = end;
+    let mut place = 0;
+    let mut term: Vec<u8> = Vec::new();
+    while index < leaf.len() {
+        let is_first = place == 0;
+        place += size(leaf, &mut index)?;
+        let mut at = place;
+        let kept = if is_first { 0 } else { size(leaf, &mut at)? };
+        let added = size(leaf, &mut at)?;
+        term.truncate(kept);
+        term.extend_from_slice(leaf.get(at..at.checked_add(added)?)?);
+        match term.as_slice().cmp(key) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Greater => return Some(Found::No),
+            std::cmp::Ordering::Equal => {
+                let mut after = index;
+                let next = (index < leaf.len()).then(|| size(leaf, &mut after));
+                let list_end = match next {
+                    Some(step) => place + step?,
+                    None => end,
+                };
+                read(leaf.get(..list_end)?, at + added, list)?;
+                return Some(if next.is_some() {
+                    Found::Whole
+                } else {
+                    Found::Begun
+                });
+            }
+        }
+    }
+    Some(Found::No)
+}
+
+/// Reads a list further that began on an earlier leaf.
+fn go_on(leaf: &[u8], list: &mut List) -> Option<Found> {
+    let end = terms_at(leaf)?;
+    let mut index = end;
+    if index < leaf.len() {
+        let first_term = size(leaf, &mut index)?;
+        read(leaf.get(..first_term)?, HEADER_BYTES, list)?;
+        Some(Found::Whole)
+    } else {
+        read(leaf.get(..end)?, HEADER_BYTES, list)?;
+        Some(Found::Begun)
+    }
+}
+
+/// Reads the rows from a place to the end.
+fn read(bytes: &[u8], mut at: usize, list: &mut List) -> Option<()> {
+    let mut row = 0_u64;
+    while at < bytes.len() {
+        row = row.checked_add(varint(bytes, &mut at)?)?;
+        let number = u32::try_from(row).ok()?;
+        // One zero: the row is gone. Two: it is gone and there again.
+        let mut is_there = true;
+        if bytes.get(at) == Some(&0) {
+            at += 1;
+            is_there = bytes.get(at) == Some(&0);
+            at += usize::from(is_there);
+            list.hidden.push(number);
+        }
+        if is_there {
+            list.rows.push(number);
+        }
+    }
+    Some(())
+}
+
+/// Returns where a leaf's list of terms begins.
+fn terms_at(leaf: &[u8]) -> Option<usize> {
+    let end = usize::from(u16::from_be_bytes([*leaf.get(2)?, *leaf.get(3)?]));
+    (HEADER_BYTES..=leaf.len()).contains(&end).then_some(end)
+}
+
+fn number(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    i64::try_from(varint(bytes, at)?).ok()
+}
+
+fn size(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    usize::try_from(varint(bytes, at)?).ok()
+}
+
+/// Reads a number as SQLite writes it: seven bits to a byte, the highest first.
+fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0;
+    for _ in 0..8 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    let last = *bytes.get(*at)?;
+    *at += 1;
+    Some(value << 8 | u64::from(last))
+}
