@@ -26,7 +26,7 @@ const SESSIONS_MAX: usize = 256;
 /// What a model gets to read at once.
 const TRANSCRIPT_TOKENS_MAX: Tokens = Tokens(60_000);
 /// An extraction must end before its lease is taken for dead.
-const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
+pub const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
 
 /// How summaries are written.
 #[derive(Clone, Debug)]

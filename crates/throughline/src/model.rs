@@ -153,8 +153,13 @@ pub fn settings(app: &App<'_>) -> anyhow::Result<Settings> {
             "" => usual.instructions,
             path => read(path)?,
         },
-        has_model: app.config.model.goes_to().is_some(),
+        has_model: is_usable(app),
     })
+}
+
+/// Says whether a model is configured and not switched off.
+pub fn is_usable(app: &App<'_>) -> bool {
+    app.config.model.goes_to().is_some() && !app.environment.model_off
 }
 
 /// Returns the model that is configured.
@@ -225,7 +230,7 @@ pub fn with_asker<T>(
     store: &Store,
     model: &dyn Model,
     purpose: &'static str,
-    session: &SessionId,
+    session: Option<&SessionId>,
     run: impl FnOnce(&Asker<'_>) -> T,
 ) -> anyhow::Result<T> {
     let config = &app.config.model;
@@ -252,7 +257,7 @@ pub fn with_asker<T>(
             jitter: &jitter,
         },
         purpose,
-        session: Some(session),
+        session,
         today,
         timeout: Duration::from_millis(config.timeout_ms.max(1)),
     }))

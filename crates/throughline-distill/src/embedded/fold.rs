@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use memory::tokens::estimate;
-use memory::{Kind, MessageId, Tokens};
+use memory::{Kind, MessageId, Tokens, fence};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
 use super::words::{complaint, definitions, head, identifiers, is_finding, is_rule, one_line};
 
 /// Counts up with the meaning of the fields: what an older version carried is made anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const OPEN_MAX: usize = 64;
 const REQUESTS_MAX: usize = 24;
@@ -156,9 +156,18 @@ impl Fold {
             Kind::ToolUse => self.call(step),
             Kind::ToolResult | Kind::Error => self.result(step),
             Kind::Artifact => self.artifact(step),
-            Kind::Summary => self.earlier = Some(head(step.content, EARLIER_BYTES_MAX)),
+            Kind::Summary => self.summary(step),
             Kind::Thinking | Kind::Approval => {}
         }
+    }
+
+    fn summary(&mut self, step: &Step<'_>) {
+        // One that we wrote ourselves stands in a fence of ours.
+        let text = match fence::inside(step.content) {
+            Some(text) => text.into(),
+            None => fence::strip(step.content),
+        };
+        self.earlier = (!text.trim().is_empty()).then(|| head(&text, EARLIER_BYTES_MAX));
     }
 
     /// Returns the last message that a cut can follow without parting a call from its result.

@@ -2,28 +2,22 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::Duration;
 
-use memory::{Block, Flavor, Message, Prices, SessionPatch, record};
+use memory::{Block, Flavor, Message, SessionPatch, record};
 use serde_json::json;
 use store::{Batch, Cursor, From, Incoming, Oddities, Reading};
-use testkit::model_server::{Act, ModelServer};
+use testkit::model_server::Act;
 use testkit::transcript::transcript;
 
 use super::*;
+use crate::asking::{BUDGET, asking, at, end_the_pause};
 use crate::compact::wait::Extraction;
-use crate::model::anthropic::Anthropic;
-use crate::model::{Budget, Clock, Endpoint, Key};
 
 struct World {
     _dir: tempfile::TempDir,
     store: Store,
     session: SessionId,
     told: Cell<u64>,
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
 impl World {
@@ -91,42 +85,11 @@ impl World {
 
     /// Lets a scripted model write the summary.
     fn ask(&self, script: Vec<Act>) -> (Result<Done, Declined>, Vec<testkit::model_server::Got>) {
-        let server = ModelServer::start(script);
-        let endpoint = Endpoint::new(&server.url(), Some(Key::new("k"))).unwrap();
-        let model = Anthropic {
-            endpoint,
-            model: "m".into(),
-        };
-        let clock = Cell::new(at(100));
-        let asker = Asker {
-            store: &self.store,
-            model: &model,
-            budget: Budget {
-                enabled: true,
-                daily_tokens: 1_000_000,
-                daily_usd: 0.0,
-                is_free: true,
-            },
-            prices: &Prices::default(),
-            clock: Clock {
-                now: &|| clock.get(),
-                sleep: &|time| clock.set(clock.get() + time),
-                jitter: &|| 0.5,
-            },
-            purpose: "summary",
-            session: Some(&self.session),
-            today: at(0),
-            timeout: Duration::from_millis(1_500),
-        };
-        let how = How::Model(&asker);
-        let done = summarize(
-            &self.store,
-            &self.session,
-            &Settings::default(),
-            how,
-            at(100),
-        );
-        (done, server.got())
+        asking(&self.store, Some(&self.session), BUDGET, script, |asker| {
+            let settings = Settings::default();
+            let how = How::Model(asker);
+            summarize(&self.store, &self.session, &settings, how, at(100))
+        })
     }
 
     fn edit(&self, old: &str, new: &str) -> (&'static str, serde_json::Value) {
@@ -480,19 +443,7 @@ fn whatever_fails_the_old_summary_stays() {
                 .unwrap()
                 .is_none()
         );
-        // A good call in between, or the pause after failures would answer instead.
-        world
-            .store
-            .record_call(&store::ModelCall {
-                at: at(100),
-                purpose: "test".into(),
-                session: None,
-                model: "m".into(),
-                usage: Usage::default(),
-                usd: None,
-                outcome: "ok".into(),
-            })
-            .unwrap();
+        end_the_pause(&world.store);
     }
     let (done, _) = world.ask(vec![edit(), Act::Say("done")]);
     assert_eq!(done.unwrap().version, before.1 + 1);
