@@ -12,6 +12,7 @@ use testkit::transcript::transcript;
 use super::*;
 use crate::asking::{BUDGET, asking, at, end_the_pause};
 use crate::compact::wait::Extraction;
+use crate::model::Budget;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -71,7 +72,8 @@ impl World {
 
     /// Renews what is due and returns the version of the session's summary.
     fn renew(&self) -> u64 {
-        renew_pending(&self.store, &Settings::default(), at(1)).unwrap();
+        let settings = Settings::default();
+        renew_pending(&self.store, &settings, How::Embedded, &|| false, at(1)).unwrap();
         self.notes().version
     }
 
@@ -467,4 +469,103 @@ fn what_a_model_writes_passes_the_redactor() {
         "{}",
         world.text()
     );
+}
+
+impl World {
+    /// Lets the stage run with a scripted model.
+    fn stage(&self, budget: Budget, script: Vec<Act>) -> (Renewed, usize) {
+        let settings = Settings {
+            has_model: true,
+            ..Settings::default()
+        };
+        let (renewed, got) = asking(&self.store, None, budget, script, |asker| {
+            let how = How::Model(asker);
+            renew_pending(&self.store, &settings, how, &|| false, at(100)).unwrap()
+        });
+        (renewed, got.len())
+    }
+
+    fn words(&self, words: &str) -> Act {
+        let hint = "_How the parts of the system fit together_";
+        Act::Call(vec![self.edit(hint, &format!("{hint}\n{words}"))])
+    }
+}
+
+#[test]
+fn the_stage_lets_a_model_renew_what_is_due() {
+    let world = World::new();
+    world.tell("u go ~4000\na yes");
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!(
+        (renewed.looked, renewed.written.len(), asked),
+        (1, 0, 0),
+        "not due"
+    );
+    world.tell("u more ~2000\na yes");
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    let (renewed, asked) = world.stage(BUDGET, script);
+    assert_eq!((renewed.by_model, asked), (1, 2));
+    assert!(world.text().contains("The list feeds the table."));
+    let ledger = world.store.model_calls(None, 10).unwrap();
+    assert_eq!(ledger[0].purpose, "summary");
+    assert_eq!(ledger[0].session.as_ref(), Some(&world.session));
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!((renewed.looked, asked), (0, 0), "nothing has changed");
+}
+
+#[test]
+fn without_the_model_the_stage_goes_on_embedded() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let (renewed, asked) = world.stage(BUDGET, vec![Act::Status(400, None)]);
+    assert_eq!((renewed.written.len(), renewed.by_model, asked), (1, 0, 1));
+    assert!(renewed.refused.unwrap().contains("400"));
+    assert_eq!(world.notes().way, Some(Way::Embedded));
+    world.tell("u more ~6000\na yes");
+    let off = Budget {
+        enabled: false,
+        ..BUDGET
+    };
+    let (renewed, asked) = world.stage(off, vec![]);
+    assert_eq!((renewed.written.len(), asked), (1, 0));
+}
+
+#[test]
+fn what_a_model_wrote_is_left_to_it_but_not_for_ever() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    assert_eq!(world.stage(BUDGET, script).0.by_model, 1);
+    let refuse = || vec![Act::Status(400, None)];
+    world.tell("u more ~6000\na yes");
+    let (renewed, _) = world.stage(BUDGET, refuse());
+    assert_eq!(
+        renewed.written.len(),
+        0,
+        "the old notes are better than none of its own"
+    );
+    assert!(world.text().contains("The list feeds the table."));
+    world.tell("u more ~16000\na yes");
+    let (renewed, _) = world.stage(BUDGET, refuse());
+    assert_eq!((renewed.written.len(), renewed.by_model), (1, 0));
+    assert_eq!(world.notes().way, Some(Way::Embedded));
+}
+
+#[test]
+fn a_stage_that_is_stopped_asks_nobody() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let settings = Settings::default();
+    let stopped = renew_pending(&world.store, &settings, How::Embedded, &|| true, at(1)).unwrap();
+    assert!(stopped.interrupted && stopped.looked == 0);
+}
+
+#[test]
+fn the_stage_waits_for_nobody_who_writes_already() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let lease = world.store.lease(&world.session, Work::Extraction, at(90));
+    assert!(matches!(lease.unwrap(), Asked::Granted(_)));
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!((renewed.written.len(), asked), (0, 0));
 }
