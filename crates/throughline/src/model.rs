@@ -4,6 +4,7 @@
 //! or the system's keychain and go into requests, nowhere else.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -163,7 +164,7 @@ pub fn is_usable(app: &App<'_>) -> bool {
 }
 
 /// Returns the model that is configured.
-pub fn model(app: &App<'_>) -> anyhow::Result<Box<dyn Model>> {
+pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
     let config = &app.config.model;
     let name = config.model.clone();
     let endpoint = || -> anyhow::Result<Endpoint> {
@@ -187,23 +188,23 @@ pub fn model(app: &App<'_>) -> anyhow::Result<Box<dyn Model>> {
                 ),
             ));
         }
-        Provider::Anthropic => Box::new(Anthropic {
+        Provider::Anthropic => Arc::new(Anthropic {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Openai | Provider::Llamacpp => Box::new(Chat {
+        Provider::Openai | Provider::Llamacpp => Arc::new(Chat {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::OpenaiResponses => Box::new(Responses {
+        Provider::OpenaiResponses => Arc::new(Responses {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Ollama => Box::new(Ollama {
+        Provider::Ollama => Arc::new(Ollama {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Cli => Box::new(AgentCli::new(&config.command, &name)?),
+        Provider::Cli => Arc::new(AgentCli::new(&config.command, &name)?),
     })
 }
 
@@ -224,7 +225,7 @@ fn key(app: &App<'_>) -> anyhow::Result<Option<Key>> {
     Ok(None)
 }
 
-/// Hands an asker for one session to `run`: budget, ledger, clock and all.
+/// Hands an asker to `run`: budget, ledger, clock and all.
 pub fn with_asker<T>(
     app: &App<'_>,
     store: &Store,
