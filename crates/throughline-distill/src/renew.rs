@@ -60,6 +60,9 @@ impl Default for Settings {
 pub enum How<'a> {
     Embedded,
     Model(&'a Asker<'a>),
+    /// A model that goes on from the session's own request, which stays in front as it was sent: the
+    /// provider's cache knows it. Whoever sent the request holds it; a log does not.
+    Fork(&'a Asker<'a>, &'a serde_json::Value),
 }
 
 /// What a run over all sessions came to.
@@ -139,7 +142,10 @@ pub fn renew_pending(
         renewed.looked += 1;
         // Who has just said no says it to the next session too, after as long a wait.
         let how = match how {
-            How::Model(asker) if asked < ASKED_MAX && renewed.refused.is_none() => {
+            // One request belongs to one session, so a run over all of them has none to go on from.
+            How::Model(asker) | How::Fork(asker, _)
+                if asked < ASKED_MAX && renewed.refused.is_none() =>
+            {
                 How::Model(asker)
             }
             _ => How::Embedded,
@@ -411,9 +417,8 @@ fn write_leased(
                 lease.since,
             )
         }
-        How::Model(asker) => {
-            let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
-            let made = ask(store, scene, settings, asker, before.as_ref(), deadline)?;
+        How::Model(asker) | How::Fork(asker, _) => {
+            let made = ask(store, scene, settings, how, asker, before.as_ref(), lease)?;
             if made.edits == 0 {
                 return Err(Declined::NothingEdited {
                     denied: made.denied,
@@ -463,10 +468,12 @@ fn ask(
     store: &Store,
     scene: &Scene,
     settings: &Settings,
+    how: How<'_>,
     asker: &Asker<'_>,
     before: Option<&StoredSummary>,
-    deadline: Timestamp,
+    lease: &Lease,
 ) -> Result<extract::Extracted, Declined> {
+    let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
     let since = before.and_then(|before| before.notes.last.as_ref());
     let transcript = transcript(store, &scene.session, since)?;
     if transcript.is_empty() {
@@ -483,7 +490,10 @@ fn ask(
         transcript: &transcript.fenced(),
         instructions: &settings.instructions,
         limits: &settings.limits,
-        parent: None,
+        parent: match how {
+            How::Fork(_, parent) => Some(parent),
+            How::Embedded | How::Model(_) => None,
+        },
     };
     Ok(extract::extract(asker, &fork, deadline)?)
 }

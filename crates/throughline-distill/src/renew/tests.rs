@@ -569,3 +569,66 @@ fn the_stage_waits_for_nobody_who_writes_already() {
     let (renewed, asked) = world.stage(BUDGET, vec![]);
     assert_eq!((renewed.written.len(), asked), (0, 0));
 }
+
+#[test]
+fn a_fork_leaves_the_sessions_own_request_in_front() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    world.renew();
+    world.tell("u more\na more");
+    let mark = json!({"type": "ephemeral"});
+    let parent = json!({
+        "model": "m", "max_tokens": 4_000,
+        "system": [{"type": "text", "text": "You are an agent.", "cache_control": mark}],
+        "tools": [{"name": "Edit", "description": "edits", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "more"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "more", "cache_control": mark}]},
+        ],
+    });
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    let (done, got) = asking(
+        &world.store,
+        Some(&world.session),
+        BUDGET,
+        script,
+        |asker| {
+            let how = How::Fork(asker, &parent);
+            summarize(
+                &world.store,
+                &world.session,
+                &Settings::default(),
+                how,
+                at(100),
+            )
+        },
+    );
+    assert_eq!(done.unwrap().edits, 1);
+    assert!(world.text().contains("The list feeds the table."));
+    for sent in &got {
+        for part in ["system", "tools"] {
+            assert_eq!(sent.body[part], parent[part], "{part}");
+        }
+        let messages = sent.body["messages"].as_array().unwrap();
+        assert_eq!(
+            &messages[..2],
+            parent["messages"].as_array().unwrap().as_slice()
+        );
+        let asked = &messages[2]["content"];
+        assert!(
+            asked[0]["text"]
+                .as_str()
+                .unwrap()
+                .starts_with("You keep the notes")
+        );
+        assert!(
+            !asked.to_string().contains("[the user]"),
+            "it has read the conversation"
+        );
+    }
+    let last = got[0].body["messages"][2]["content"]
+        .as_array()
+        .unwrap()
+        .last();
+    assert_eq!(last.unwrap()["cache_control"], mark);
+}
