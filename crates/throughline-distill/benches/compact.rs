@@ -18,9 +18,7 @@ use std::time::{Duration, Instant};
 use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
-use throughline_distill::compact::{
-    Limits, Notes, Task, Ties, Trigger, account, compact, full, settle,
-};
+use throughline_distill::compact::{Limits, Notes, Task, Ties, Trigger, compact, full, settle};
 
 const RUNS: usize = 7;
 
@@ -53,7 +51,7 @@ fn main() {
             limits: &limits,
         };
         let compacted = best(|| drop(black_box(compact(&task).unwrap())));
-        let whole = best(|| drop(black_box(full(&task, account).unwrap())));
+        let whole = best(|| drop(black_box(full(&task).unwrap())));
         let cut = best(|| {
             let from = Ties::of(&messages).close(messages.len() - 40);
             drop(black_box(settle(&messages[from..])));

@@ -4,7 +4,8 @@
 //! session where its agent compacted it, and looks at what came afterwards: files used again,
 //! commands run again, and names (paths, identifiers, values) said again, all of them known before the
 //! cut. Then it counts how many of these stand in the embedded summary with the tail, in the tail
-//! alone, and in the agent's own summary with what the agent kept. Prints a table in Markdown.
+//! alone, and in the agent's own summary with what the agent kept. Prints a table in Markdown, and with
+//! `--missed` what the embedded summary and the tail do not hold.
 
 #![allow(
     clippy::print_stdout,
@@ -29,6 +30,9 @@ const NEEDS_MIN: usize = 3;
 
 fn main() {
     let mut folders: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let asked = folders.len();
+    folders.retain(|folder| folder.as_os_str() != "--missed");
+    let show_missed = folders.len() < asked;
     if folders.is_empty() {
         folders.push(PathBuf::from(concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -40,6 +44,9 @@ fn main() {
         rows.extend(compactions(&session, &messages));
     }
     print(&rows);
+    for row in rows.iter().filter(|_| show_missed) {
+        println!("\n{}:\n  {}", row.session, row.missed.join("\n  "));
+    }
 }
 
 /// What was found at one compaction.
@@ -47,6 +54,7 @@ struct Row {
     session: String,
     before: Tokens,
     needs: usize,
+    missed: Vec<String>,
     ours: Score,
     tail: Score,
     own: Score,
@@ -110,11 +118,15 @@ fn compactions(session: &SessionId, messages: &[Message]) -> Vec<Row> {
         }
         let floor = place.checked_sub(1).map_or(0, |earlier| cuts[earlier] + 1);
         let (summary, tail) = (ours(before), tail(before, floor));
+        let ours = format!("{summary}\n{tail}");
+        let held = joined(&ours);
+        let missed = needs.iter().filter(|need| !held.contains(need.as_str()));
         rows.push(Row {
+            missed: missed.cloned().collect(),
             session: session.to_string(),
             before: before[floor..].iter().map(Message::tokens).sum(),
             needs: needs.len(),
-            ours: score(&needs, &format!("{summary}\n{tail}")),
+            ours: score(&needs, &ours),
             tail: score(&needs, &tail),
             own: score(&needs, &own(messages, *cut)),
         });

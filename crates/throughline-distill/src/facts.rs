@@ -82,16 +82,9 @@ fn of_session(store: &Store, session: &SessionId, now: Timestamp) -> store::Resu
             records.push(record);
         }
     })?;
-    // Facts without a workspace would hold everywhere, which a session cannot know.
-    let Some(key) = records.iter().find_map(|record| record.workspace.clone()) else {
+    let Some(workspace) = workspace(store, &records)? else {
         return Ok(Vec::new());
     };
-    let root = store
-        .workspaces_like(&key, 20)?
-        .into_iter()
-        .find(|workspace| workspace.key == key)
-        .map_or_else(|| key.clone(), |workspace| workspace.root);
-    let workspace = Workspace { key, root };
     let facts = facts(&records).into_iter().map(|sure| NewFact {
         workspace: Some(workspace.clone()),
         kind: sure.kind,
@@ -103,6 +96,23 @@ fn of_session(store: &Store, session: &SessionId, now: Timestamp) -> store::Resu
         sources: sure.sources,
     });
     Ok(facts.collect())
+}
+
+/// Returns where the facts of records hold. Facts without a workspace would hold everywhere, which a
+/// session cannot know.
+pub(crate) fn workspace(
+    store: &Store,
+    records: &[StoredRecord],
+) -> store::Result<Option<Workspace>> {
+    let Some(key) = records.iter().find_map(|record| record.workspace.clone()) else {
+        return Ok(None);
+    };
+    let root = store
+        .workspaces_like(&key, 20)?
+        .into_iter()
+        .find(|workspace| workspace.key == key)
+        .map_or_else(|| key.clone(), |workspace| workspace.root);
+    Ok(Some(Workspace { key, root }))
 }
 
 /// Returns the facts of a session's records: what the user stated first, then what was proved.

@@ -1,8 +1,8 @@
 //! The running summaries of sessions, kept current.
 //!
-//! [`renew_pending`] looks at the sessions that have changed and writes the summaries that are due, with the
-//! embedded extractor; [`summarize`] writes one now, with a model too. Both read only the records that
-//! came since the last look. [`current`] is what a compaction takes, [`running`] what it waits for.
+//! [`renew_pending`] is the stage: it looks at the sessions that have changed and writes the summaries that are
+//! due, by a model where there is one, else with the embedded extractor; [`summarize`] writes one now. Both
+//! read only the records that came since the last look. [`current`] is what a compaction takes, [`running`] what it waits for.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::summary::{Limits, Template};
@@ -23,10 +23,14 @@ use crate::transcript::Transcript;
 pub const LIVE_FOR: SignedDuration = SignedDuration::from_hours(48);
 /// Sessions that one run looks at.
 const SESSIONS_MAX: usize = 256;
+/// Sessions that a model is asked about in one run, the latest first; the others get what needs no model.
+const ASKED_MAX: usize = 4;
+/// What a model wrote is left to it until it is this many times `more` tokens behind.
+const BEHIND_MAX: u64 = 4;
 /// What a model gets to read at once.
 const TRANSCRIPT_TOKENS_MAX: Tokens = Tokens(60_000);
 /// An extraction must end before its lease is taken for dead.
-const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
+pub const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
 
 /// How summaries are written.
 #[derive(Clone, Debug)]
@@ -56,13 +60,22 @@ impl Default for Settings {
 pub enum How<'a> {
     Embedded,
     Model(&'a Asker<'a>),
+    /// A model that goes on from the session's own request, which stays in front as it was sent: the
+    /// provider's cache knows it. Whoever sent the request holds it; a log does not.
+    Fork(&'a Asker<'a>, &'a serde_json::Value),
 }
 
 /// What a run over all sessions came to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Renewed {
     pub looked: usize,
     pub written: Vec<SessionId>,
+    /// How many of them a model wrote.
+    pub by_model: usize,
+    /// Why no model was asked any more.
+    pub refused: Option<String>,
+    /// It was asked to stop before it was through.
+    pub interrupted: bool,
 }
 
 /// A summary that was written.
@@ -111,14 +124,39 @@ pub struct Current {
 }
 
 /// Looks at the live sessions that have changed, and writes the summaries that are due.
-pub fn renew_pending(store: &Store, settings: &Settings, now: Timestamp) -> store::Result<Renewed> {
+pub fn renew_pending(
+    store: &Store,
+    settings: &Settings,
+    how: How<'_>,
+    stop: &dyn Fn() -> bool,
+    now: Timestamp,
+) -> store::Result<Renewed> {
     let since = now.saturating_sub(LIVE_FOR).unwrap_or(Timestamp::MIN);
     let mut renewed = Renewed::default();
+    let mut asked = 0;
     for session in store.sessions_to_look_at(since, SESSIONS_MAX)? {
+        if stop() {
+            renewed.interrupted = true;
+            break;
+        }
         renewed.looked += 1;
-        match renew(store, &session, settings, now) {
-            Ok(true) => renewed.written.push(session),
-            Ok(false) => {}
+        // Who has just said no says it to the next session too, after as long a wait.
+        let how = match how {
+            // One request belongs to one session, so a run over all of them has none to go on from.
+            How::Model(asker) | How::Fork(asker, _)
+                if asked < ASKED_MAX && renewed.refused.is_none() =>
+            {
+                How::Model(asker)
+            }
+            _ => How::Embedded,
+        };
+        match renew(store, &session, settings, how, now) {
+            Ok(done) => {
+                asked += usize::from(done.by == Some(Way::Model) || done.refused.is_some());
+                renewed.by_model += usize::from(done.by == Some(Way::Model));
+                renewed.refused = renewed.refused.or(done.refused);
+                renewed.written.extend(done.by.map(|_| session));
+            }
             // One session must not keep the others from their summaries.
             Err(error) => tracing::warn!(%session, %error, "its summary is not written"),
         }
@@ -126,23 +164,63 @@ pub fn renew_pending(store: &Store, settings: &Settings, now: Timestamp) -> stor
     Ok(renewed)
 }
 
-/// Writes a session's summary if it is due, and says whether it did.
+/// What became of one session in a run.
+#[derive(Default)]
+struct Turn {
+    by: Option<Way>,
+    refused: Option<String>,
+}
+
+/// Writes a session's summary if it is due.
 fn renew(
     store: &Store,
     session: &SessionId,
     settings: &Settings,
+    how: How<'_>,
     now: Timestamp,
-) -> Result<bool, Declined> {
+) -> Result<Turn, Declined> {
     let scene = Scene::of(store, session, now)?;
     store.save_look(session, &scene.look())?;
-    let of_model = settings.has_model && scene.notes.way == Some(Way::Model);
-    let verdict = due(&scene.progress(), &settings.thresholds);
-    if of_model || !matches!(verdict, Verdict::Due(_)) {
-        return Ok(false);
+    if !matches!(
+        due(&scene.progress(), &settings.thresholds),
+        Verdict::Due(_)
+    ) {
+        return Ok(Turn::default());
     }
-    match write(store, &scene, settings, How::Embedded, now) {
-        Ok(_) => Ok(true),
-        Err(Declined::Busy { .. } | Declined::Overtaken | Declined::Nothing) => Ok(false),
+    let mut turn = Turn::default();
+    if let How::Model(asker) = how {
+        let asker = Asker {
+            purpose: "summary",
+            session: Some(session),
+            ..*asker
+        };
+        let begun = (asker.clock.now)();
+        match write(store, &scene, settings, How::Model(&asker), begun) {
+            Err(Declined::Refused(refused)) => turn.refused = Some(refused.to_string()),
+            Err(Declined::NothingEdited { .. }) => {}
+            done => return settled(done),
+        }
+    }
+    if settings.has_model && scene.is_left_to_model(&settings.thresholds) {
+        return Ok(turn);
+    }
+    let written = settled(write(store, &scene, settings, How::Embedded, now))?;
+    Ok(Turn {
+        by: written.by,
+        ..turn
+    })
+}
+
+/// Somebody else being at it is no failure.
+fn settled(done: Result<Done, Declined>) -> Result<Turn, Declined> {
+    match done {
+        Ok(done) => Ok(Turn {
+            by: Some(done.way),
+            refused: None,
+        }),
+        Err(
+            Declined::Busy { .. } | Declined::Overtaken | Declined::Nothing | Declined::NothingNew,
+        ) => Ok(Turn::default()),
         Err(error) => Err(error),
     }
 }
@@ -261,6 +339,12 @@ impl Scene {
         }
     }
 
+    /// Says whether a model wrote the notes and can be expected to renew them.
+    fn is_left_to_model(&self, thresholds: &Thresholds) -> bool {
+        let behind = self.fold.tokens.0.saturating_sub(self.notes.tokens.0);
+        self.notes.way == Some(Way::Model) && behind < thresholds.more.0.saturating_mul(BEHIND_MAX)
+    }
+
     fn embedded(
         &self,
         store: &Store,
@@ -333,9 +417,8 @@ fn write_leased(
                 lease.since,
             )
         }
-        How::Model(asker) => {
-            let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
-            let made = ask(store, scene, settings, asker, before.as_ref(), deadline)?;
+        How::Model(asker) | How::Fork(asker, _) => {
+            let made = ask(store, scene, settings, how, asker, before.as_ref(), lease)?;
             if made.edits == 0 {
                 return Err(Declined::NothingEdited {
                     denied: made.denied,
@@ -385,10 +468,12 @@ fn ask(
     store: &Store,
     scene: &Scene,
     settings: &Settings,
+    how: How<'_>,
     asker: &Asker<'_>,
     before: Option<&StoredSummary>,
-    deadline: Timestamp,
+    lease: &Lease,
 ) -> Result<extract::Extracted, Declined> {
+    let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
     let since = before.and_then(|before| before.notes.last.as_ref());
     let transcript = transcript(store, &scene.session, since)?;
     if transcript.is_empty() {
@@ -405,7 +490,10 @@ fn ask(
         transcript: &transcript.fenced(),
         instructions: &settings.instructions,
         limits: &settings.limits,
-        parent: None,
+        parent: match how {
+            How::Fork(_, parent) => Some(parent),
+            How::Embedded | How::Model(_) => None,
+        },
     };
     Ok(extract::extract(asker, &fork, deadline)?)
 }

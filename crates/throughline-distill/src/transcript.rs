@@ -21,6 +21,8 @@ pub struct Transcript {
     parts: VecDeque<(u64, String)>,
     tokens: u64,
     limit: u64,
+    part_max: u64,
+    result_max: u64,
     left_out: u64,
 }
 
@@ -30,20 +32,36 @@ impl Transcript {
             parts: VecDeque::new(),
             tokens: 0,
             limit: limit.0,
+            part_max: PART_TOKENS_MAX,
+            result_max: RESULT_TOKENS_MAX,
             left_out: 0,
         }
+    }
+
+    /// Gathers many short parts rather than a few long ones.
+    pub fn brief(limit: Tokens) -> Self {
+        Self {
+            part_max: limit.0 / 8,
+            result_max: limit.0 / 24,
+            ..Self::new(limit)
+        }
+    }
+
+    /// Returns how many parts are held.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
     }
 
     pub fn add(&mut self, step: &Step<'_>) {
         let tool = step.tool.unwrap_or("a tool");
         let (who, limit) = match step.kind {
-            Kind::Prompt => ("the user".to_owned(), PART_TOKENS_MAX),
-            Kind::Assistant => ("the agent".to_owned(), PART_TOKENS_MAX),
-            Kind::ToolUse => (format!("the agent calls {tool}"), RESULT_TOKENS_MAX),
-            Kind::ToolResult => (format!("{tool} returned"), RESULT_TOKENS_MAX),
-            Kind::Error => (format!("{tool} failed"), RESULT_TOKENS_MAX),
-            Kind::Summary => ("an earlier summary".to_owned(), PART_TOKENS_MAX),
-            Kind::Approval => ("the user decided".to_owned(), RESULT_TOKENS_MAX),
+            Kind::Prompt => ("the user".to_owned(), self.part_max),
+            Kind::Assistant => ("the agent".to_owned(), self.part_max),
+            Kind::ToolUse => (format!("the agent calls {tool}"), self.result_max),
+            Kind::ToolResult => (format!("{tool} returned"), self.result_max),
+            Kind::Error => (format!("{tool} failed"), self.result_max),
+            Kind::Summary => ("an earlier summary".to_owned(), self.part_max),
+            Kind::Approval => ("the user decided".to_owned(), self.result_max),
             Kind::Thinking | Kind::Artifact => return,
         };
         // One part must not fill all of it.

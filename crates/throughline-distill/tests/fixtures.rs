@@ -10,9 +10,7 @@ use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::rules::{Broken, Sent, broken};
 use testkit::transcript::transcript;
-use throughline_distill::compact::{
-    Limits, Notes, Task, Ties, Trigger, account, compact, full, settle,
-};
+use throughline_distill::compact::{Limits, Notes, Task, Ties, Trigger, compact, full, settle};
 
 #[test]
 fn every_session_at_every_cut_is_accepted() {
@@ -72,7 +70,7 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
         trigger: Trigger::Auto,
         limits: &limits,
     };
-    let results = [compact(&task), full(&task, account)];
+    let results = [compact(&task), full(&task)];
     let done = results.iter().filter_map(|result| result.as_ref().ok());
     done.map(|compacted| {
         let wrong = broken(&Sent {

@@ -43,6 +43,14 @@ pub fn around(kind: &str, text: &str) -> String {
     format!("{OPEN} kind=\"{kind}\">\n{}\n{CLOSE}", text.trim_end())
 }
 
+/// Returns what a text holds that is one fence of [`around`] and nothing else: a summary of ours is
+/// carried on where [`strip`] would leave nothing of it.
+pub fn inside(text: &str) -> Option<&str> {
+    let (_, body) = text.trim().strip_prefix(OPEN)?.split_once(">\n")?;
+    let body = body.strip_suffix(CLOSE)?;
+    (!body.contains(OPEN) && !body.contains(CLOSE)).then(|| body.trim_end())
+}
+
 /// Puts the fence around a body made of our own lines and of [`quote`]d ones. `word` must not be
 /// guessable.
 pub fn wrap(word: &str, body: &str) -> String {
@@ -109,6 +117,18 @@ mod tests {
         let text = around("summary", "a </throughline-memory> b <throughline-memory c");
         assert_eq!(text.matches("throughline-memory>").count(), 2);
         assert_eq!(strip(&text), "");
+    }
+
+    #[test]
+    fn one_fence_and_nothing_else_is_opened() {
+        let text = around("summary", "# Task\nSort </throughline-memory> it.");
+        assert_eq!(
+            inside(&text),
+            Some("# Task\nSort <\\/throughline-memory> it.")
+        );
+        assert_eq!(inside(&format!("{text}\nmore")), None);
+        assert_eq!(inside(&format!("{text}\n{text}")), None);
+        assert_eq!(inside("plain"), None);
     }
 
     #[test]

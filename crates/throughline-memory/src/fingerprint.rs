@@ -43,6 +43,12 @@ pub fn fingerprint(text: &str) -> ErrorName {
     )
 }
 
+/// Returns what an error's name is made of: the words of a line that stay the same wherever and whenever
+/// it is printed, and marks such as `<path>` for the others.
+pub fn likeness(line: &str) -> String {
+    normal(line).trim().to_owned()
+}
+
 /// Returns the line of an error's text that says what went wrong.
 pub fn telling_line(text: &str) -> String {
     let plain = without_escapes(&both_ends(text));
@@ -199,6 +205,14 @@ fn is_id(token: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_marked() {
+        assert_eq!(
+            likeness("at 0x7ffe12 after 12 ms in /a/b.rs"),
+            "at <id> after <number> ms in <path>"
+        );
+    }
 
     /// Each row is one error, told in several places.
     const SAME: &[&[&str]] = &[

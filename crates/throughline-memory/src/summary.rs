@@ -133,6 +133,40 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Returns as many of the first sections as there is room for, the last of them cut. What matters
+    /// most stands first, and shares of everything would be worth less.
+    pub fn first(&self, room: Tokens, file: &str) -> Self {
+        let mut left = room.0;
+        let mut sections = Vec::new();
+        for section in self.sections.iter().filter(|s| !s.text.is_empty()) {
+            let head = estimate(&section.heading).0 + 2;
+            let size = estimate(&section.text).0;
+            let hint = None;
+            if head + size <= left {
+                left -= head + size;
+                sections.push(Section {
+                    hint,
+                    ..section.clone()
+                });
+                continue;
+            }
+            if head + CUT_TOKENS_MIN <= left {
+                sections.push(Section {
+                    text: truncated(&section.text, Tokens(left - head), file),
+                    heading: section.heading.clone(),
+                    hint,
+                });
+            }
+            break;
+        }
+        Self { sections }
+    }
+}
+
+/// Less than this is not worth a section that is cut.
+const CUT_TOKENS_MIN: u64 = 80;
+
 impl Section {
     fn add(&mut self, line: &str) {
         let hint = line
@@ -277,6 +311,27 @@ mod tests {
             notes.set(heading, text.as_str());
         }
         notes
+    }
+
+    #[test]
+    fn the_first_sections_are_those_that_stay() {
+        let summary = Summary::parse(&format!(
+            "# A\none two\n# B\n# C\n{}\n# D\nlast",
+            "more words\n".repeat(200)
+        ));
+        let all = summary.first(Tokens(9_000), "f");
+        let headings: Vec<_> = all.sections.iter().map(|s| s.heading.as_str()).collect();
+        assert_eq!(headings, ["A", "C", "D"]);
+        let some = summary.first(Tokens(200), "f");
+        assert_eq!(some.sections.len(), 2);
+        assert!(
+            some.sections[1]
+                .text
+                .ends_with("[cut here; all of it is in f]")
+        );
+        assert!(estimate(&some.to_string()) <= Tokens(200));
+        assert_eq!(summary.first(Tokens(40), "f").sections.len(), 1);
+        assert_eq!(summary.first(Tokens(1), "f").sections.len(), 0);
     }
 
     #[test]

@@ -31,7 +31,21 @@ pub struct NewFact {
     pub sources: Vec<RecordId>,
 }
 
-/// The same, fit to be written.
+/// Which sessions a model is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Older ones are left alone.
+    pub since: Timestamp,
+    /// What has not gone on since then is at its end.
+    pub quiet_before: Timestamp,
+    /// New records that a session at its end needs …
+    pub least: u64,
+    /// … and one that goes on.
+    pub enough: u64,
+    pub limit: usize,
+}
+
+/// A fact, fit to be written.
 #[derive(Debug)]
 struct CleanFact {
     id: FactId,
@@ -123,6 +137,42 @@ impl Store {
             let rows = statement.query_map(params![before.as_millisecond(), limit], |row| {
                 Ok((SessionId::new(row.get::<_, String>(0)?), row.get(1)?))
             })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns main sessions with activity since a time that a model was not asked about since they went on: those
+    /// that are quiet, and those in which enough has happened. The latest come first, each with when a model was
+    /// last asked. The ledger is what tells.
+    pub fn sessions_to_ask(&self, ask: &Ask) -> Result<Vec<(SessionId, Option<Timestamp>)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT name, asked FROM (
+                    SELECT s.id, s.name, coalesce(s.ended, s.started) AS last,
+                        (SELECT max(c.at) FROM model_calls c WHERE c.session = s.id
+                            AND c.purpose = 'facts' AND c.outcome = 'ok') AS asked
+                    FROM sessions s
+                    WHERE s.kind = 'main' AND coalesce(s.ended, s.started) >= ?1) q
+                 WHERE (asked IS NULL OR asked < last)
+                   AND (SELECT count(*) FROM records r WHERE r.session = q.id
+                        AND coalesce(r.at, 0) > coalesce(asked, -1))
+                       >= CASE WHEN last < ?2 THEN ?3 ELSE ?4 END
+                 ORDER BY last DESC, name LIMIT ?5",
+            )?;
+            let rows = statement.query_map(
+                params![
+                    ask.since.as_millisecond(),
+                    ask.quiet_before.as_millisecond(),
+                    ask.least,
+                    ask.enough,
+                    i64::try_from(ask.limit).unwrap_or(i64::MAX)
+                ],
+                |row| {
+                    let asked: Option<i64> = row.get(1)?;
+                    let asked = asked.and_then(|at| Timestamp::from_millisecond(at).ok());
+                    Ok((SessionId::new(row.get::<_, String>(0)?), asked))
+                },
+            )?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }

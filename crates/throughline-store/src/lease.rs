@@ -22,6 +22,8 @@ pub enum Work {
     Extraction,
     /// It is being compacted.
     Compaction,
+    /// A model is being asked for its facts.
+    Facts,
 }
 
 impl Work {
@@ -29,6 +31,7 @@ impl Work {
         match self {
             Self::Extraction => "extraction",
             Self::Compaction => "compaction",
+            Self::Facts => "facts",
         }
     }
 }

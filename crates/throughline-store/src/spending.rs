@@ -18,7 +18,7 @@ const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24 * 400);
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCall {
     pub at: Timestamp,
-    /// What it was for: `summary`, `facts`.
+    /// What it was for: `summary`, `facts`, `compaction`.
     pub purpose: String,
     pub session: Option<SessionId>,
     pub model: String,

@@ -94,11 +94,16 @@ pub struct Workspaces {
 #[serde(default, deny_unknown_fields)]
 pub struct Facts {
     pub extract: bool,
+    /// Ask the configured model too.
+    pub by_model: bool,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Self { extract: true }
+        Self {
+            extract: true,
+            by_model: true,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ mod evaluation;
 mod keychain;
 mod model;
 mod output;
+mod stages;
+mod stoppable;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@
 //! or the system's keychain and go into requests, nowhere else.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -153,12 +154,17 @@ pub fn settings(app: &App<'_>) -> anyhow::Result<Settings> {
             "" => usual.instructions,
             path => read(path)?,
         },
-        has_model: app.config.model.goes_to().is_some(),
+        has_model: is_usable(app),
     })
 }
 
+/// Says whether a model is configured and not switched off.
+pub fn is_usable(app: &App<'_>) -> bool {
+    app.config.model.goes_to().is_some() && !app.environment.model_off
+}
+
 /// Returns the model that is configured.
-pub fn model(app: &App<'_>) -> anyhow::Result<Box<dyn Model>> {
+pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
     let config = &app.config.model;
     let name = config.model.clone();
     let endpoint = || -> anyhow::Result<Endpoint> {
@@ -182,23 +188,23 @@ pub fn model(app: &App<'_>) -> anyhow::Result<Box<dyn Model>> {
                 ),
             ));
         }
-        Provider::Anthropic => Box::new(Anthropic {
+        Provider::Anthropic => Arc::new(Anthropic {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Openai | Provider::Llamacpp => Box::new(Chat {
+        Provider::Openai | Provider::Llamacpp => Arc::new(Chat {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::OpenaiResponses => Box::new(Responses {
+        Provider::OpenaiResponses => Arc::new(Responses {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Ollama => Box::new(Ollama {
+        Provider::Ollama => Arc::new(Ollama {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Cli => Box::new(AgentCli::new(&config.command, &name)?),
+        Provider::Cli => Arc::new(AgentCli::new(&config.command, &name)?),
     })
 }
 
@@ -219,13 +225,13 @@ fn key(app: &App<'_>) -> anyhow::Result<Option<Key>> {
     Ok(None)
 }
 
-/// Hands an asker for one session to `run`: budget, ledger, clock and all.
+/// Hands an asker to `run`: budget, ledger, clock and all.
 pub fn with_asker<T>(
     app: &App<'_>,
     store: &Store,
     model: &dyn Model,
     purpose: &'static str,
-    session: &SessionId,
+    session: Option<&SessionId>,
     run: impl FnOnce(&Asker<'_>) -> T,
 ) -> anyhow::Result<T> {
     let config = &app.config.model;
@@ -252,7 +258,7 @@ pub fn with_asker<T>(
             jitter: &jitter,
         },
         purpose,
-        session: Some(session),
+        session,
         today,
         timeout: Duration::from_millis(config.timeout_ms.max(1)),
     }))

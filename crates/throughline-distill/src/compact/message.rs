@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use memory::{Block, Boundary, Chain, Message, MessageId, Origin, Preserved, Role, Summary, fence};
+use memory::{Block, Boundary, Chain, Message, MessageId, Origin, Preserved, Role, fence};
 
 use super::Task;
 use super::restore::Restored;
+use super::scene::Written;
 
 /// More tools than an agent offers at once.
 const TOOLS_MAX: usize = 256;
@@ -29,8 +30,10 @@ pub fn boundary(task: &Task<'_>, kept: &[Message], from: usize) -> Boundary {
 }
 
 /// Returns the summary as the message that everything kept follows.
-pub fn summary(task: &Task<'_>, summary: &Summary, file: &str, kept: &[Message]) -> Message {
-    let notes = summary.within(&task.limits.summary, file);
+pub fn summary(task: &Task<'_>, written: &Written<'_>, kept: &[Message]) -> Message {
+    let mut notes = written.summary.within(&task.limits.summary, written.file);
+    // A heading without words tells a model nothing.
+    notes.sections.retain(|section| !section.text.is_empty());
     let mut text = "The beginning of this conversation was cut off to save context; these are the \
                     notes of it."
         .to_owned();

@@ -45,7 +45,9 @@ impl Compacted {
 pub enum Way {
     /// The session's running summary.
     Summary,
-    /// An account of the messages themselves.
+    /// An account of the messages by a model.
+    FullByModel,
+    /// An account of the messages by the embedded extractor.
     Full,
 }
 
@@ -98,6 +100,8 @@ pub enum Declined {
     NoProgress { before: Tokens, after: Tokens },
     #[error("no account of the messages could be made")]
     NoAccount,
+    #[error("the model gave no account that can be used: {why}")]
+    Untold { why: String },
     #[error("it failed: {why}")]
     Failed { why: String },
 }
@@ -114,15 +118,29 @@ impl Declined {
             Self::StillTooLarge { .. } => "still_too_large",
             Self::NoProgress { .. } => "no_progress",
             Self::NoAccount => "no_account",
+            Self::Untold { .. } => "untold",
             Self::Failed { .. } => "failed",
         }
     }
 }
 
-/// A compaction that tries the summary first and an account of the messages next.
+/// A compaction that tries the summary first and accounts of the messages next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub result: Result<Compacted, Declined>,
     /// Why the summary was not used, where that was tried.
     pub fell_through: Option<Declined>,
+    /// Why the account of a model was not used, where one was asked.
+    pub model: Option<Declined>,
+}
+
+impl Outcome {
+    /// What came of it at the first try.
+    pub const fn of(result: Result<Compacted, Declined>) -> Self {
+        Self {
+            result,
+            fell_through: None,
+            model: None,
+        }
+    }
 }

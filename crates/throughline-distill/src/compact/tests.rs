@@ -1,5 +1,6 @@
 use insta::assert_snapshot;
 use memory::summary::Template;
+use memory::{Block, Tokens};
 use proptest::prelude::*;
 use testkit::rules::{Sent, broken};
 use testkit::transcript::{line, transcript, words};
@@ -355,21 +356,19 @@ fn compacting_what_was_compacted_makes_progress_or_stops() {
 fn without_a_summary_the_messages_give_their_own_account() {
     let messages =
         transcript("u prompt ~900\na text ~300\nu Sort it.\na use #1\nu result #1 ~40\na text");
-    let run = |limits: &Limits, account: fn(&[Message]) -> Option<Summary>| {
-        compact_or_full(
-            &Task {
-                messages: &messages,
-                notes: Ok(None),
-                template: &Template::default(),
-                transcript: None,
-                restored: None,
-                trigger: Trigger::Manual,
-                limits,
-            },
-            account,
-        )
+    let run = |limits: &Limits| {
+        let task = Task {
+            messages: &messages,
+            notes: Ok(None),
+            template: &Template::default(),
+            transcript: None,
+            restored: None,
+            trigger: Trigger::Manual,
+            limits,
+        };
+        compact_or_full(&task, None)
     };
-    let outcome = run(&SMALL, account);
+    let outcome = run(&SMALL);
     assert_eq!(outcome.fell_through, Some(Declined::NoSummary));
     assert_snapshot!(shape(&messages, &outcome.result), @"boundary | summary 1-1 | text 2 | prompt 3 | use #1 | result #1 | text 6");
     let compacted = outcome.result.unwrap();
@@ -380,14 +379,84 @@ fn without_a_summary_the_messages_give_their_own_account() {
         threshold: Some(Tokens(450)),
         ..SMALL
     };
-    let tight = run(&tight, account).result;
+    let tight = run(&tight).result;
     assert_snapshot!(shape(&messages, &tight), @"boundary | summary 1-3 | use #1 | result #1 | text 6");
     let least = Limits {
-        threshold: Some(Tokens(tight.unwrap().figures.tokens_after.0 - 1)),
+        threshold: Some(Tokens(200)),
         ..SMALL
     };
-    assert_snapshot!(shape(&messages, &run(&least, account).result), @"boundary | summary 1-6");
-    assert_eq!(run(&SMALL, |_| None).result, Err(Declined::NoAccount));
+    assert_snapshot!(shape(&messages, &run(&least).result), @"boundary | summary 1-6");
+}
+
+#[test]
+fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
+    let messages =
+        transcript("u prompt ~900\na text ~300\nu Sort it.\na use #1\nu result #1 ~40\na text");
+    let notes = notes();
+    let run = |known: bool, tell: Teller<'_>| {
+        let known = known.then_some(Notes {
+            summary: &notes,
+            file: "f",
+            last: None,
+        });
+        let task = Task {
+            messages: &messages,
+            notes: Ok(known),
+            template: &Template::default(),
+            transcript: None,
+            restored: None,
+            trigger: Trigger::Auto,
+            limits: &SMALL,
+        };
+        compact_or_full(&task, Some(tell))
+    };
+    let used = run(true, &|_| panic!("asked for nothing"));
+    assert_eq!(used.result.unwrap().way, Way::Summary);
+    let told = run(false, &|live| {
+        assert_eq!(live.len(), messages.len());
+        Ok(notes.clone())
+    });
+    assert_eq!(
+        (told.fell_through, told.model),
+        (Some(Declined::NoSummary), None)
+    );
+    let told = told.result.unwrap();
+    assert_sound(&messages, &told);
+    assert_eq!(told.way, Way::FullByModel);
+    assert!(format!("{:?}", told.summary).contains("Sort the list."));
+    let silent = Declined::Untold {
+        why: "silence".into(),
+    };
+    let fallen = run(false, &|_| Err(silent.clone()));
+    assert_eq!(fallen.model, Some(silent.clone()));
+    assert_eq!(fallen.result.unwrap().way, Way::Full);
+    let wide = Limits {
+        summary: memory::summary::Limits {
+            section: Tokens(90_000),
+            whole: Tokens(90_000),
+        },
+        ..SMALL
+    };
+    let task = Task {
+        messages: &messages,
+        notes: Ok(None),
+        template: &Template::default(),
+        transcript: None,
+        restored: None,
+        trigger: Trigger::Auto,
+        limits: &wide,
+    };
+    let flood = |_: &[Message]| {
+        let mut flood = notes.clone();
+        flood.set("Worklog", words(5_000));
+        Ok(flood)
+    };
+    // What is more than half of the room is cut.
+    let flooded = compact_or_full(&task, Some(&flood)).result.unwrap();
+    assert_sound(&messages, &flooded);
+    assert_eq!(flooded.way, Way::FullByModel);
+    let figures = flooded.figures;
+    assert!(figures.tokens_summary.0 < figures.tokens_before.0 * 2 / 3);
 }
 
 #[test]
@@ -440,20 +509,20 @@ fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
             assert_sound(messages, &compacted);
         }
     }
-    let outcome = full(
-        &Task {
-            messages,
-            notes: Ok(None),
-            template: &Template::default(),
-            transcript: None,
-            restored: None,
-            trigger: Trigger::Auto,
-            limits,
-        },
-        account,
-    );
-    if let Ok(compacted) = outcome {
-        assert_sound(messages, &compacted);
+    let task = Task {
+        messages,
+        notes: Ok(None),
+        template: &Template::default(),
+        transcript: None,
+        restored: None,
+        trigger: Trigger::Auto,
+        limits,
+    };
+    let told = |_: &[Message]| Ok(notes());
+    for result in [full(&task), compact_or_full(&task, Some(&told)).result] {
+        if let Ok(compacted) = result {
+            assert_sound(messages, &compacted);
+        }
     }
     // The same without the question whether it pays, so that no cut is left out.
     let kept = settle(&messages[Ties::of(messages).close(cut)..]);

@@ -1,33 +1,30 @@
-//! Gathers a session's digest, record by record.
+//! Gathers a session's digest, record by record: what was said here, what was called in [`calls`], and the
+//! end of it in [`finish`].
+
+mod calls;
+mod finish;
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use memory::digest::{
-    self, ASKED_FIRST, ASKED_LAST, CORRECTIONS_MAX, Digest, ERRORS_MAX, ErrorSeen, List, Overhead,
-    PartTrust, REASONS_MAX, RETRIES_MAX, Retry, STEPS_MAX, Step, StepKind, TOOLS_MAX, ToolCount,
-    lower, span_ms,
+    ASKED_FIRST, ASKED_LAST, Overhead, PartTrust, Retry, Step, ToolCount, lower, span_ms,
 };
-use memory::fingerprint::{fingerprint, telling_line};
 use memory::{Kind, Session};
 use store::StoredRecord;
 
-use super::call::{self, Does};
+use self::calls::{Ended, Failure, Open};
 use super::short;
 use super::talk::{Mood, mood};
-use super::verdict::{Evidence, Last, verdict};
+use super::verdict::Last;
 
 const PROMPT_CHARS: usize = 240;
 const SAID_CHARS: usize = 240;
 const COMMAND_CHARS: usize = 100;
 const PATH_CHARS: usize = 90;
-const ERROR_CHARS: usize = 160;
 const CORRECTION_CHARS: usize = 120;
 /// Pauses are counted up to this long; in longer ones nobody was there.
 const PAUSE_MS_MAX: u64 = 5 * 60 * 1000;
-/// No call takes longer; its result was late for another reason.
-const CALL_MS_MAX: u64 = 15 * 60 * 1000;
 /// Different steps, errors and calls that are told apart; a session with more is not read so closely.
 const TOLD_APART_MAX: usize = 5_000;
 
@@ -65,33 +62,6 @@ pub struct Account {
 }
 
 type StepName = &'static str;
-
-/// A call that waits for its result.
-#[derive(Debug)]
-struct Open {
-    tool: String,
-    does: Does,
-    signature: u64,
-    /// What the call is about: succeeding with it later overcomes an error.
-    subject: u64,
-    step: Option<usize>,
-    at: Option<Timestamp>,
-    is_reread: bool,
-    is_commit: bool,
-    path: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    Badly,
-}
-
-#[derive(Debug)]
-struct Failure {
-    seen: ErrorSeen,
-    subject: Option<u64>,
-}
 
 impl Account {
     pub fn new(session: &Session) -> Self {
@@ -172,237 +142,6 @@ impl Account {
         self.last = Last::Words;
     }
 
-    fn call(&mut self, record: &StoredRecord) {
-        let tool = record.tool.clone().unwrap_or_else(|| "a tool".to_owned());
-        let command = call::command(&record.content);
-        let does = call::does(&tool, command);
-        let path = record.path.as_deref().map(|path| self.own_path(path));
-        let what = command.map(|command| short(command, COMMAND_CHARS));
-        let signature = hash(&(&tool, &record.content));
-        let subject = hash(&(&tool, path.as_ref().or(what.as_ref())));
-        self.overhead.calls += 1;
-        self.count_tool(&tool);
-        lower(&mut self.trust.done, record.trust);
-        self.note_retry(signature, what.as_ref().or(path.as_ref()).unwrap_or(&tool));
-        let is_reread = does == Does::Look && self.reads.contains_key(&signature);
-        if does == Does::Look {
-            self.looks += 1;
-            if self.reads.len() < TOLD_APART_MAX {
-                self.reads.insert(signature, path.clone());
-            }
-        }
-        let step = self.step_of(does, what.as_deref(), path.as_deref(), record);
-        self.last = Last::Call(tool.clone());
-        let open = Open {
-            tool,
-            does,
-            signature,
-            subject,
-            step,
-            at: record.at,
-            is_reread,
-            is_commit: command.is_some_and(|c| c.contains("git commit") || c.contains("git push")),
-            path,
-        };
-        if self.open.len() < TOLD_APART_MAX {
-            self.open.insert(key(record), open);
-        }
-    }
-
-    /// Counts what a call does as a step, if it is one.
-    fn step_of(
-        &mut self,
-        does: Does,
-        command: Option<&str>,
-        path: Option<&str>,
-        record: &StoredRecord,
-    ) -> Option<usize> {
-        match (does, command, path) {
-            (Does::Change, _, Some(path)) => self.step(StepKind::Changed, path),
-            (Does::Test, Some(command), _) => self.step(StepKind::Tested, command),
-            (Does::Run | Does::Install, Some(command), _) => self.step(StepKind::Ran, command),
-            (Does::Delegate, _, _) => {
-                let task = record.content.lines().find_map(|line| {
-                    line.strip_prefix("description: ")
-                        .or(line.strip_prefix("prompt: "))
-                });
-                self.step(
-                    StepKind::Delegated,
-                    &short(task.unwrap_or("a task"), COMMAND_CHARS),
-                )
-            }
-            _ => None,
-        }
-    }
-
-    fn step(&mut self, kind: StepKind, what: &str) -> Option<usize> {
-        let key = (kind_name(kind), what.to_owned());
-        let at = match self.step_at.get(&key) {
-            Some(at) => *at,
-            None if self.steps.len() >= TOLD_APART_MAX => return None,
-            None => {
-                self.steps.push(Step {
-                    kind,
-                    what: what.to_owned(),
-                    times: 0,
-                    failed: 0,
-                    exit: None,
-                });
-                self.step_at.insert(key, self.steps.len() - 1);
-                self.steps.len() - 1
-            }
-        };
-        self.steps[at].times += 1;
-        Some(at)
-    }
-
-    fn note_retry(&mut self, signature: u64, what: &str) {
-        if self.ended.get(&signature) != Some(&Ended::Badly) {
-            return;
-        }
-        if let Some(retry) = self.retries.iter_mut().find(|retry| retry.what == what) {
-            retry.times += 1;
-        } else if self.retries.len() < TOLD_APART_MAX {
-            self.retries.push(Retry {
-                what: what.to_owned(),
-                times: 1,
-            });
-        }
-    }
-
-    fn count_tool(&mut self, tool: &str) {
-        if let Some(known) = self.tools.iter_mut().find(|known| known.tool == tool) {
-            known.calls += 1;
-        } else if self.tools.len() < TOLD_APART_MAX {
-            self.tools.push(ToolCount {
-                tool: tool.to_owned(),
-                calls: 1,
-                failed: 0,
-            });
-        }
-    }
-
-    fn result(&mut self, record: &StoredRecord) {
-        let open = self.open.remove(&key(record));
-        let Some(open) = open else {
-            if record.kind == Kind::Error {
-                self.failure(record, None);
-                self.last = match &record.tool {
-                    Some(tool) => Last::Result {
-                        tool: tool.clone(),
-                        failed: true,
-                    },
-                    None => Last::Error(short(&telling_line(&record.content), ERROR_CHARS)),
-                };
-            }
-            return;
-        };
-        let exit = exit(record);
-        let failed = has_failed(record, &open, exit);
-        if let Some(step) = open.step.and_then(|at| self.steps.get_mut(at)) {
-            if step.kind != StepKind::Changed {
-                step.exit = exit.or(step.exit);
-            }
-            step.failed += u64::from(failed);
-        }
-        if failed {
-            self.failure(record, Some(&open));
-        } else {
-            self.success(&open);
-        }
-        if open.does == Does::Test {
-            self.tests = Some(!failed);
-        }
-        self.committed |= open.is_commit && !failed;
-        self.count_overhead(record, &open, failed);
-        let ended = if failed { Ended::Badly } else { Ended::Well };
-        if self.ended.len() < TOLD_APART_MAX {
-            self.ended.insert(open.signature, ended);
-        }
-        self.last = Last::Result {
-            tool: open.tool,
-            failed,
-        };
-    }
-
-    fn success(&mut self, open: &Open) {
-        for failure in &mut self.errors {
-            failure.seen.overcome |= failure.subject == Some(open.subject);
-        }
-        if open.does == Does::Change {
-            let path = open.path.as_ref();
-            self.reads
-                .retain(|_, read| read.is_some() && read.as_ref() != path);
-        } else if open.does != Does::Look {
-            // A command may have changed anything.
-            self.reads.clear();
-        }
-    }
-
-    fn failure(&mut self, record: &StoredRecord, open: Option<&Open>) {
-        lower(&mut self.trust.errors, record.trust);
-        let name = fingerprint(&record.content);
-        let subject = open.map(|open| open.subject);
-        if let Some(known) = record
-            .tool
-            .as_ref()
-            .and_then(|tool| self.tools.iter_mut().find(|known| known.tool == *tool))
-        {
-            known.failed += 1;
-        }
-        if let Some(known) = self.errors.iter_mut().find(|known| known.seen.name == name) {
-            known.seen.times += 1;
-            known.seen.overcome = false;
-            known.subject = subject;
-        } else if self.errors.len() < TOLD_APART_MAX {
-            let line = telling_line(&record.content);
-            let silent = || exit(record).map_or_else(String::new, |code| format!("exit {code}"));
-            let seen = ErrorSeen {
-                name,
-                text: if line.is_empty() {
-                    silent()
-                } else {
-                    short(&line, ERROR_CHARS)
-                },
-                tool: record.tool.clone(),
-                times: 1,
-                overcome: false,
-            };
-            self.errors.push(Failure { seen, subject });
-        }
-    }
-
-    fn count_overhead(&mut self, record: &StoredRecord, open: &Open, failed: bool) {
-        let overhead = &mut self.overhead;
-        let took_ms = span_ms(open.at, record.at).min(CALL_MS_MAX);
-        overhead.calls_ms += took_ms;
-        let count = match open.does {
-            _ if failed => &mut overhead.failed,
-            Does::Install => &mut overhead.installs,
-            Does::Wait => &mut overhead.waits,
-            _ if open.is_reread => &mut overhead.rereads,
-            _ => return,
-        };
-        *count += 1;
-        overhead.ms += took_ms;
-        overhead.text_bytes += record.content.len() as u64;
-    }
-
-    /// A change that its call did not name: a patch of several files, or one that the log reports.
-    fn artifact(&mut self, record: &StoredRecord) {
-        let Some(path) = record.path.as_deref().map(|path| self.own_path(path)) else {
-            return;
-        };
-        lower(&mut self.trust.done, record.trust);
-        let known = (kind_name(StepKind::Changed), path.clone());
-        let by_call = self.step_at.contains_key(&known)
-            && call::does(record.tool.as_deref().unwrap_or_default(), None) == Does::Change;
-        if !by_call {
-            self.step(StepKind::Changed, &path);
-        }
-        self.reads.retain(|_, read| read.as_ref() != Some(&path));
-    }
-
     fn approval(&mut self, record: &StoredRecord) {
         let text = record.content.to_lowercase();
         let refused = [
@@ -436,140 +175,4 @@ impl Account {
             .chain(path.chars().skip(over + 1))
             .collect()
     }
-
-    /// Returns the digest of what was taken in.
-    pub fn digest(mut self, session: &Session) -> Digest {
-        let (outcome, mut reasons) = verdict(&self.evidence());
-        reasons.truncate(REASONS_MAX);
-        self.tools
-            .sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
-        let asked: Vec<_> = self
-            .first_asked
-            .into_iter()
-            .chain(self.last_asked)
-            .collect();
-        let more = self.prompts - asked.len() as u64;
-        let ended = self.last_at;
-        let mut errors: Vec<_> = self
-            .errors
-            .into_iter()
-            .map(|failure| failure.seen)
-            .collect();
-        // What was not overcome matters most; else what came first.
-        errors.sort_by_key(|error| error.overcome);
-        Digest {
-            version: digest::VERSION,
-            outcome,
-            reasons,
-            started: self.started,
-            ended,
-            wall_ms: span_ms(self.started, ended),
-            active_ms: self.active_ms,
-            records: self.records,
-            prompts: self.prompts,
-            asked: List { items: asked, more },
-            said: self.said,
-            done: steps(self.steps),
-            looks: self.looks,
-            errors: List::first(errors, ERRORS_MAX),
-            retries: List::first(self.retries, RETRIES_MAX),
-            corrections: List::first(self.corrections, CORRECTIONS_MAX),
-            tools: List::first(self.tools, TOOLS_MAX),
-            overhead: self.overhead,
-            usage: session.usage,
-            cost_usd: session.cost_usd,
-            trust: self.trust,
-        }
-    }
-
-    fn evidence(&self) -> Evidence {
-        let count = |wanted: StepKind| {
-            let steps = self.steps.iter().filter(|step| step.kind == wanted);
-            steps.filter(|step| step.times > step.failed).count() as u64
-        };
-        Evidence {
-            last: self.last.clone(),
-            mood: self.mood.unwrap_or(Mood::Neutral),
-            prompts: self.prompts,
-            tests: self.tests,
-            committed: self.committed,
-            changed: count(StepKind::Changed),
-            ran: count(StepKind::Ran),
-            open_errors: self
-                .errors
-                .iter()
-                .filter(|failure| !failure.seen.overcome)
-                .count() as u64,
-            admits: self.admits,
-        }
-    }
-}
-
-/// Keeps the steps that tell most, in their order: changes and tests before plain commands.
-fn steps(steps: Vec<Step>) -> List<Step> {
-    let more = steps.len().saturating_sub(STEPS_MAX) as u64;
-    let mut ranked: Vec<usize> = (0..steps.len()).collect();
-    ranked.sort_by_key(|at| {
-        let step = &steps[*at];
-        (
-            step.kind == StepKind::Ran,
-            std::cmp::Reverse(step.failed > 0),
-            *at,
-        )
-    });
-    ranked.truncate(STEPS_MAX);
-    let items = steps.into_iter().enumerate();
-    let items = items
-        .filter(|(at, _)| ranked.contains(at))
-        .map(|(_, step)| step)
-        .collect();
-    List { items, more }
-}
-
-const fn kind_name(kind: StepKind) -> StepName {
-    match kind {
-        StepKind::Changed => "changed",
-        StepKind::Ran => "ran",
-        StepKind::Tested => "tested",
-        StepKind::Delegated => "delegated",
-    }
-}
-
-/// Joins a result to its call: by the call's id, or by the tool where the log has none.
-fn key(record: &StoredRecord) -> String {
-    let by_id = record.call.as_ref().map(|call| format!("#{call}"));
-    by_id.unwrap_or_else(|| record.tool.clone().unwrap_or_default())
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Returns the exit status that a log reports, in its fields or in words.
-fn exit(record: &StoredRecord) -> Option<i64> {
-    let code = record
-        .metadata
-        .get("exit_code")
-        .and_then(|code| code.as_str());
-    if let Some(code) = code {
-        return code.parse().ok();
-    }
-    let words = record.content.strip_prefix("Exit code ")?;
-    words
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
-}
-
-fn has_failed(record: &StoredRecord, open: &Open, exit: Option<i64>) -> bool {
-    // A search that finds nothing says so by its status.
-    if open.does == Does::Look && exit == Some(1) && record.content.len() < 80 {
-        return false;
-    }
-    record.kind == Kind::Error
-        || exit.is_some_and(|code| code != 0)
-        || (open.does == Does::Test && call::tells_of_failure(&record.content))
 }

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use memory::tokens::estimate;
-use memory::{Kind, MessageId, Tokens};
+use memory::{Kind, MessageId, Tokens, fence};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
 use super::words::{complaint, definitions, head, identifiers, is_finding, is_rule, one_line};
 
 /// Counts up with the meaning of the fields: what an older version carried is made anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const OPEN_MAX: usize = 64;
 const REQUESTS_MAX: usize = 24;
 const RULES_MAX: usize = 40;
 const FILES_MAX: usize = 60;
 const NAMES_MAX: usize = 8;
-/// Identifiers that are followed, and as much of one text as is looked at for them.
+/// Identifiers that are kept when there are twice as many, and as much of one text as is looked at for them.
 const IDENTIFIERS_MAX: usize = 400;
 const IDENTIFIERS_BYTES_MAX: usize = 16 << 10;
 const COMMANDS_MAX: usize = 50;
@@ -156,9 +156,18 @@ impl Fold {
             Kind::ToolUse => self.call(step),
             Kind::ToolResult | Kind::Error => self.result(step),
             Kind::Artifact => self.artifact(step),
-            Kind::Summary => self.earlier = Some(head(step.content, EARLIER_BYTES_MAX)),
+            Kind::Summary => self.summary(step),
             Kind::Thinking | Kind::Approval => {}
         }
+    }
+
+    fn summary(&mut self, step: &Step<'_>) {
+        // One that we wrote ourselves stands in a fence of ours.
+        let text = match fence::inside(step.content) {
+            Some(text) => text.into(),
+            None => fence::strip(step.content),
+        };
+        self.earlier = (!text.trim().is_empty()).then(|| head(&text, EARLIER_BYTES_MAX));
     }
 
     /// Returns the last message that a cut can follow without parting a call from its result.
@@ -332,12 +341,27 @@ impl Fold {
                 *known = (known.0.saturating_add(1), self.steps);
                 continue;
             }
-            if self.names.len() >= IDENTIFIERS_MAX {
-                let least = self.names.iter().min_by_key(|(_, known)| **known);
-                let least = least.map(|(name, _)| name.clone());
-                least.map(|name| self.names.remove(&name));
+            if self.names.len() >= 2 * IDENTIFIERS_MAX {
+                self.forget_names();
             }
             self.names.insert(name.to_owned(), (1, self.steps));
+        }
+    }
+
+    /// Forgets what was said least and longest ago. Half at once: one by one, each new name would look at
+    /// all the others.
+    fn forget_names(&mut self) {
+        let mut known: Vec<_> = self.names.values().copied().collect();
+        known.sort_unstable();
+        let least = known[known.len() - IDENTIFIERS_MAX];
+        self.names.retain(|_, known| *known >= least);
+        // Those that came together are as good as each other; the limit holds all the same.
+        while self.names.len() > IDENTIFIERS_MAX {
+            let name = self.names.iter().find(|(_, known)| **known == least);
+            let Some(name) = name.map(|(name, _)| name.clone()) else {
+                break;
+            };
+            self.names.remove(&name);
         }
     }
 

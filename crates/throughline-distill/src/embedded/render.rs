@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use memory::summary::{Limits, Section, Template};
 use memory::tokens::estimate;
-use memory::{Summary, Tokens, fence};
+use memory::{Summary, Tokens};
 
 use super::fold::{CommandUse, Failure, FileUse, Fold, Turn};
 use super::words::{head, one_line};
@@ -68,7 +68,7 @@ pub fn render(
         }
     }
     if let Some(earlier) = &fold.earlier {
-        summary.set("Earlier summary", quote(&fence::strip(earlier)));
+        summary.set("Earlier summary", quote(earlier));
     }
     for section in &mut summary.sections {
         section.text = no_headings(&section.text);

@@ -26,7 +26,7 @@ pub use self::budget::Budget;
 pub use self::http::{Endpoint, Key};
 
 /// Something that continues a conversation.
-pub trait Model: std::fmt::Debug {
+pub trait Model: std::fmt::Debug + Send + Sync {
     /// The model's name, as it is priced.
     fn name(&self) -> &str;
 
@@ -114,6 +114,8 @@ pub enum Failure {
     TooLarge(u64),
     #[error("the provider reported {kind}: {said}")]
     Reported { kind: String, said: String },
+    #[error("the program is being ended")]
+    Stopped,
 }
 
 impl Failure {
@@ -127,6 +129,7 @@ impl Failure {
             Self::Garbage(_) => "garbage".to_owned(),
             Self::TooLarge(_) => "too_large".to_owned(),
             Self::Reported { kind, .. } => kind.clone(),
+            Self::Stopped => "stopped".to_owned(),
         }
     }
 
@@ -135,7 +138,7 @@ impl Failure {
         match self {
             Self::Timeout | Self::Connection(_) | Self::Dropped | Self::Garbage(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
-            Self::TooLarge(_) => false,
+            Self::TooLarge(_) | Self::Stopped => false,
             Self::Reported { kind, .. } => [
                 "overloaded_error",
                 "rate_limit_error",

@@ -2,28 +2,23 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::Duration;
 
-use memory::{Block, Flavor, Message, Prices, SessionPatch, record};
+use memory::{Block, Flavor, Message, SessionPatch, record};
 use serde_json::json;
 use store::{Batch, Cursor, From, Incoming, Oddities, Reading};
-use testkit::model_server::{Act, ModelServer};
+use testkit::model_server::Act;
 use testkit::transcript::transcript;
 
 use super::*;
+use crate::asking::{BUDGET, asking, at, end_the_pause};
 use crate::compact::wait::Extraction;
-use crate::model::anthropic::Anthropic;
-use crate::model::{Budget, Clock, Endpoint, Key};
+use crate::model::Budget;
 
 struct World {
     _dir: tempfile::TempDir,
     store: Store,
     session: SessionId,
     told: Cell<u64>,
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
 impl World {
@@ -77,7 +72,8 @@ impl World {
 
     /// Renews what is due and returns the version of the session's summary.
     fn renew(&self) -> u64 {
-        renew_pending(&self.store, &Settings::default(), at(1)).unwrap();
+        let settings = Settings::default();
+        renew_pending(&self.store, &settings, How::Embedded, &|| false, at(1)).unwrap();
         self.notes().version
     }
 
@@ -91,42 +87,11 @@ impl World {
 
     /// Lets a scripted model write the summary.
     fn ask(&self, script: Vec<Act>) -> (Result<Done, Declined>, Vec<testkit::model_server::Got>) {
-        let server = ModelServer::start(script);
-        let endpoint = Endpoint::new(&server.url(), Some(Key::new("k"))).unwrap();
-        let model = Anthropic {
-            endpoint,
-            model: "m".into(),
-        };
-        let clock = Cell::new(at(100));
-        let asker = Asker {
-            store: &self.store,
-            model: &model,
-            budget: Budget {
-                enabled: true,
-                daily_tokens: 1_000_000,
-                daily_usd: 0.0,
-                is_free: true,
-            },
-            prices: &Prices::default(),
-            clock: Clock {
-                now: &|| clock.get(),
-                sleep: &|time| clock.set(clock.get() + time),
-                jitter: &|| 0.5,
-            },
-            purpose: "summary",
-            session: Some(&self.session),
-            today: at(0),
-            timeout: Duration::from_millis(1_500),
-        };
-        let how = How::Model(&asker);
-        let done = summarize(
-            &self.store,
-            &self.session,
-            &Settings::default(),
-            how,
-            at(100),
-        );
-        (done, server.got())
+        asking(&self.store, Some(&self.session), BUDGET, script, |asker| {
+            let settings = Settings::default();
+            let how = How::Model(asker);
+            summarize(&self.store, &self.session, &settings, how, at(100))
+        })
     }
 
     fn edit(&self, old: &str, new: &str) -> (&'static str, serde_json::Value) {
@@ -480,19 +445,7 @@ fn whatever_fails_the_old_summary_stays() {
                 .unwrap()
                 .is_none()
         );
-        // A good call in between, or the pause after failures would answer instead.
-        world
-            .store
-            .record_call(&store::ModelCall {
-                at: at(100),
-                purpose: "test".into(),
-                session: None,
-                model: "m".into(),
-                usage: Usage::default(),
-                usd: None,
-                outcome: "ok".into(),
-            })
-            .unwrap();
+        end_the_pause(&world.store);
     }
     let (done, _) = world.ask(vec![edit(), Act::Say("done")]);
     assert_eq!(done.unwrap().version, before.1 + 1);
@@ -516,4 +469,166 @@ fn what_a_model_writes_passes_the_redactor() {
         "{}",
         world.text()
     );
+}
+
+impl World {
+    /// Lets the stage run with a scripted model.
+    fn stage(&self, budget: Budget, script: Vec<Act>) -> (Renewed, usize) {
+        let settings = Settings {
+            has_model: true,
+            ..Settings::default()
+        };
+        let (renewed, got) = asking(&self.store, None, budget, script, |asker| {
+            let how = How::Model(asker);
+            renew_pending(&self.store, &settings, how, &|| false, at(100)).unwrap()
+        });
+        (renewed, got.len())
+    }
+
+    fn words(&self, words: &str) -> Act {
+        let hint = "_How the parts of the system fit together_";
+        Act::Call(vec![self.edit(hint, &format!("{hint}\n{words}"))])
+    }
+}
+
+#[test]
+fn the_stage_lets_a_model_renew_what_is_due() {
+    let world = World::new();
+    world.tell("u go ~4000\na yes");
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!(
+        (renewed.looked, renewed.written.len(), asked),
+        (1, 0, 0),
+        "not due"
+    );
+    world.tell("u more ~2000\na yes");
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    let (renewed, asked) = world.stage(BUDGET, script);
+    assert_eq!((renewed.by_model, asked), (1, 2));
+    assert!(world.text().contains("The list feeds the table."));
+    let ledger = world.store.model_calls(None, 10).unwrap();
+    assert_eq!(ledger[0].purpose, "summary");
+    assert_eq!(ledger[0].session.as_ref(), Some(&world.session));
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!((renewed.looked, asked), (0, 0), "nothing has changed");
+}
+
+#[test]
+fn without_the_model_the_stage_goes_on_embedded() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let (renewed, asked) = world.stage(BUDGET, vec![Act::Status(400, None)]);
+    assert_eq!((renewed.written.len(), renewed.by_model, asked), (1, 0, 1));
+    assert!(renewed.refused.unwrap().contains("400"));
+    assert_eq!(world.notes().way, Some(Way::Embedded));
+    world.tell("u more ~6000\na yes");
+    let off = Budget {
+        enabled: false,
+        ..BUDGET
+    };
+    let (renewed, asked) = world.stage(off, vec![]);
+    assert_eq!((renewed.written.len(), asked), (1, 0));
+}
+
+#[test]
+fn what_a_model_wrote_is_left_to_it_but_not_for_ever() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    assert_eq!(world.stage(BUDGET, script).0.by_model, 1);
+    let refuse = || vec![Act::Status(400, None)];
+    world.tell("u more ~6000\na yes");
+    let (renewed, _) = world.stage(BUDGET, refuse());
+    assert_eq!(
+        renewed.written.len(),
+        0,
+        "the old notes are better than none of its own"
+    );
+    assert!(world.text().contains("The list feeds the table."));
+    world.tell("u more ~16000\na yes");
+    let (renewed, _) = world.stage(BUDGET, refuse());
+    assert_eq!((renewed.written.len(), renewed.by_model), (1, 0));
+    assert_eq!(world.notes().way, Some(Way::Embedded));
+}
+
+#[test]
+fn a_stage_that_is_stopped_asks_nobody() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let settings = Settings::default();
+    let stopped = renew_pending(&world.store, &settings, How::Embedded, &|| true, at(1)).unwrap();
+    assert!(stopped.interrupted && stopped.looked == 0);
+}
+
+#[test]
+fn the_stage_waits_for_nobody_who_writes_already() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    let lease = world.store.lease(&world.session, Work::Extraction, at(90));
+    assert!(matches!(lease.unwrap(), Asked::Granted(_)));
+    let (renewed, asked) = world.stage(BUDGET, vec![]);
+    assert_eq!((renewed.written.len(), asked), (0, 0));
+}
+
+#[test]
+fn a_fork_leaves_the_sessions_own_request_in_front() {
+    let world = World::new();
+    world.tell("u go ~6000\na yes");
+    world.renew();
+    world.tell("u more\na more");
+    let mark = json!({"type": "ephemeral"});
+    let parent = json!({
+        "model": "m", "max_tokens": 4_000,
+        "system": [{"type": "text", "text": "You are an agent.", "cache_control": mark}],
+        "tools": [{"name": "Edit", "description": "edits", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "more"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "more", "cache_control": mark}]},
+        ],
+    });
+    let script = vec![world.words("The list feeds the table."), Act::Say("done")];
+    let (done, got) = asking(
+        &world.store,
+        Some(&world.session),
+        BUDGET,
+        script,
+        |asker| {
+            let how = How::Fork(asker, &parent);
+            summarize(
+                &world.store,
+                &world.session,
+                &Settings::default(),
+                how,
+                at(100),
+            )
+        },
+    );
+    assert_eq!(done.unwrap().edits, 1);
+    assert!(world.text().contains("The list feeds the table."));
+    for sent in &got {
+        for part in ["system", "tools"] {
+            assert_eq!(sent.body[part], parent[part], "{part}");
+        }
+        let messages = sent.body["messages"].as_array().unwrap();
+        assert_eq!(
+            &messages[..2],
+            parent["messages"].as_array().unwrap().as_slice()
+        );
+        let asked = &messages[2]["content"];
+        assert!(
+            asked[0]["text"]
+                .as_str()
+                .unwrap()
+                .starts_with("You keep the notes")
+        );
+        assert!(
+            !asked.to_string().contains("[the user]"),
+            "it has read the conversation"
+        );
+    }
+    let last = got[0].body["messages"][2]["content"]
+        .as_array()
+        .unwrap()
+        .last();
+    assert_eq!(last.unwrap()["cache_control"], mark);
 }

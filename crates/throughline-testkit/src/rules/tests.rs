@@ -164,6 +164,61 @@ fn thoughts_lead_somewhere_and_stay_as_they_are() {
     );
 }
 
+/// A log in order has no excuse: whatever of its last thoughts is altered, left out or moved is noticed.
+#[test]
+fn a_tampered_transcript_is_noticed() {
+    let changed = &["ThinkingChanged"];
+    // A thought at the end of its response, which goes on in another.
+    check_cut(
+        "u prompt\na say + think @A\na more @B",
+        "u prompt\na say @A\na more @B",
+        &[],
+        changed,
+    );
+    // A thought between two calls, and one in an entry of its own.
+    check_cut(
+        "u prompt\na use #1 + think + use #2\nu result #1 + result #2",
+        "u prompt\na use #1 + use #2\nu result #1 + result #2",
+        &[],
+        changed,
+    );
+    let before = transcript("u prompt\na think @A\na say @A");
+    let mut sent = transcript("u prompt\na say @A");
+    sent[1].id = MessageId::new("3");
+    assert_eq!(whole::broken(&before, &sent), [Broken::ThinkingChanged]);
+    // In an earlier turn it may be missing, but not be another.
+    let before = "u prompt\na think ~5 + say\nu go\na done";
+    check_cut(before, "u prompt\na say\nu go\na done", &[], &[]);
+    check_cut(
+        before,
+        "u prompt\na think ~6 + say\nu go\na done",
+        &[],
+        changed,
+    );
+    check_cut(
+        "u prompt\na think ~5 + say + think ~6 + more",
+        "u prompt\na think ~6 + say + think ~5 + more",
+        &[],
+        changed,
+    );
+}
+
+#[test]
+fn only_what_a_damaged_log_cannot_say_is_excused() {
+    // The call was written before and still waits, so the thought before it leads to nothing.
+    let damaged = "u prompt\na use #1 @A\na think + use #1 @B\nu result #1";
+    let mut sent = transcript("u prompt\na use #1 @A\nu result #1");
+    sent[2].id = MessageId::new("4");
+    assert_eq!(whole::broken(&transcript(damaged), &sent), []);
+    // Not even then is a thought altered.
+    check_cut(
+        "u prompt\na think ~5 + use #1 @A\na say + use #1 @A\nu result #1",
+        "u prompt\na think ~6 + use #1 @A\na say @A\nu result #1",
+        &[],
+        &["ThinkingChanged"],
+    );
+}
+
 #[test]
 fn a_response_is_whole() {
     check_cut(

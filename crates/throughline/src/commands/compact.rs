@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use capture::conversation;
 use distill::compact::{
-    Compacted, Declined, Limits, Notes, Outcome as Compaction, Task, Trigger, Way, account,
-    compact_or_full, wait,
+    Compacted, Declined, Limits, Notes, Outcome as Compaction, Task, Trigger, Way, compact_or_full,
+    wait,
 };
-use distill::renew;
-use memory::summary::Template;
+use distill::{renew, tell as telling};
 use memory::{Block, Message, MessageId, SessionId, Summary, Tokens};
 use serde_json::json;
+use store::{Asked, Lease, Store, Work};
 
 use crate::commands::App;
 use crate::commands::show::the_session;
+use crate::model;
 use crate::output::table::{count, table};
 use crate::output::text::safe;
 use crate::output::{self, Outcome, hinted, say};
@@ -23,8 +24,9 @@ use crate::output::{self, Outcome, hinted, say};
 /// Make a conversation shorter: notes for its beginning, its end word for word
 ///
 /// Reads the agent's own log, and changes nothing. The result is a request that the model's API
-/// accepts: no result without its call, no response in parts. The notes are the session's running summary; without one, an account of
-/// the messages: requests and rules in the user's words, files, commands, failures. Says why when
+/// accepts: no result without its call, no response in parts. The notes are the session's running summary; without one,
+/// the configured model gives an account of the messages, and where there is no model or it fails, they give
+/// their own: requests and rules in the user's words, files, commands, failures. Says why when
 /// nothing is compacted.
 #[derive(Debug, clap::Args)]
 pub struct CompactArgs {
@@ -44,6 +46,10 @@ pub struct CompactArgs {
     #[arg(long, value_name = "ID", requires = "summary")]
     covers: Option<String>,
 
+    /// Ask no model, even if one is configured
+    #[arg(long)]
+    embedded: bool,
+
     /// Print the request as JSON
     #[arg(long)]
     json: bool,
@@ -55,19 +61,40 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
         .compaction
         .unwrap_or(app.config.compaction.enabled);
     if !enabled {
-        let outcome = Compaction {
-            result: Err(Declined::Off),
-            fell_through: None,
-        };
-        return tell(args, &outcome);
+        return tell(args, &Compaction::of(Err(Declined::Off)));
     }
     let log = log(app, &args.target)?;
+    let may_ask = !args.embedded && model::is_usable(app);
+    // Without a store there are no notes, and no ledger is needed where nobody is asked.
+    let store = match app.has_store() {
+        true => Some(app.open_existing()?),
+        false if may_ask => Some(app.open()?),
+        false => None,
+    };
+    let lease = store.as_ref().and_then(|store| begin(app, store, &log));
+    let outcome = compacted(app, args, &log, store.as_ref(), may_ask);
+    if let Some((store, lease)) = store.as_ref().zip(lease)
+        && let Err(error) = store.release(&lease)
+    {
+        tracing::warn!(%error, "the lease of the compaction is not given back");
+    }
+    tell(args, &outcome?)
+}
+
+fn compacted(
+    app: &App<'_>,
+    args: &CompactArgs,
+    log: &Log,
+    store: Option<&Store>,
+    may_ask: bool,
+) -> anyhow::Result<Compaction> {
     let given = args.summary.as_deref().map(read_summary).transpose();
-    let kept = match &args.summary {
-        None => kept_summary(app, &log)?,
-        Some(_) => None,
+    let kept = match (&args.summary, store) {
+        (None, Some(store)) => kept_summary(app, store, log)?,
+        _ => None,
     };
     let limits = limits(app, args);
+    let settings = model::settings(app)?;
     let transcript = log.path.display().to_string();
     let (notes, file, covers) = match kept {
         Some(kept) => (Ok(Some(kept.summary)), Some(kept.file), kept.last),
@@ -88,27 +115,69 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
             Ok(summary) => Ok(summary.as_ref().zip(file.as_deref()).map(notes_in)),
             Err(why) => Err(why.as_str()),
         },
-        template: &Template::default(),
+        template: &settings.template,
         transcript: Some(&transcript),
         restored: None,
         trigger: Trigger::Manual,
         limits: &limits,
     };
-    tell(args, &compact_or_full(&task, account))
+    let Some(store) = store.filter(|_| may_ask) else {
+        return Ok(compact_or_full(&task, None));
+    };
+    let told = |live: &[Message]| account(app, store, log, &task, live);
+    Ok(compact_or_full(&task, Some(&told)))
+}
+
+/// Lets the configured model give an account. Whatever is wrong with it is no reason to stop.
+fn account(
+    app: &App<'_>,
+    store: &Store,
+    log: &Log,
+    task: &Task<'_>,
+    live: &[Message],
+) -> Result<Summary, Declined> {
+    let untold = |error: anyhow::Error| Declined::Untold {
+        why: format!("{error:#}"),
+    };
+    let form = telling::Form {
+        template: task.template,
+        limits: &task.limits.summary,
+    };
+    let model = model::model(app).map_err(untold)?;
+    let deadline = app.environment.clock().saturating_add(renew::TIME_MAX);
+    let deadline = deadline.unwrap_or(app.environment.now);
+    let session = log.session.as_ref();
+    let told = model::with_asker(app, store, &*model, "compaction", session, |asker| {
+        telling::tell(asker, live, &form, deadline)
+    });
+    Ok(told.map_err(untold)??)
+}
+
+/// Says that the session is being compacted: nobody renews its notes meanwhile. Whoever compacts it
+/// at the same time keeps nobody from it.
+fn begin(app: &App<'_>, store: &Store, log: &Log) -> Option<Lease> {
+    let session = log.session.as_ref()?;
+    match store.lease(session, Work::Compaction, app.environment.clock()) {
+        Ok(Asked::Granted(lease)) => Some(lease),
+        Ok(Asked::Busy { .. } | Asked::Unknown) => None,
+        Err(error) => {
+            tracing::warn!(%session, %error, "not noted that it is being compacted");
+            None
+        }
+    }
 }
 
 /// Returns the running summary of the session, after whoever is writing it, but not for long.
-fn kept_summary(app: &App<'_>, log: &Log) -> anyhow::Result<Option<renew::Current>> {
-    let Some(session) = log.session.as_ref().filter(|_| app.has_store()) else {
+fn kept_summary(app: &App<'_>, store: &Store, log: &Log) -> anyhow::Result<Option<renew::Current>> {
+    let Some(session) = log.session.as_ref() else {
         return Ok(None);
     };
-    let store = app.open()?;
     wait::wait(
-        || renew::running(&store, session, app.environment.clock()),
+        || renew::running(store, session, app.environment.clock()),
         || app.environment.clock(),
         |time| std::thread::sleep(time.unsigned_abs()),
     );
-    Ok(renew::current(&store, session)?)
+    Ok(renew::current(store, session)?)
 }
 
 /// A conversation and where it is written.
@@ -188,6 +257,12 @@ fn tell(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Outcome> {
     if let Some(declined) = outcome.fell_through.as_ref().filter(|_| !both) {
         say(&format!("The summary was not used: {declined}."));
     }
+    if let Some(declined) = &outcome.model {
+        say(&format!(
+            "The model was not used: {}.",
+            safe(&declined.to_string())
+        ));
+    }
     match &outcome.result {
         Ok(_) => Ok(Outcome::Done),
         Err(declined) => {
@@ -200,12 +275,14 @@ fn tell(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Outcome> {
 /// Every outcome is an event with its figures.
 fn note(outcome: &Compaction) {
     let fell_through = outcome.fell_through.as_ref().map(Declined::name);
+    let model = outcome.model.as_ref().map(Declined::name);
     match &outcome.result {
         Ok(compacted) => {
             let figures = compacted.figures;
             tracing::info!(
                 event = event(outcome),
                 fell_through,
+                model,
                 tokens_before = figures.tokens_before.0,
                 tokens_after = figures.tokens_after.0,
                 messages_cut = figures.messages_cut,
@@ -214,7 +291,7 @@ fn note(outcome: &Compaction) {
             );
         }
         Err(declined) => {
-            tracing::info!(event = event(outcome), fell_through, why = %declined);
+            tracing::info!(event = event(outcome), fell_through, model, why = %declined);
         }
     }
 }
@@ -224,18 +301,24 @@ fn event(outcome: &Compaction) -> String {
         Ok(Compacted {
             way: Way::Summary, ..
         }) => "compaction.summary".to_owned(),
+        Ok(Compacted {
+            way: Way::FullByModel,
+            ..
+        }) => "compaction.full_by_model".to_owned(),
         Ok(Compacted { way: Way::Full, .. }) => "compaction.full".to_owned(),
         Err(declined) => format!("compaction.declined.{}", declined.name()),
     }
 }
 
 fn as_json(outcome: &Compaction) -> serde_json::Value {
-    let fell_through = outcome.fell_through.as_ref();
-    let fell_through = fell_through.map(|why| json!({"name": why.name(), "why": why.to_string()}));
+    let why = |why: &Declined| json!({"name": why.name(), "why": why.to_string()});
+    let fell_through = outcome.fell_through.as_ref().map(why);
+    let model = outcome.model.as_ref().map(why);
     match &outcome.result {
         Ok(compacted) => json!({
             "event": event(outcome),
             "fell_through": fell_through,
+            "model_declined": model,
             "figures": compacted.figures,
             "boundary": compacted.boundary,
             "summary": made(&compacted.summary),
@@ -247,7 +330,8 @@ fn as_json(outcome: &Compaction) -> serde_json::Value {
         Err(declined) => json!({
             "event": event(outcome),
             "fell_through": fell_through,
-            "declined": {"name": declined.name(), "why": declined.to_string()},
+            "model_declined": model,
+            "declined": why(declined),
         }),
     }
 }

@@ -2,15 +2,21 @@
 
 use std::io::{Write, stdout};
 
+use distill::model_facts::stage::{self, Declined};
 use memory::{Fact, FactKind};
-use store::{FactFilter, FactScope};
+use store::{FactFilter, FactScope, Store};
 
+use crate::commands::show::the_session;
 use crate::commands::{App, pin};
-use crate::output::table::table;
+use crate::model;
+use crate::output::table::{count, table};
 use crate::output::text::safe;
-use crate::output::{self, Outcome, say, time};
+use crate::output::{self, Outcome, hinted, say, time};
 
 /// List what is known for good: facts, preferences, pins
+///
+/// With --extract the configured model is asked for the facts of a session, as `ingest` and `watch` do when one
+/// has come to its end.
 #[derive(Debug, clap::Args)]
 pub struct FactsArgs {
     /// Only workspaces with this in their address or folder
@@ -28,6 +34,10 @@ pub struct FactsArgs {
     /// Delete the fact with this id
     #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history"])]
     forget: Option<String>,
+
+    /// Ask the configured model for the facts of this session now: its id or the beginning of it
+    #[arg(long, value_name = "SESSION", conflicts_with_all = ["workspace", "kind", "history", "forget"])]
+    extract: Option<String>,
 
     /// How many to show
     #[arg(short = 'n', long, default_value_t = 100, value_name = "NUMBER")]
@@ -53,6 +63,9 @@ pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Outcome> {
         say(&format!("Forgotten: {}", fact.id.short()));
         return Ok(Outcome::Done);
     }
+    if let Some(session) = &args.extract {
+        return extract(app, args, &store, session);
+    }
     let facts = store.facts(&FactFilter {
         scope: args
             .workspace
@@ -74,6 +87,53 @@ pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Asks the model for a session's facts.
+fn extract(
+    app: &App<'_>,
+    args: &FactsArgs,
+    store: &Store,
+    session: &str,
+) -> anyhow::Result<Outcome> {
+    let session = the_session(store, session)?.id;
+    let model = model::model(app)?;
+    let found = model::with_asker(app, store, &*model, "facts", Some(&session), |asker| {
+        stage::facts_of(store, asker, &session, None)
+    })?;
+    let found = match found {
+        Ok(found) => found,
+        Err(Declined::Nothing) => {
+            say(&format!("{session}: {}.", Declined::Nothing));
+            return Ok(Outcome::NothingFound);
+        }
+        Err(declined @ Declined::Busy { .. }) => {
+            return Err(hinted(declined.to_string(), "try again in a minute"));
+        }
+        Err(declined @ Declined::Refused(_)) => {
+            let hint = "`throughline usage --own` shows what was spent, [model] what may be";
+            return Err(hinted(declined.to_string(), hint));
+        }
+        Err(declined) => return Err(declined.into()),
+    };
+    if args.json {
+        output::json(&serde_json::json!({
+            "session": session,
+            "facts": found.merged,
+            "unfit": found.unfit,
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let repeated = found.merged.iter().filter(|fact| fact.repeated).count();
+    say(&format!(
+        "Found {}; {repeated} known before, {} left out.",
+        count(found.merged.len(), "fact"),
+        found.unfit.len()
+    ));
+    for why in &found.unfit {
+        say(&format!("Left out: {}.", safe(why)));
+    }
+    Ok(Outcome::Done)
 }
 
 fn listing(app: &App<'_>, facts: &[Fact]) -> String {

@@ -9,25 +9,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
-use distill::renew::Renewed;
+use distill::model_facts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use jiff::Timestamp;
-use memory::Flavor;
+use memory::{Flavor, SessionId};
 use serde::Serialize;
-use store::Store;
 use store::retention::Retained;
 
-use crate::commands::retain::Kept;
-use crate::commands::{App, parse_flavor, retain};
-use crate::model::settings;
+use crate::commands::{App, parse_flavor};
 use crate::output::table::{bytes, count};
 use crate::output::{self, Outcome, hinted, say};
+use crate::stages::{Done, Stages};
 
 /// Read the agents' session logs into memory
 ///
 /// Finds the logs of the agents on this machine, reads what is new in them, takes the secrets out and
-/// stores the rest. Sessions that have gone quiet get a digest, and what the retention settings do not
-/// keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
+/// stores the rest. Live sessions get a running summary, sessions that have gone quiet a digest and their
+/// facts, and what the retention settings do not keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
 #[derive(Debug, clap::Args)]
 pub struct IngestArgs {
     /// Discover and parse, and write nothing
@@ -97,9 +94,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         complete: args.logs.is_complete(),
     };
     let now = app.environment.now;
-    let mut found_facts = None;
-    let mut renewed = Renewed::default();
-    let (sweep, kept) = if args.dry_run {
+    let (sweep, done) = if args.dry_run {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
         } else {
@@ -109,35 +104,24 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
-        if !sweep.interrupted {
-            renewed = renew(app, &store, now);
-        }
         bar.set_message("distilling");
-        // Facts are taken from records that retention may let go of.
-        found_facts = distill(app, &store, &stop)?;
-        (sweep, Some(retain::distill_and_evict(app, &store, &stop)?))
+        let stages = Stages {
+            app,
+            store: &store,
+            stop: &stop,
+        };
+        (sweep, Some(stages.all(now)?))
     };
     bar.finish_and_clear();
     if args.json {
-        output::json(&Report::new(&sweep, kept.as_ref()))?;
+        output::json(&Report::new(&sweep, done.as_ref()))?;
     } else {
         report(&sweep, args.dry_run);
-        if let Some(kept) = &kept {
-            kept.say();
-        }
-        if let Some(found) = found_facts.filter(|found| found.facts > 0) {
-            let sessions = count(found.sessions, "session");
-            say(&format!(
-                "Found {} in {sessions}.",
-                count(found.facts, "fact")
-            ));
-        }
-        if !renewed.written.is_empty() {
-            let summaries = match renewed.written.len() {
-                1 => "1 summary".to_owned(),
-                many => format!("{many} summaries"),
-            };
-            say(&format!("Wrote {summaries} of live sessions."));
+        if let Some(done) = &done {
+            done.kept.say();
+            for line in done.lines() {
+                say(&line);
+            }
         }
         if sweep.discovered == 0 {
             say(
@@ -160,51 +144,37 @@ struct Report<'a> {
     sweep: &'a Sweep,
     /// Sessions that got a digest.
     analyzed: usize,
-    /// Absent when nothing was written.
+    /// What was found without a model. Absent when nothing was looked for, as are those below.
+    facts: Option<distill::facts::Report>,
+    facts_by_model: Option<&'a model_facts::stage::Report>,
+    summaries: Option<Summaries<'a>>,
     retention: Option<&'a Retained>,
 }
 
+#[derive(Serialize)]
+struct Summaries<'a> {
+    looked: usize,
+    written: &'a [SessionId],
+    by_model: usize,
+    refused: Option<&'a str>,
+}
+
 impl<'a> Report<'a> {
-    fn new(sweep: &'a Sweep, kept: Option<&'a Kept>) -> Self {
+    fn new(sweep: &'a Sweep, done: Option<&'a Done>) -> Self {
         Self {
             sweep,
-            analyzed: kept.map_or(0, |kept| kept.digested.analyzed),
-            retention: kept.map(|kept| &kept.retained),
+            analyzed: done.map_or(0, |done| done.kept.digested.analyzed),
+            facts: done.and_then(|done| done.facts),
+            facts_by_model: done.and_then(|done| done.told.as_ref()),
+            summaries: done.map(|done| Summaries {
+                looked: done.renewed.looked,
+                written: &done.renewed.written,
+                by_model: done.renewed.by_model,
+                refused: done.renewed.refused.as_deref(),
+            }),
+            retention: done.map(|done| &done.kept.retained),
         }
     }
-}
-
-/// Does what follows a sweep: the facts of sessions that have ended, and whether what was injected
-/// into them was used.
-fn distill(
-    app: &App<'_>,
-    store: &Store,
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<distill::facts::Report>> {
-    let now = app.environment.now;
-    let stopped = || stop.load(Ordering::Relaxed);
-    if stopped() {
-        return Ok(None);
-    }
-    recall::used::look_at_pending(store, now)?;
-    if !app.config.facts.extract {
-        return Ok(None);
-    }
-    Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
-}
-
-/// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.
-pub fn renew(app: &App<'_>, store: &Store, now: Timestamp) -> Renewed {
-    // The file would tell in plain text what the store keeps sealed.
-    if !app.config.summary.enabled || store.is_encrypted() {
-        return Renewed::default();
-    }
-    let renewed = settings(app)
-        .and_then(|settings| Ok(distill::renew::renew_pending(store, &settings, now)?));
-    renewed.unwrap_or_else(|error| {
-        say(&format!("warning: no summaries: {error:#}"));
-        Renewed::default()
-    })
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next

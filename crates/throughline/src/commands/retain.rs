@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use distill::digest::{Digested, Terms, digest_pending};
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use store::housekeeping::{Chore, House};
 use store::retention::{AgePass, Eviction, Pass, Retained, Usage};
@@ -40,7 +40,7 @@ pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Outcome> {
         return dry_run(app, args, &store);
     }
     let stop = ingest::stop_on_interrupt()?;
-    let kept = distill_and_evict(app, &store, &stop)?;
+    let kept = distill_and_evict(app, &store, &stop, app.environment.now)?;
     let bar = if app.environment.watched {
         ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
     } else {
@@ -83,9 +83,13 @@ pub struct Kept {
 }
 
 /// Makes the digests that are due, then lets go of what is not kept.
-pub fn distill_and_evict(app: &App<'_>, store: &Store, stop: &AtomicBool) -> anyhow::Result<Kept> {
+pub fn distill_and_evict(
+    app: &App<'_>,
+    store: &Store,
+    stop: &AtomicBool,
+    now: Timestamp,
+) -> anyhow::Result<Kept> {
     let (policy, quiet) = (app.config.retention.policy(), app.config.retention.quiet());
-    let now = app.environment.now;
     let terms = Terms {
         quiet,
         prices: &app.config.prices(),
@@ -114,6 +118,12 @@ pub fn distill_and_evict(app: &App<'_>, store: &Store, stop: &AtomicBool) -> any
 }
 
 impl Kept {
+    /// Says whether there is anything to tell of.
+    pub fn did_anything(&self) -> bool {
+        let evicted = self.retained.evicted.values().any(|sessions| *sessions > 0);
+        evicted || self.digested.analyzed > 0 || !self.digested.failed.is_empty()
+    }
+
     pub fn say(&self) {
         if self.digested.analyzed > 0 {
             say(&format!(

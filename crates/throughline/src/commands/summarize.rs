@@ -50,10 +50,17 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Outcome> {
     let configured = app.config.model.goes_to().is_some();
     let done = if args.model || (configured && !args.embedded) {
         let model = model::model(app)?;
-        model::with_asker(app, &store, &*model, "summary", &session.id, |asker| {
-            let now = app.environment.clock();
-            renew::summarize(&store, &session.id, &settings, How::Model(asker), now)
-        })?
+        model::with_asker(
+            app,
+            &store,
+            &*model,
+            "summary",
+            Some(&session.id),
+            |asker| {
+                let now = app.environment.clock();
+                renew::summarize(&store, &session.id, &settings, How::Model(asker), now)
+            },
+        )?
     } else {
         renew::summarize(
             &store,

@@ -1,19 +1,29 @@
 //! `throughline watch`
 
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use capture::watch::RESCAN_EVERY;
 use capture::{Sweep, Watch};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::commands::App;
-use crate::commands::ingest::{LogArgs, adapters, renew, roots, stop_on_interrupt, threads, warn};
+use crate::commands::ingest::{LogArgs, adapters, roots, stop_on_interrupt, threads, warn};
 use crate::output::table::count;
 use crate::output::{self, Outcome, say, time};
+use crate::stages::{self, Stages};
+
+/// How often sessions that have come to rest are looked for.
+const REST_EVERY: SignedDuration = SignedDuration::from_mins(5);
+/// How often it is asked what time it is.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Read the agents' session logs as they are written
 ///
-/// First reads what is new, as `ingest` does; then waits, and reads each change within a second. Ctrl-C
-/// stops it. It may be stopped or killed at any time, and run beside `ingest` or another `watch`.
+/// First reads what is new, as `ingest` does; then waits, and reads each change within a second. Beside that it
+/// does what `ingest` does behind its reading: running summaries of the sessions that go on, and every five
+/// minutes digests, facts and retention of those that have gone quiet. Ctrl-C stops it. It may be stopped or killed at any time, and run beside `ingest` or another `watch`.
 #[derive(Debug, clap::Args)]
 pub struct WatchArgs {
     #[command(flatten)]
@@ -48,27 +58,87 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
         poll: args.poll,
     };
     let store = app.open()?;
+    let stages = Stages {
+        app,
+        store: &store,
+        stop: &stop,
+    };
+    // One waiting message is enough: whoever is woken looks at everything that is pending.
+    let (wake, woken) = sync_channel(1);
     let mut sweeps = 0_u64;
     let mut printed = Ok(());
-    let mut on_sweep = |sweep: &Sweep| {
-        sweeps += 1;
-        if sweep.records > 0 {
-            renew(app, &store, app.environment.clock());
-        }
-        if args.json {
-            printed = output::json(sweep);
-            if printed.is_err() {
-                // Nobody reads any more.
-                stop.store(true, Ordering::Relaxed);
-            }
-        } else {
-            tell(app, sweep, sweeps == 1);
-        }
-    };
     let now = || app.environment.clock();
-    capture::watch(&store, &watch, &stop, &mut on_sweep, &now)?;
+    let watched = std::thread::scope(|scope| {
+        scope.spawn(|| follow(&stages, woken));
+        let mut on_sweep = |sweep: &Sweep| {
+            sweeps += 1;
+            if sweep.records > 0 || sweeps == 1 {
+                let _is_awake = wake.try_send(());
+            }
+            if args.json {
+                printed = output::json(sweep);
+                if printed.is_err() {
+                    // Nobody reads any more.
+                    stop.store(true, Ordering::Relaxed);
+                }
+            } else {
+                tell(app, sweep, sweeps == 1);
+            }
+        };
+        let watched = capture::watch(&store, &watch, &stop, &mut on_sweep, &now);
+        // A store that failed for good ends the other thread too.
+        stop.store(true, Ordering::Relaxed);
+        drop(wake);
+        watched
+    });
+    watched?;
     printed?;
     Ok(Outcome::Done)
+}
+
+/// Does what follows the reading, on a thread of its own, so that the reading waits for nothing: neither
+/// for a long digest nor for a model.
+fn follow(stages: &Stages<'_>, woken: Receiver<()>) {
+    let clock = || stages.app.environment.clock();
+    let mut rested: Option<Timestamp> = None;
+    let mut began = false;
+    loop {
+        let is_woken = match woken.recv_timeout(TICK) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if stages.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        // The first sweep may take minutes; half of a history is not distilled.
+        began |= is_woken;
+        let now = clock();
+        if began && rested.is_none_or(|at| now.duration_since(at) >= REST_EVERY) {
+            rested = Some(now);
+            rest(stages, now);
+        } else if is_woken {
+            let renewed = stages.renew(now);
+            if let Some(written) = stages::summaries(&renewed) {
+                say_at(stages.app, &format!("wrote {written}"));
+            }
+        }
+    }
+}
+
+/// Runs all stages; what went wrong is tried again the next time.
+fn rest(stages: &Stages<'_>, now: Timestamp) {
+    match stages.all(now) {
+        Ok(done) => {
+            if done.kept.did_anything() {
+                done.kept.say();
+            }
+            for line in done.lines() {
+                say(&line);
+            }
+        }
+        Err(error) => say(&format!("warning: sessions are not distilled: {error:#}")),
+    }
 }
 
 fn tell(app: &App<'_>, sweep: &Sweep, is_first: bool) {
@@ -94,7 +164,11 @@ fn tell(app: &App<'_>, sweep: &Sweep, is_first: bool) {
         did.push(format!("watching {}", count(sweep.discovered, "log")));
     }
     if !did.is_empty() {
-        let at = time::show(Some(app.environment.clock()), &app.environment.zone);
-        say(&format!("{at}  {}", did.join(", ")));
+        say_at(app, &did.join(", "));
     }
+}
+
+fn say_at(app: &App<'_>, what: &str) {
+    let at = time::show(Some(app.environment.clock()), &app.environment.zone);
+    say(&format!("{at}  {what}"));
 }

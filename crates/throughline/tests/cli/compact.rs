@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::Value;
+use testkit::model_server::{Act, ModelServer};
 
 use crate::env::{Ran, TestEnv, repository};
 
@@ -137,4 +138,70 @@ fn a_session_is_compacted_from_its_log_and_never_from_memory() {
     hint: `throughline export --raw` gives back what was kept of it, without its secrets
     [2]
     ");
+}
+
+const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n# Task\nSort it.\n\
+    # Files and functions\n# Commands and workflow\n# Errors and corrections\n# System documentation\n\
+    # Learnings\n# Key results\n# Worklog\n";
+
+/// Runs with a model on loopback that follows a script.
+fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (Ran, usize) {
+    let server = ModelServer::start(script);
+    let config = format!(
+        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n",
+        server.url()
+    );
+    std::fs::create_dir_all(env.home().join("memory")).unwrap();
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    let mut command = env.command(args);
+    let output = command.env("TEST_KEY", "not-a-real-key").output().unwrap();
+    let ran = Ran {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code(),
+    };
+    (ran, server.got().len())
+}
+
+#[test]
+fn a_configured_model_gives_the_account_and_the_ledger_tells() {
+    let env = TestEnv::new();
+    let args = ["compact", &log(), "--json"];
+    let (ran, asked) = with_model(&env, vec![Act::Say(TOLD)], &args);
+    let value = json(&ran);
+    assert_eq!(
+        (value["event"].as_str(), asked),
+        (Some("compaction.full_by_model"), 1)
+    );
+    assert_eq!(value["model_declined"], Value::Null);
+    let text = value["summary"]["text"].as_str().unwrap();
+    assert!(text.contains("It is sorted by name now."));
+    let own = json(&env.run(&["usage", "--own", "--json"]));
+    assert_eq!(own["calls"][0]["purpose"], "compaction");
+    let embedded = ["compact", &log(), "--json", "--embedded"];
+    let (ran, asked) = with_model(&env, vec![Act::Say(TOLD)], &embedded);
+    assert_eq!(
+        (json(&ran)["event"].as_str(), asked),
+        (Some("compaction.full"), 0)
+    );
+}
+
+#[test]
+fn a_model_that_fails_keeps_nobody_from_compacting() {
+    let env = TestEnv::new();
+    let args = ["compact", &log()];
+    let (ran, _) = with_model(&env, vec![Act::Status(401, None)], &args);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(
+        ran.stderr.contains(
+            "The model was not used: the model gave no account that can be used: the provider answered 401: Overloaded."
+        ),
+        "{}",
+        ran.stderr
+    );
+    // Nor does a key that is not there.
+    let ran = env.run(&["compact", &log(), "--json"]);
+    let value = json(&ran);
+    assert_eq!(value["event"], "compaction.full");
+    assert_eq!(value["model_declined"]["name"], "untold");
 }

@@ -18,6 +18,7 @@ mod readme;
 mod resume;
 mod retention;
 mod seal;
+mod stages;
 mod summary;
 mod tidy;
 mod usage;

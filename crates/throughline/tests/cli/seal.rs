@@ -68,6 +68,49 @@ mod encrypted {
         env.home().join("memory/throughline.db")
     }
 
+    /// Waits until somebody who is watching has done what follows a sweep.
+    fn watch_once(env: &TestEnv) {
+        use std::io::{BufRead, BufReader};
+        let mut child = env
+            .command(&["watch"])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = said.lines().map(Result::unwrap);
+        let digested = lines.any(|line| line.starts_with("Digested "));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(digested);
+    }
+
+    #[test]
+    fn no_summary_lies_in_plain_text_beside_an_encrypted_store() {
+        let notes = |env: &TestEnv| {
+            let files = testkit::files_below(&env.home().join("memory"));
+            files
+                .iter()
+                .filter(|file| file.ends_with("summary.md"))
+                .count()
+        };
+        let env = TestEnv::new();
+        crate::stages::live_log(&env, 8);
+        assert_eq!(env.run(&["ingest"]).code, Some(0));
+        assert_eq!(notes(&env), 1, "a store in plain text has them");
+        let sealed = TestEnv::with_samples();
+        let first = key(&sealed, "a.key", "0a");
+        assert_eq!(sealed.run(&["encrypt", "--key-file", &first]).code, Some(0));
+        crate::stages::live_log(&sealed, 8);
+        let report = sealed.run(&["ingest", "--json"]);
+        assert_eq!(report.code, Some(0), "{}", report.shown());
+        assert_eq!(notes(&sealed), 0);
+        crate::stages::live_log(&sealed, 16);
+        watch_once(&sealed);
+        assert_eq!(notes(&sealed), 0);
+    }
+
     #[test]
     fn the_life_of_an_encrypted_store() {
         let env = TestEnv::with_samples();

@@ -6,7 +6,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use testkit::model_server::{Act, ModelServer};
+
 use crate::env::TestEnv;
+use crate::stages::live_log;
 
 /// A watcher at work, ended with the test.
 struct Watching {
@@ -17,8 +20,14 @@ struct Watching {
 impl Watching {
     /// Starts, and waits until the first sweep is done.
     fn start(env: &TestEnv) -> Self {
+        Self::start_with(env, Stdio::inherit())
+    }
+
+    fn start_with(env: &TestEnv, stderr: Stdio) -> Self {
         let mut child = env
             .command(&["watch", "--json"])
+            .env("TEST_KEY", "not-a-real-key")
+            .stderr(stderr)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -174,4 +183,53 @@ fn without_watches_it_polls() {
         watching.until_records(1);
         assert_eq!(watching.end("-TERM"), Some(0), "{limit}");
     }
+}
+
+/// Reads what a watcher says until one line holds the words.
+fn until_said(said: &mut impl BufRead, words: &str) {
+    let mut heard = String::new();
+    loop {
+        let mut line = String::new();
+        let read = said.read_line(&mut line).unwrap();
+        assert!(read > 0, "it ended before it said {words:?}: {heard}");
+        if line.contains(words) {
+            return;
+        }
+        heard += &line;
+    }
+}
+
+#[test]
+fn a_watcher_writes_summaries_digests_and_finds_facts() {
+    let env = TestEnv::new();
+    live_log(&env, 8);
+    let mut watching = Watching::start_with(&env, Stdio::piped());
+    let mut said = BufReader::new(watching.child.stderr.take().unwrap());
+    // It is half an hour ago that something happened in the session.
+    until_said(&mut said, "Digested 1 session.");
+    until_said(&mut said, "Wrote 1 summary of live sessions.");
+    live_log(&env, 16);
+    until_said(&mut said, "wrote 1 summary of live sessions");
+    assert_eq!(env.run(&["digest", "7a1c0e55"]).code, Some(0));
+    assert_eq!(env.run(&["summary", "7a1c0e55"]).code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_that_hangs_keeps_neither_the_reading_nor_the_end() {
+    let env = TestEnv::new();
+    let server = ModelServer::start(vec![Act::Hang]);
+    let config = format!(
+        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\ntimeout_ms = 50000\n",
+        server.url()
+    );
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    live_log(&env, 8);
+    let mut watching = Watching::start(&env);
+    server.wait_for(1);
+    append(&log(&env), "alpha");
+    watching.until_records(1);
+    assert_eq!(watching.end("-INT"), Some(0));
+    assert_eq!(env.run(&["search", "alpha"]).code, Some(0));
+    assert_eq!(server.got().len(), 1);
 }

@@ -1,0 +1,46 @@
+//! The sentences of a prompt.
+
+/// A longer line is pasted.
+const LINE_CHARS_MAX: usize = 400;
+
+/// Returns the sentences a person typed: no code, no quotations, no pastes, no lists of output.
+pub(super) fn sentences(prompt: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut fenced = false;
+    for line in prompt.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let pasted = fenced
+            || line.starts_with("    ")
+            || line.starts_with('\t')
+            || trimmed.starts_with(['>', '|', '$', '#', '<', '{', '[', '"', '\'', '“'])
+            || trimmed.chars().count() > LINE_CHARS_MAX;
+        if pasted || trimmed.is_empty() {
+            continue;
+        }
+        let item = trimmed.trim_start_matches(['-', '*', '•']).trim_start();
+        sentences.extend(split_sentences(item));
+    }
+    sentences
+}
+
+/// Cuts at the ends of sentences; a point inside `main.rs` or `3.8` is none.
+fn split_sentences(line: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let bytes = line.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        let ends = matches!(byte, b'.' | b'!' | b'?' | b';')
+            && bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+        if ends {
+            sentences.push(line[start..=at].trim().to_owned());
+            start = at + 1;
+        }
+    }
+    sentences.push(line[start..].trim().to_owned());
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}

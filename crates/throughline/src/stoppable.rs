@@ -1,0 +1,90 @@
+//! A model that is not waited for any longer once the program is to end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use distill::model::{Failure, Model, ModelError, Reply, Request};
+
+/// How often the flag is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub struct Stoppable {
+    pub model: Arc<dyn Model>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Stoppable {
+    /// Sleeps, unless the program is to end.
+    pub fn sleep(stop: &AtomicBool, time: Duration) {
+        let mut left = time;
+        while !left.is_zero() && !stop.load(Ordering::Relaxed) {
+            let step = left.min(LOOK_EVERY);
+            std::thread::sleep(step);
+            left -= step;
+        }
+    }
+}
+
+impl Model for Stoppable {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
+        let (answer, answered) = channel();
+        let (model, request) = (Arc::clone(&self.model), request.clone());
+        // Whoever asks goes when the program does; nothing of it is written before its answer is taken.
+        std::thread::spawn(move || {
+            let _nobody_listens = answer.send(model.complete(&request, timeout));
+        });
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Failure::Stopped.into());
+            }
+            match answered.recv_timeout(LOOK_EVERY) {
+                Ok(reply) => return reply,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::Connection("the asking thread ended".to_owned()).into());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use distill::model::anthropic::Anthropic;
+    use distill::model::{Endpoint, Turn};
+    use testkit::model_server::{Act, ModelServer};
+
+    use super::*;
+
+    #[test]
+    fn a_model_that_hangs_does_not_keep_the_program() {
+        let server = ModelServer::start(vec![Act::Hang]);
+        let stop = Arc::new(AtomicBool::new(false));
+        let model = Stoppable {
+            model: Arc::new(Anthropic {
+                endpoint: Endpoint::new(&server.url(), None).unwrap(),
+                model: "m".into(),
+            }),
+            stop: Arc::clone(&stop),
+        };
+        let asking = std::thread::spawn(move || {
+            let request = Request {
+                turns: vec![Turn::User("go".into())],
+                max_tokens: 10,
+                ..Request::default()
+            };
+            model.complete(&request, Duration::from_secs(600))
+        });
+        server.wait_for(1);
+        stop.store(true, Ordering::Relaxed);
+        let ended = asking.join().unwrap();
+        assert_eq!(ended.unwrap_err().what, Failure::Stopped);
+    }
+}
