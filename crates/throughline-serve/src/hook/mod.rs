@@ -93,7 +93,7 @@ pub fn answer(
 
 /// Says whether anything may be said at an event. Nothing but reading follows a tool call: that way must
 /// stay short.
-fn is_asked(event: &HookEvent) -> bool {
+pub fn is_asked(event: &HookEvent) -> bool {
     let kind = matches!(
         event.kind,
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact

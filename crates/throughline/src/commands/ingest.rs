@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use memory::Flavor;
 use serde::Serialize;
+use serve::hook::{Works, carry_out, pending};
 use store::Store;
 use store::retention::Retained;
 
@@ -110,6 +111,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
         if !sweep.interrupted {
+            carry_out_pending(app, &store, &args.logs, &stop);
             renewed = renew(app, &store, now);
         }
         bar.set_message("distilling");
@@ -191,6 +193,39 @@ fn distill(
         return Ok(None);
     }
     Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
+}
+
+/// Does what hooks left for later. Trouble with it is no trouble with the sweep: it goes on waiting.
+fn carry_out_pending(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
+    let done = adapters(app, args).and_then(|adapters| {
+        // Whoever looked everywhere has read what hooks told of.
+        let roots = if args.is_complete() {
+            Vec::new()
+        } else {
+            usual_roots(app, &adapters)
+        };
+        let settings = settings(app)?;
+        let summaries = app.config.summary.enabled && !store.is_encrypted();
+        let works = Works {
+            adapters: &adapters,
+            roots: &roots,
+            scope: &app.config.scope(),
+            archive: app.config.capture.archive,
+            threads: threads(app),
+            summaries: summaries.then_some(&settings),
+            facts: app.config.facts.extract,
+            stop,
+        };
+        let now = app.environment.now;
+        pending::drain(&app.home, |after| -> anyhow::Result<()> {
+            Ok(carry_out(store, &works, after, now)?)
+        })
+    });
+    if let Err(error) = done {
+        say(&format!(
+            "warning: what hooks left is not all done: {error:#}"
+        ));
+    }
 }
 
 /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.

@@ -12,7 +12,7 @@
 
 mod copied;
 mod damaged;
-mod disk;
+pub mod disk;
 mod limits;
 mod readonly;
 mod signals;
