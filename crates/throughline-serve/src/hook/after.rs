@@ -1,6 +1,6 @@
 //! What follows from an event, once it has been answered.
 //!
-//! Nothing here holds text of a session: these may wait in a file that no redactor sees.
+//! Nothing here holds text of a session, for these may wait in a file; names have passed the redactor.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,10 +60,19 @@ impl Injected {
             Item::Fact(id) => (Kind::Fact, id.to_string(), tokens.0),
             Item::Record(id) => (Kind::Record, id.to_string(), tokens.0),
         });
+        let clean = |text: &str| {
+            store
+                .redactor()
+                .clean(text)
+                .into_owned()
+                .as_str()
+                .to_owned()
+        };
+        let session = injection.session.as_ref();
         Self {
             name: injection.name.clone(),
-            session: injection.session.clone(),
-            workspace: injection.workspace.clone(),
+            session: session.map(|id| SessionId::new(clean(id.as_str()))),
+            workspace: injection.workspace.as_deref().map(clean),
             at: injection.at,
             prompt: store.prompt_mark(&injection.prompt),
             tokens: injection.tokens.0,
