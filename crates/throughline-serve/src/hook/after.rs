@@ -1,6 +1,7 @@
 //! What follows from an event, once it has been answered.
 //!
-//! Nothing here holds text of a session, for these may wait in a file; names have passed the redactor.
+//! Nothing here holds text of a session, or a name that is not an id or out of the store: these may wait in a file
+//! that no redactor sees.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,19 +61,10 @@ impl Injected {
             Item::Fact(id) => (Kind::Fact, id.to_string(), tokens.0),
             Item::Record(id) => (Kind::Record, id.to_string(), tokens.0),
         });
-        let clean = |text: &str| {
-            store
-                .redactor()
-                .clean(text)
-                .into_owned()
-                .as_str()
-                .to_owned()
-        };
-        let session = injection.session.as_ref();
         Self {
             name: injection.name.clone(),
-            session: session.map(|id| SessionId::new(clean(id.as_str()))),
-            workspace: injection.workspace.as_deref().map(clean),
+            session: injection.session.clone(),
+            workspace: injection.workspace.clone(),
             at: injection.at,
             prompt: store.prompt_mark(&injection.prompt),
             tokens: injection.tokens.0,

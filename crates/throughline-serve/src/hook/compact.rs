@@ -41,10 +41,10 @@ pub fn restored(scene: &Scene<'_>) -> store::Result<Answered> {
         }
         notes(scene, session, &mut page)?;
     }
-    Ok(match page.finish() {
+    match page.finish() {
         Some(text) => scene.shows(word, text, items),
-        None => Answered::quiet(Quiet::Nothing),
-    })
+        None => Ok(Answered::quiet(Quiet::Nothing)),
+    }
 }
 
 /// Returns what the model that summarises is told.

@@ -176,21 +176,27 @@ impl Scene<'_> {
     }
 
     /// Returns the answer that shows a text, with the account of what it shows.
-    fn shows(&self, word: String, text: String, items: Vec<(Item, Tokens)>) -> Answered {
+    fn shows(
+        &self,
+        word: String,
+        text: String,
+        items: Vec<(Item, Tokens)>,
+    ) -> store::Result<Answered> {
         let tokens = memory::tokens::estimate(&text);
         let injection = NewInjection {
             name: word,
             session: self.occasion.session.clone(),
-            workspace: self.occasion.workspace.clone(),
+            // The account may wait outside of the store: only a name from there has been cleaned.
+            workspace: self.store.workspace_key(self.workspace)?,
             at: self.now,
             prompt: self.occasion.prompt.clone(),
             tokens,
             items,
         };
-        Answered {
+        Ok(Answered {
             after: vec![After::Injected(Injected::new(self.store, &injection))],
             ..Answered::saying(text)
-        }
+        })
     }
 }
 
@@ -202,13 +208,13 @@ fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {
         scene.workspace,
         scene.now,
     )?;
-    Ok(match recalled.answer {
+    match recalled.answer {
         Answer::Inject(pack) => {
             let items = pack.items.iter().map(|item| (item.item, item.tokens));
             scene.shows(pack.id.clone(), pack.text.clone(), items.collect())
         }
-        Answer::Abstain(silence) => Answered::quiet(Quiet::Silence(silence)),
-    })
+        Answer::Abstain(silence) => Ok(Answered::quiet(Quiet::Silence(silence))),
+    }
 }
 
 /// Returns the settings with no larger budget than an agent takes.

@@ -31,10 +31,10 @@ pub fn start(scene: &Scene<'_>, source: Start) -> store::Result<Answered> {
     {
         page.quoted(&last.head, &last.quoted);
     }
-    Ok(match page.finish() {
+    match page.finish() {
         Some(text) => scene.shows(word, text, items),
-        None => Answered::quiet(Quiet::Nothing),
-    })
+        None => Ok(Answered::quiet(Quiet::Nothing)),
+    }
 }
 
 /// Adds the pins and preferences that fit, and returns which.

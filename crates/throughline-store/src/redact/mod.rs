@@ -37,6 +37,7 @@ mod view;
 mod words;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 pub use self::scan::Tier;
 pub use self::seen::{Fingerprint, Secret, Seen};
@@ -48,7 +49,8 @@ const ROUNDS_MAX: usize = 6;
 #[derive(Debug)]
 pub struct Redactor {
     key: [u8; 32],
-    scanner: scan::Scanner,
+    /// Takes longer to build than a question to answer, and who only asks never needs it.
+    scanner: OnceLock<scan::Scanner>,
 }
 
 /// Text that passed the redactor; nothing else makes one.
@@ -90,7 +92,7 @@ impl Redactor {
     pub fn new(key: [u8; 32]) -> Self {
         Self {
             key,
-            scanner: scan::Scanner::new(),
+            scanner: OnceLock::new(),
         }
     }
 
@@ -174,7 +176,9 @@ impl Redactor {
     }
 
     fn hits(&self, text: &str, seen: &mut Seen) -> Vec<scan::Hit> {
-        self.scanner.hits(text, &self.key, seen)
+        self.scanner
+            .get_or_init(scan::Scanner::new)
+            .hits(text, &self.key, seen)
     }
 }
 

@@ -14,7 +14,7 @@ mod copied;
 mod damaged;
 pub mod disk;
 mod limits;
-mod readonly;
+pub mod readonly;
 mod signals;
 
 use std::path::{Path, PathBuf};

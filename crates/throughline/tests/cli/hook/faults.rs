@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::{AGENTS, Line, call_with, claude, feed, lines, log, machine, schema};
+use super::{AGENTS, Line, call_with, claude, feed, feed_to, lines, log, machine, schema};
 use crate::env::{Ran, TestEnv};
 use crate::faults::soaking;
 
@@ -180,12 +180,26 @@ fn a_damaged_store_is_left_alone() {
 #[test]
 fn in_a_home_that_cannot_be_written_hooks_still_answer() {
     use std::os::unix::fs::PermissionsExt;
+
+    use crate::faults::readonly::{bound, give_away};
     let env = machine();
     let memory = env.home().join("memory");
+    give_away(env.home());
     let mode = |mode: u32| fs::set_permissions(&memory, fs::Permissions::from_mode(mode)).unwrap();
     mode(0o500);
-    replay(&env);
+    let mut told = 0;
+    for (agent, line) in calls(FAULTS) {
+        let mut command = env.command(&["hook", "--event", line.event()]);
+        command.env("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+        let Some(mut command) = bound(&command) else {
+            return println!("skipped: nobody here is bound by permissions");
+        };
+        let ran = feed_to(&mut command, line.payload.to_string().as_bytes());
+        check(agent, &line, &ran);
+        told += usize::from(ran.stdout.contains("throughline-memory"));
+    }
     mode(0o700);
+    assert!(told > 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod answers;
 mod faults;
 mod schema;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -87,12 +87,16 @@ pub fn feed(
     line: &Line,
     variables: &[(&str, &str)],
 ) -> Ran {
-    use std::io::Write;
     let mut command = env.command(args);
     for (name, value) in &line.env {
         command.env(name, value.as_str().unwrap());
     }
     command.envs(variables.iter().copied());
+    feed_to(&mut command, input)
+}
+
+pub fn feed_to(command: &mut Command, input: &[u8]) -> Ran {
+    use std::io::Write;
     let piped = || Stdio::piped();
     let mut child = command
         .stdin(piped())
