@@ -3,13 +3,15 @@
 //! [`adapter`] is the seam: a flavor says where its logs lie, which files are logs, and how a line
 //! becomes [`memory::Entry`]s. Each flavor lives in its own folder under [`flavor`] with its wire
 //! types; nothing of them is seen outside. Parsing never fails: it returns what it understood,
-//! what it skipped, and why.
+//! what it skipped, and why. [`hook`] is the other way in: what agents tell while they run, and what
+//! may be answered.
 
 pub mod adapter;
 pub mod calls;
 pub mod conversation;
 pub mod flavor;
 pub mod git;
+pub mod hook;
 pub mod lenient;
 pub mod lines;
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn main() {
         prompt: "why does the retry queue of the invoice gateway stall".into(),
         session: Some(SessionId::new("claude:now")),
         workspace: Some(key.clone()),
-        related: Vec::new(),
+        ..Occasion::default()
     };
     let world = World {
         now: Timestamp::UNIX_EPOCH,

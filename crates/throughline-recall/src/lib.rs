@@ -10,6 +10,8 @@
 //! it may be shown, [`pack`] fits what is left into its [`Budget`] and fences it, with
 //! [`provenance`] and [`stale`] notes. [`used`] looks later at what became of it.
 //!
+//! [`standing`] is what holds whatever is asked: a session gets it once, when it starts.
+//!
 //! [`questions`] answers `blame`, `how` and `fix`.
 //!
 //! Knows nothing of SQL: candidates come from the store with what it knows of them. Nothing here writes
@@ -33,6 +35,7 @@ pub mod recall;
 mod search;
 mod sessions;
 pub mod stale;
+pub mod standing;
 pub mod used;
 
 pub use crate::ask::Ask;

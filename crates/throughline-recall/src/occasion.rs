@@ -1,7 +1,9 @@
 //! The moment a prompt is sent: what it says, where, and whether a person typed it.
 
+use std::collections::BTreeSet;
+
 use memory::words::Words;
-use memory::{SessionId, fence};
+use memory::{Item, SessionId, fence};
 use serde::Serialize;
 
 /// A prompt that is about to be sent.
@@ -14,6 +16,8 @@ pub struct Occasion {
     pub workspace: Option<String>,
     /// Other workspaces whose memory may reach this one, by their keys.
     pub related: Vec<String>,
+    /// What was shown to the session and is not recorded yet.
+    pub shown: BTreeSet<Item>,
 }
 
 impl Occasion {

@@ -100,10 +100,7 @@ pub fn recall(
     let session = occasion.session.as_ref();
     let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
     let found = find(store, occasion, world.now)?;
-    let shown = session
-        .map(|id| store.injected_into(id))
-        .transpose()?
-        .unwrap_or_default();
+    let shown = shown(store, occasion)?;
     let shown_words = words_of(store, &shown)?;
     let said = session
         .map(|id| store.last_said(id, SAID_MAX))
@@ -136,6 +133,15 @@ pub fn recall(
     choice.facts(&known, facts, world);
     choice.records(&known, &found, is_sure, world);
     Ok(choice.finish(found.confidence, &words))
+}
+
+/// Returns what was put before the session.
+pub(crate) fn shown(store: &Store, occasion: &Occasion) -> store::Result<BTreeSet<Item>> {
+    let session = occasion.session.as_ref();
+    let recorded = session.map(|id| store.injected_into(id)).transpose()?;
+    let mut shown = recorded.unwrap_or_default();
+    shown.extend(&occasion.shown);
+    Ok(shown)
 }
 
 /// Returns what was shown to the session, in words.
@@ -279,7 +285,7 @@ impl Choice {
 }
 
 /// What the user stated stands in our own line as guidance; what anybody else did is quoted.
-fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
+pub(crate) fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
     let introduction = provenance::introduction(fact.kind, fact.trust);
     let pinned = if fact.pinned { "pinned, " } else { "" };
     let who = provenance::speaker(fact.trust);

@@ -144,7 +144,7 @@ fn at(place: &str, prompt: &str) -> Occasion {
         prompt: prompt.to_owned(),
         session: Some(SessionId::of(Flavor::Claude, "present")),
         workspace: Some(workspace(place).key),
-        related: Vec::new(),
+        ..Occasion::default()
     }
 }
 

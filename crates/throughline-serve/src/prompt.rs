@@ -74,6 +74,7 @@ pub fn occasion(
         session,
         workspace: Some(workspace.key.clone()),
         related: related.cloned().unwrap_or_default(),
+        ..Occasion::default()
     })
 }
 

@@ -67,11 +67,21 @@ pub enum Verdict {
 impl Store {
     /// Records an injection after the prompt was answered.
     pub fn record_injection(&self, injection: NewInjection) -> Result<()> {
+        let prompt = self.prompt_mark(&injection.prompt);
+        self.record_injection_marked(injection, prompt)
+    }
+
+    /// Returns what is kept of a prompt.
+    pub fn prompt_mark(&self, prompt: &str) -> [u8; 16] {
+        self.redactor().keyed_hash(&[prompt.as_bytes()])
+    }
+
+    /// Records an injection of whose prompt only the mark was kept.
+    pub fn record_injection_marked(&self, injection: NewInjection, prompt: [u8; 16]) -> Result<()> {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let name = clean(&injection.name);
         let session = injection.session.as_ref().map(|id| clean(id.as_str()));
         let workspace = injection.workspace.as_deref().map(clean);
-        let prompt = self.redactor().keyed_hash(&[injection.prompt.as_bytes()]);
         let NewInjection {
             at, tokens, items, ..
         } = injection;

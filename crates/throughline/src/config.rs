@@ -1,5 +1,6 @@
 //! The configuration file.
 
+mod hook;
 mod retention;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use distill::compact::{Configured, Limits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::hook::{Answering, Daemon, Hook};
 pub use self::retention::Retention;
 use crate::model::{ModelConfig, SummaryConfig};
 
@@ -26,6 +28,8 @@ pub struct Config {
     pub workspaces: Workspaces,
     pub facts: Facts,
     pub injection: Injection,
+    pub hook: Hook,
+    pub daemon: Daemon,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
@@ -161,6 +165,20 @@ impl Injection {
     }
 }
 
+impl Capture {
+    fn scope(&self, workspaces: &Workspaces) -> Scope {
+        let capture = self.clone();
+        Scope {
+            never: capture.never,
+            spared: capture.spared,
+            outside: capture.outside,
+            allowed: capture.allow,
+            denied: capture.deny,
+            aliases: workspaces.aliases.clone(),
+        }
+    }
+}
+
 impl Default for Capture {
     fn default() -> Self {
         let scope = Scope::default();
@@ -272,15 +290,7 @@ impl Config {
     }
 
     pub fn scope(&self) -> Scope {
-        let capture = self.capture.clone();
-        Scope {
-            never: capture.never,
-            spared: capture.spared,
-            outside: capture.outside,
-            allowed: capture.allow,
-            denied: capture.deny,
-            aliases: self.workspaces.aliases.clone(),
-        }
+        self.capture.scope(&self.workspaces)
     }
 }
 

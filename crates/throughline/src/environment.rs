@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use capture::Places;
@@ -42,6 +42,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "THROUGHLINE_MODEL",
         "`off` asks no model, whatever the configuration says",
+    ),
+    (
+        "THROUGHLINE_HOOK_DEADLINE_MS",
+        "a hook ends after so many milliseconds, whatever the configuration says",
+    ),
+    (
+        "THROUGHLINE_INSIDE",
+        "hooks do nothing: the agent works for Throughline itself",
     ),
     ("NO_COLOR", "print without colour"),
     ("TZ", "show times in this zone"),
@@ -115,30 +123,12 @@ pub fn keychain(name: &str) -> anyhow::Result<String> {
 
 impl Environment {
     pub fn read() -> Self {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let variables: BTreeMap<_, _> = ENVIRONMENT
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
             .collect();
-        let under = |name: &str, fallback: &str| {
-            let base = variable(name).map_or_else(|| home.join(fallback), PathBuf::from);
-            base.join("throughline")
-        };
-        let (data_dir, config_dir) = if cfg!(target_os = "macos") {
-            let support = home.join("Library/Application Support/throughline");
-            (support.clone(), support)
-        } else if cfg!(windows) {
-            (
-                under("LOCALAPPDATA", "AppData/Local"),
-                under("APPDATA", "AppData/Roaming"),
-            )
-        } else {
-            (
-                under("XDG_DATA_HOME", ".local/share"),
-                under("XDG_CONFIG_HOME", ".config"),
-            )
-        };
+        let (data_dir, config_dir) = folders(&home);
         let fixed = variable("THROUGHLINE_NOW").and_then(|text| text.parse().ok());
         Self {
             places: Places { home, variables },
@@ -176,6 +166,70 @@ impl Environment {
             .with_ansi(self.watched && self.color)
             .without_time()
             .init();
+    }
+}
+
+/// What a hook is started with: less than a command, for every microsecond counts.
+#[derive(Clone, Debug)]
+pub struct HookEnvironment {
+    /// The folder of everything we write, unless the command line names another.
+    pub home: PathBuf,
+    /// The configuration file that is asked for, and the usual one.
+    pub config: Option<PathBuf>,
+    pub config_usual: PathBuf,
+    pub cwd: Option<PathBuf>,
+    pub now: Timestamp,
+    pub injection_off: bool,
+    /// The agent works for us.
+    pub inside: bool,
+    pub deadline_ms: Option<u64>,
+    /// The agent that the variables of this process tell of.
+    pub agent: Option<memory::Flavor>,
+}
+
+impl HookEnvironment {
+    /// Reads it, with the folder and the file that the command line names.
+    pub fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+        let user = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
+        let (data_dir, config_dir) = folders(&user);
+        let home = home.or_else(|| variable("THROUGHLINE_HOME").map(PathBuf::from));
+        let config_dir = home.as_ref().unwrap_or(&config_dir);
+        let fixed = variable("THROUGHLINE_NOW").and_then(|text| text.parse().ok());
+        let is_copilot = variable("COPILOT_CLI").is_some() && variable("CLAUDECODE").is_none();
+        Self {
+            config: config.or_else(|| variable("THROUGHLINE_CONFIG").map(PathBuf::from)),
+            config_usual: config_dir.join("config.toml"),
+            home: home.unwrap_or(data_dir),
+            cwd: std::env::current_dir().ok(),
+            now: fixed.unwrap_or_else(Timestamp::now),
+            injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
+            inside: variable("THROUGHLINE_INSIDE").is_some(),
+            deadline_ms: variable("THROUGHLINE_HOOK_DEADLINE_MS")
+                .and_then(|text| text.parse().ok()),
+            agent: is_copilot.then_some(memory::Flavor::Copilot),
+        }
+    }
+}
+
+/// Returns where this platform keeps our data and our configuration.
+fn folders(home: &Path) -> (PathBuf, PathBuf) {
+    let under = |name: &str, fallback: &str| {
+        let base = variable(name).map_or_else(|| home.join(fallback), PathBuf::from);
+        base.join("throughline")
+    };
+    if cfg!(target_os = "macos") {
+        let support = home.join("Library/Application Support/throughline");
+        (support.clone(), support)
+    } else if cfg!(windows) {
+        (
+            under("LOCALAPPDATA", "AppData/Local"),
+            under("APPDATA", "AppData/Roaming"),
+        )
+    } else {
+        (
+            under("XDG_DATA_HOME", ".local/share"),
+            under("XDG_CONFIG_HOME", ".config"),
+        )
     }
 }
 

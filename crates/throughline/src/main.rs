@@ -23,7 +23,12 @@ use crate::cli::Cli;
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(cli::rewrite(environment::arguments()));
+    let arguments = environment::arguments();
+    // An agent waits for a hook: it goes before everything that takes time.
+    if let Some(called) = commands::hook::called(&arguments) {
+        return commands::hook::answer(called).into();
+    }
+    let cli = Cli::parse_from(cli::rewrite(arguments));
     let environment = Environment::read();
     environment.start_logging();
     match commands::run(&cli, &environment) {

@@ -13,6 +13,8 @@ use distill::model_facts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::{Flavor, SessionId};
 use serde::Serialize;
+use serve::hook::{Works, carry_out, pending};
+use store::Store;
 use store::retention::Retained;
 
 use crate::commands::{App, parse_flavor};
@@ -104,6 +106,9 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
+        if !sweep.interrupted {
+            carry_out_pending(app, &store, &args.logs, &stop);
+        }
         bar.set_message("distilling");
         let stages = Stages {
             app,
@@ -174,6 +179,39 @@ impl<'a> Report<'a> {
             }),
             retention: done.map(|done| &done.kept.retained),
         }
+    }
+}
+
+/// Does what hooks left for later. Trouble with it is no trouble with the sweep: it goes on waiting.
+fn carry_out_pending(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
+    let done = adapters(app, args).and_then(|adapters| {
+        // Whoever looked everywhere has read what hooks told of.
+        let roots = if args.is_complete() {
+            Vec::new()
+        } else {
+            usual_roots(app, &adapters)
+        };
+        let settings = crate::model::settings(app)?;
+        let summaries = app.config.summary.enabled && !store.is_encrypted();
+        let works = Works {
+            adapters: &adapters,
+            roots: &roots,
+            scope: &app.config.scope(),
+            archive: app.config.capture.archive,
+            threads: threads(app),
+            summaries: summaries.then_some(&settings),
+            facts: app.config.facts.extract,
+            stop,
+        };
+        let now = app.environment.now;
+        pending::drain(&app.home, |after| -> anyhow::Result<()> {
+            Ok(carry_out(store, &works, after, now)?)
+        })
+    });
+    if let Err(error) = done {
+        say(&format!(
+            "warning: what hooks left is not all done: {error:#}"
+        ));
     }
 }
 

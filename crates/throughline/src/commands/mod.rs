@@ -15,6 +15,7 @@ pub mod export;
 pub mod facts;
 pub mod fix;
 pub mod forget;
+pub mod hook;
 pub mod how;
 pub mod import;
 pub mod ingest;
@@ -97,6 +98,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Unpin(args) => pin::run_unpin(&app, args),
         Command::Facts(args) => facts::run(&app, args),
         Command::Context(args) => context::run(&app, args),
+        Command::Hook(args) => Ok(hook::run(args, cli)),
         Command::Injections(args) => injections::run(&app, args),
         Command::Feedback(args) => injections::run_feedback(&app, args),
         Command::Summary(args) => summary::run(&app, args),

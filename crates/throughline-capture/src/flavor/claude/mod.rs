@@ -13,6 +13,7 @@ mod conversation;
 mod discover;
 mod facts;
 mod history;
+pub(crate) mod hook;
 mod log;
 mod meta;
 mod pins;

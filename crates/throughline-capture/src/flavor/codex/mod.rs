@@ -13,6 +13,7 @@ mod discover;
 mod event;
 mod head;
 mod history;
+pub(crate) mod hook;
 mod index;
 mod item;
 mod log;

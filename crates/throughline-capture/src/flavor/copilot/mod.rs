@@ -9,6 +9,7 @@
 //! tool results; the vendor's system prompt; checkpoints and plans, which tool calls wrote.
 
 mod discover;
+pub(crate) mod hook;
 mod log;
 mod session;
 mod speech;

@@ -11,6 +11,7 @@
 mod bubble;
 mod database;
 mod discover;
+pub(crate) mod hook;
 #[cfg(test)]
 mod tests;
 mod transcript;

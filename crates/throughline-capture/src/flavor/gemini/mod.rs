@@ -12,6 +12,7 @@
 //! checkpoints, which are copies.
 
 mod discover;
+pub(crate) mod hook;
 mod log;
 mod prompt;
 mod states;

@@ -13,6 +13,7 @@
 mod calls;
 mod chat;
 mod discover;
+pub(crate) mod hook;
 mod news;
 mod pending;
 mod prompt;

@@ -11,6 +11,7 @@
 mod database;
 mod discover;
 mod document;
+pub(crate) mod hook;
 mod part;
 mod session;
 #[cfg(test)]

@@ -8,13 +8,13 @@ use super::{Machine, in_shell, outcome, soaking, undisturbed};
 use crate::crash::keep_whatever_age;
 
 /// A small file system of its own, unmounted at the end.
-struct Small {
+pub struct Small {
     at: PathBuf,
 }
 
 impl Small {
     /// `None`, with the reason printed, where this process may not mount.
-    fn mount(at: &Path, megabytes: u32) -> Option<Self> {
+    pub fn mount(at: &Path, megabytes: u32) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let options = format!("size={megabytes}m,mode=700");
         let mut mount = Command::new("mount");

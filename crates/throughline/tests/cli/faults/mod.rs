@@ -12,9 +12,9 @@
 
 mod copied;
 mod damaged;
-mod disk;
+pub mod disk;
 mod limits;
-mod readonly;
+pub mod readonly;
 mod signals;
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 /// Runs a command as somebody whom permissions bind; root is made nobody.
-fn bound(command: &Command) -> Option<Command> {
+pub fn bound(command: &Command) -> Option<Command> {
     let is_root = Command::new("id").arg("-u").output().ok()?.stdout == b"0\n";
     if !is_root {
         let mut same = Command::new(command.get_program());
@@ -42,7 +42,7 @@ fn bound(command: &Command) -> Option<Command> {
 }
 
 /// Gives everything in a folder to nobody, so that `bound` owns it.
-fn give_away(folder: &Path) {
+pub fn give_away(folder: &Path) {
     let _not_root = Command::new("chown")
         .args(["-R", "65534:65534"])
         .arg(folder)

@@ -1,0 +1,80 @@
+//! Claude Code's hooks, whose form several agents have taken over.
+
+use memory::Flavor;
+use serde_json::json;
+
+use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+
+#[derive(Debug)]
+pub struct Hooks;
+
+/// Where a prompt came from when no person sent it.
+const AUTOMATIC: &[&str] = &["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
+
+impl Dialect for Hooks {
+    fn flavor(&self) -> Flavor {
+        Flavor::Claude
+    }
+
+    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+        wire.hook_event_name.text().is_some()
+    }
+
+    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+        kind(name, wire)
+    }
+
+    /// Never at a stop: there it would make the agent go on.
+    fn takes_context(&self, kind: &HookKind) -> bool {
+        matches!(
+            kind,
+            HookKind::SessionStart { .. }
+                | HookKind::Prompt { .. }
+                | HookKind::ToolBefore
+                | HookKind::ToolAfter
+                | HookKind::PreCompact
+                | HookKind::SubagentStart
+        )
+    }
+
+    fn write(&self, event: &HookEvent, context: &str) -> String {
+        // What is printed before a compaction goes to the model that summarises, as it stands.
+        if event.kind == HookKind::PreCompact {
+            return context.to_owned();
+        }
+        answer(&event.name, context)
+    }
+}
+
+/// Returns what an event is by Claude Code's names.
+pub fn kind(name: &str, wire: &mut Wire) -> HookKind {
+    match name {
+        "SessionStart" => HookKind::SessionStart {
+            source: Start::named(wire.source.text()),
+        },
+        "UserPromptSubmit" => HookKind::Prompt {
+            automatic: wire
+                .source
+                .text()
+                .is_some_and(|source| AUTOMATIC.contains(&source)),
+            text: wire.take_prompt(),
+        },
+        "PreToolUse" => HookKind::ToolBefore,
+        "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => HookKind::ToolAfter,
+        "PreCompact" => HookKind::PreCompact,
+        "PostCompact" => HookKind::PostCompact {
+            summary: wire.compact_summary.0.take(),
+        },
+        "Stop" | "StopFailure" | "StopCancelled" => HookKind::Stop,
+        "SessionEnd" => HookKind::SessionEnd,
+        "SubagentStart" => HookKind::SubagentStart,
+        "SubagentStop" => HookKind::SubagentStop,
+        _ => HookKind::Other,
+    }
+}
+
+/// Returns the answer that adds a context.
+pub fn answer(event: &str, context: &str) -> String {
+    json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+        .to_string()
+}

@@ -1,0 +1,189 @@
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::*;
+
+#[derive(Deserialize)]
+struct Line {
+    name: String,
+    event: Option<String>,
+    env: serde_json::Map<String, Value>,
+    payload: Value,
+}
+
+fn lines(agent: &str) -> Vec<Line> {
+    let path = testkit::fixture(&format!("hooks/{agent}.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+fn event(line: &Line) -> HookEvent {
+    let hints = Hints {
+        event: line.event.clone(),
+        inside: line
+            .env
+            .contains_key("COPILOT_CLI")
+            .then_some(Flavor::Copilot),
+        ..Hints::default()
+    };
+    read(line.payload.to_string().as_bytes(), &hints).unwrap()
+}
+
+fn of(payload: &Value) -> Result<HookEvent, Unknown> {
+    read(payload.to_string().as_bytes(), &Hints::default())
+}
+
+#[test]
+fn every_payload_is_its_agents_and_means_what_it_says() {
+    let mut shown = String::new();
+    for agent in [
+        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor",
+    ] {
+        for line in lines(agent) {
+            let event = event(&line);
+            assert_eq!(event.flavor.name(), agent, "{}", line.name);
+            let session = event.session.as_ref().unwrap();
+            assert!(session.as_str().starts_with(agent), "{session}");
+            assert_eq!(event.cwd.as_deref(), Some("/home/dev/proj".as_ref()));
+            let what = match &event.kind {
+                HookKind::SessionStart { source } => format!("session-start {source:?}"),
+                kind => kind.name().to_owned(),
+            };
+            let marks = [
+                event.transcript.is_some().then_some("log"),
+                event.subagent.is_some().then_some("subagent"),
+                event.turn.is_some().then_some("turn"),
+                event.call.is_some().then_some("call"),
+            ];
+            let marks: Vec<_> = marks.into_iter().flatten().collect();
+            writeln!(shown, "{agent} {}: {what} ({})", line.name, marks.join(" ")).unwrap();
+        }
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn an_answer_is_in_the_agents_own_words() {
+    let mut shown = String::new();
+    for agent in [
+        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor",
+    ] {
+        let mut seen = std::collections::BTreeSet::new();
+        for line in lines(agent) {
+            let event = event(&line);
+            let answer = HookAnswer {
+                context: Some("T".to_owned()),
+            };
+            let written = answer.write(&event);
+            if seen.insert(event.name.clone()) {
+                writeln!(shown, "{agent} {}: {written}", event.name).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn grok_is_recognised_where_it_runs_claudes_hooks() {
+    let line = &lines("grok")[0];
+    let hints = Hints {
+        agent: Some(Flavor::Claude),
+        ..Hints::default()
+    };
+    let event = read(line.payload.to_string().as_bytes(), &hints).unwrap();
+    assert_eq!(event.flavor, Flavor::Grok);
+}
+
+#[test]
+fn copilot_with_a_plugin_speaks_as_claude_does() {
+    let payload = serde_json::json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "UserPromptSubmit", "prompt": "why?",
+    });
+    let hints = Hints {
+        inside: Some(Flavor::Copilot),
+        ..Hints::default()
+    };
+    let event = read(payload.to_string().as_bytes(), &hints).unwrap();
+    assert_eq!(event.flavor, Flavor::Copilot);
+    let answer = HookAnswer {
+        context: Some("T".to_owned()),
+    };
+    assert!(answer.write(&event).contains("hookSpecificOutput"));
+    assert_eq!(of(&payload).unwrap().flavor, Flavor::Claude);
+}
+
+#[test]
+fn our_own_words_are_not_taken_for_geminis_prompt() {
+    let check = |prompt: &str, typed: &str| {
+        let payload = serde_json::json!({
+            "session_id": "s", "hook_event_name": "BeforeAgent", "prompt": prompt,
+        });
+        let kind = of(&payload).unwrap().kind;
+        let HookKind::Prompt { text, .. } = kind else {
+            panic!("{kind:?}");
+        };
+        assert_eq!(text, typed);
+    };
+    check("why?", "why?");
+    let fenced = memory::fence::wrap("7f3a", "1. The user prefers: tabs");
+    check(
+        &format!("<hook_context>{fenced}</hook_context>\n\nwhy?"),
+        "why?",
+    );
+    check(&format!("{fenced}\nwhy?"), "why?");
+    check("<hook_context>of another hook</hook_context>\nwhy?", "why?");
+}
+
+#[test]
+fn what_is_too_long_for_an_agent_is_left_out() {
+    let payload = serde_json::json!({
+        "session_id": "s", "hook_event_name": "SessionStart", "source": "startup",
+        "transcript_path": "/c/rollout-1.jsonl",
+    });
+    let codex = of(&payload).unwrap();
+    let context = |chars: usize| HookAnswer {
+        context: Some("a b ".repeat(chars / 4)),
+    };
+    assert!(!context(4_000).write(&codex).is_empty());
+    assert_eq!(context(9_200).write(&codex), "");
+    let wide = HookAnswer {
+        context: Some("語".repeat(4_000)),
+    };
+    assert_eq!(wide.write(&codex), "");
+}
+
+#[test]
+fn odd_payloads_are_refused_or_read_as_far_as_they_go() {
+    for payload in [
+        "",
+        "no",
+        "[]",
+        "null",
+        "{\"a\":",
+        "{}",
+        "{\"session_id\":7}",
+    ] {
+        assert!(
+            read(payload.as_bytes(), &Hints::default()).is_err(),
+            "{payload}"
+        );
+    }
+    assert!(read(&[0xff, 0xfe, 0], &Hints::default()).is_err());
+    let native = serde_json::json!({"sessionId": "s"});
+    assert_eq!(of(&native).unwrap_err(), Unknown::Event(Flavor::Copilot));
+    let event = of(&serde_json::json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": 7, "prompt": ["a"], "cwd": null,
+    }));
+    let event = event.unwrap();
+    assert_eq!((event.session, event.cwd), (None, None));
+    assert_eq!(
+        event.kind,
+        HookKind::Prompt {
+            text: String::new(),
+            automatic: false
+        }
+    );
+}

@@ -1,0 +1,240 @@
+//! What an agent's hook gets, and what is done once it has it.
+//!
+//! [`answer`] decides and writes nothing that anybody waits for: [`start`] is what a session gets when it
+//! begins, [`compact`] what must survive when its conversation is made shorter, and prompts go to
+//! [`crate::prompt`]. What follows from an event is a list of [`After`]s: the daemon carries them out
+//! once it has answered ([`carry_out`]); where none runs they wait in [`pending`]. [`seen`] recognises what
+//! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
+
+pub mod after;
+mod compact;
+mod page;
+pub mod pending;
+pub mod seen;
+mod start;
+pub mod wire;
+
+use std::path::{Path, PathBuf};
+
+use capture::hook::{HookAnswer, HookEvent, HookKind, Limit, Start};
+use jiff::Timestamp;
+use memory::{Item, Tokens, Workspace};
+use recall::{Answer, Budget, Occasion};
+use serde::Serialize;
+use store::{NewInjection, Store};
+
+pub use self::after::{After, Injected, Works, carry_out};
+use crate::prompt;
+use crate::settings::Settings;
+
+/// What a hook says, and what follows.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    pub answer: HookAnswer,
+    /// Why it says nothing.
+    pub silence: Option<Quiet>,
+    pub after: Vec<After>,
+}
+
+/// Why a hook says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quiet {
+    /// Nothing is ever said at such an event, or the agent would not take it.
+    NotAsked,
+    /// It was delivered before.
+    Twice,
+    /// Injection is switched off here.
+    Off(prompt::Off),
+    /// A subagent, or a prompt that no person sent.
+    NotAPerson,
+    Silence(recall::Silence),
+    /// There is nothing worth saying.
+    Nothing,
+    /// The agent does not say in which folder it works.
+    Nowhere,
+}
+
+impl Answered {
+    fn quiet(silence: Quiet) -> Self {
+        Self {
+            silence: Some(silence),
+            ..Self::default()
+        }
+    }
+
+    fn saying(text: String) -> Self {
+        Self {
+            answer: HookAnswer {
+                context: Some(text),
+            },
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns what an event gets, and what follows from it.
+pub fn answer(
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
+    let mut answered = if is_asked(event) {
+        said(store, settings, event, now)?
+    } else {
+        Answered::quiet(Quiet::NotAsked)
+    };
+    if answered.silence != Some(Quiet::Twice) {
+        answered.after.extend(after::of(event));
+    }
+    Ok(answered)
+}
+
+/// Says whether anything may be said at an event. Nothing but reading follows a tool call: that way must
+/// stay short.
+pub fn is_asked(event: &HookEvent) -> bool {
+    let kind = matches!(
+        event.kind,
+        HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact
+    );
+    kind && event.dialect.takes_context(&event.kind)
+}
+
+fn said(
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
+    let automatic = matches!(
+        event.kind,
+        HookKind::Prompt {
+            automatic: true,
+            ..
+        }
+    );
+    if event.subagent.is_some() || automatic {
+        return Ok(Answered::quiet(Quiet::NotAPerson));
+    }
+    let Some(cwd) = &event.cwd else {
+        return Ok(Answered::quiet(Quiet::Nowhere));
+    };
+    if seen::twice(folder(store), event, now) {
+        return Ok(Answered::quiet(Quiet::Twice));
+    }
+    let workspace = prompt::workspace_of(store, settings, cwd)?;
+    if let Some(off) = prompt::off(settings, &workspace) {
+        return Ok(Answered::quiet(Quiet::Off(off)));
+    }
+    let asked = match &event.kind {
+        HookKind::Prompt { text, .. } => text.clone(),
+        _ => String::new(),
+    };
+    let mut occasion = prompt::occasion(store, settings, asked, None, &workspace)?;
+    occasion.session = event.session.clone();
+    if let Some(session) = &occasion.session {
+        occasion.shown = pending::shown(folder(store), session);
+    }
+    let scene = Scene {
+        store,
+        settings: &fitted(settings, event.dialect.limit()),
+        occasion: &occasion,
+        workspace: &workspace,
+        limit: event.dialect.limit(),
+        now,
+    };
+    match event.kind {
+        HookKind::Prompt { .. } => of_prompt(&scene),
+        HookKind::SessionStart {
+            source: Start::Compacted,
+        } => compact::restored(&scene),
+        HookKind::SessionStart { source } => start::start(&scene, source),
+        HookKind::PreCompact => compact::must_survive(&scene),
+        _ => Ok(Answered::quiet(Quiet::NotAsked)),
+    }
+}
+
+/// Where something is said.
+struct Scene<'a> {
+    store: &'a Store,
+    settings: &'a Settings,
+    occasion: &'a Occasion,
+    workspace: &'a Workspace,
+    limit: Limit,
+    now: Timestamp,
+}
+
+impl Scene<'_> {
+    /// Returns the word that closes this injection's fence.
+    fn word(&self) -> String {
+        let Occasion {
+            prompt, session, ..
+        } = self.occasion;
+        self.store
+            .injection_name(prompt, session.as_ref(), self.now)
+    }
+
+    /// Returns the answer that shows a text, with the account of what it shows.
+    fn shows(
+        &self,
+        word: String,
+        text: String,
+        items: Vec<(Item, Tokens)>,
+    ) -> store::Result<Answered> {
+        let tokens = memory::tokens::estimate(&text);
+        let injection = NewInjection {
+            name: word,
+            session: self.occasion.session.clone(),
+            // The account may wait outside of the store: only a name from there has been cleaned.
+            workspace: self.store.workspace_key(self.workspace)?,
+            at: self.now,
+            prompt: self.occasion.prompt.clone(),
+            tokens,
+            items,
+        };
+        Ok(Answered {
+            after: vec![After::Injected(Injected::new(self.store, &injection))],
+            ..Answered::saying(text)
+        })
+    }
+}
+
+fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {
+    let recalled = prompt::answer(
+        scene.store,
+        scene.settings,
+        scene.occasion,
+        scene.workspace,
+        scene.now,
+    )?;
+    match recalled.answer {
+        Answer::Inject(pack) => {
+            let items = pack.items.iter().map(|item| (item.item, item.tokens));
+            scene.shows(pack.id.clone(), pack.text.clone(), items.collect())
+        }
+        Answer::Abstain(silence) => Ok(Answered::quiet(Quiet::Silence(silence))),
+    }
+}
+
+/// Returns the settings with no larger budget than an agent takes.
+fn fitted(settings: &Settings, limit: Limit) -> Settings {
+    let mut settings = settings.clone();
+    let Budget { tokens, chars, .. } = &mut settings.injection.recall.budget;
+    *tokens = (*tokens).min(limit.tokens);
+    *chars = (*chars).min(limit.chars);
+    settings
+}
+
+/// Returns the folder of everything we write.
+fn folder(store: &Store) -> &Path {
+    store.path().parent().unwrap_or(Path::new("."))
+}
+
+/// Returns the daemon's socket in a folder.
+pub fn socket_in(folder: &Path) -> PathBuf {
+    folder.join("daemon.sock")
+}
+
+#[cfg(test)]
+mod tests;

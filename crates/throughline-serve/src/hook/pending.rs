@@ -1,0 +1,179 @@
+//! What follows from events that no daemon heard of: a small queue on disk, one file a session.
+//!
+//! The next `ingest` or daemon takes it. Most of it says no more than "something happened there", so a
+//! session has each line once; what was shown is kept until it is recorded, and asked for meanwhile.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memory::{Item, SessionId};
+
+use super::after::After;
+
+/// The name of the queue in our folder.
+const FOLDER: &str = "pending";
+const LOCK: &str = "lock";
+/// Sessions that may wait.
+pub const SESSIONS_MAX: usize = 1_000;
+/// What may wait of one session.
+pub const SESSION_BYTES_MAX: u64 = 256 << 10;
+/// An id that is longer, or has other characters than ids have, is none.
+const ID_CHARS_MAX: usize = 160;
+/// Others hold the lock for microseconds.
+const LOCK_TRIES: u32 = 40;
+const LOCK_STEP: Duration = Duration::from_micros(250);
+
+/// Adds what follows from an event of a session.
+pub fn put(home: &Path, session: &SessionId, after: &[After]) -> io::Result<()> {
+    if after.is_empty() {
+        return Ok(());
+    }
+    if !is_plain(session.as_str()) {
+        return Err(io::Error::other("the session's id is no id"));
+    }
+    let folder = home.join(FOLDER);
+    make_folder(&folder)?;
+    let _lock = lock(&folder)?;
+    let path = file_of(&folder, session);
+    let before = text_of(&path);
+    if before.is_empty() && waiting(&folder)? >= SESSIONS_MAX {
+        return Err(io::Error::other("too many sessions wait already"));
+    }
+    let mut lines = String::new();
+    for one in after {
+        let line = serde_json::to_string(one).map_err(io::Error::other)?;
+        if !before.lines().any(|known| known == line) {
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    if (before.len() + lines.len()) as u64 > SESSION_BYTES_MAX {
+        return Err(io::Error::other("too much waits of this session already"));
+    }
+    private(OpenOptions::new().append(true).create(true))
+        .open(path)?
+        .write_all(lines.as_bytes())
+}
+
+/// Returns what was shown to a session and is not recorded yet.
+pub fn shown(home: &Path, session: &SessionId) -> BTreeSet<Item> {
+    let text = text_of(&file_of(&home.join(FOLDER), session));
+    let injected = read(&text).into_iter().filter_map(|after| match after {
+        After::Injected(injected) => Some(injected.items()),
+        _ => None,
+    });
+    injected.flatten().map(|(item, _)| item).collect()
+}
+
+/// Hands everything that waits to `carry_out`. What is not carried out goes on waiting.
+pub fn drain<E: From<io::Error>>(
+    home: &Path,
+    mut carry_out: impl FnMut(Vec<After>) -> Result<(), E>,
+) -> Result<usize, E> {
+    let folder = home.join(FOLDER);
+    let mut done = 0;
+    for taken in take(&folder)? {
+        let after = read(&text_of(&taken));
+        carry_out(after)?;
+        fs::remove_file(&taken)?;
+        done += 1;
+    }
+    Ok(done)
+}
+
+/// Puts the files aside, so that nobody adds to what is being carried out; with those that were put
+/// aside before and left.
+fn take(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let _lock = lock(folder)?;
+    let mut taken = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let aside = path.with_extension("taken");
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("taken") => taken.push(path),
+            // One that was left is carried out first; this one has its turn the next time.
+            Some("jsonl") if aside.exists() => {}
+            Some("jsonl") => {
+                fs::rename(&path, &aside)?;
+                taken.push(aside);
+            }
+            _ => {}
+        }
+    }
+    taken.sort();
+    taken.dedup();
+    Ok(taken)
+}
+
+/// Lines that nobody understands, such as a newer version's, are passed over.
+fn read(text: &str) -> Vec<After> {
+    let lines = text.lines();
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+fn text_of(path: &Path) -> String {
+    let mut text = String::new();
+    let read =
+        File::open(path).and_then(|file| file.take(SESSION_BYTES_MAX).read_to_string(&mut text));
+    match read {
+        Ok(_) => text,
+        Err(_) => String::new(),
+    }
+}
+
+fn waiting(folder: &Path) -> io::Result<usize> {
+    Ok(fs::read_dir(folder)?.count())
+}
+
+fn file_of(folder: &Path, session: &SessionId) -> PathBuf {
+    let name: String = session
+        .as_str()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(ID_CHARS_MAX)
+        .collect();
+    folder.join(format!("{name}.jsonl"))
+}
+
+fn is_plain(id: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.');
+    !id.is_empty() && id.len() <= ID_CHARS_MAX && id.chars().all(is_plain)
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn lock(folder: &Path) -> io::Result<File> {
+    let file = private(OpenOptions::new().write(true).create(true)).open(folder.join(LOCK))?;
+    super::seen::locked(file, LOCK_TRIES, LOCK_STEP)
+}
+
+/// What is made is its owner's alone.
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}

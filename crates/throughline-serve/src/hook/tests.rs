@@ -1,0 +1,288 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use capture::flavor::ADAPTERS;
+use capture::hook::{Hints, read};
+use capture::{Root, Scope};
+use memory::{FactKind, Flavor, SessionId, Tokens, Trust};
+use serde_json::{Value, json};
+use store::NewFact;
+
+use super::*;
+
+const SESSION: &str = "703ad6e2-1d62-41f4-9458-d210f8be4c06";
+
+struct Test {
+    dir: tempfile::TempDir,
+    store: Store,
+    now: Timestamp,
+}
+
+impl Test {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        Self {
+            store,
+            dir,
+            now: "2026-11-16T09:00:00Z".parse().unwrap(),
+        }
+    }
+
+    fn prefers(&self, text: &str) {
+        let fact = NewFact {
+            workspace: None,
+            kind: FactKind::Preference,
+            text: text.to_owned(),
+            tags: Vec::new(),
+            trust: Trust::User,
+            pinned: true,
+            at: self.now,
+            sources: Vec::new(),
+        };
+        self.store.remember(fact).unwrap();
+    }
+
+    fn carry_out(&self, after: Vec<After>) {
+        let scope = Scope::default();
+        let settings = distill::renew::Settings::default();
+        let works = Works {
+            adapters: ADAPTERS,
+            roots: &[Root {
+                path: samples(),
+                flavor: None,
+            }],
+            scope: &scope,
+            archive: false,
+            threads: 1,
+            summaries: Some(&settings),
+            facts: true,
+            stop: &AtomicBool::new(false),
+        };
+        carry_out(&self.store, &works, after, self.now).unwrap();
+    }
+
+    fn answer(&self, event: &HookEvent) -> Answered {
+        answer(&self.store, &Settings::default(), event, self.now).unwrap()
+    }
+}
+
+fn samples() -> PathBuf {
+    testkit::fixture("../samples")
+}
+
+fn log() -> PathBuf {
+    samples().join(format!("claude/projects/-home-dev-proj/{SESSION}.jsonl"))
+}
+
+fn event(payload: &Value) -> HookEvent {
+    read(payload.to_string().as_bytes(), &Hints::default()).unwrap()
+}
+
+fn start(session: &str, source: &str, transcript: &str) -> HookEvent {
+    event(&json!({
+        "session_id": session, "cwd": "/home/dev/proj", "hook_event_name": "SessionStart",
+        "source": source, "transcript_path": transcript,
+    }))
+}
+
+#[test]
+fn only_the_log_that_the_agent_names_is_read() {
+    let test = Test::new();
+    let stop = event(&json!({
+        "session_id": SESSION, "cwd": "/home/dev/proj", "hook_event_name": "PostToolUse",
+        "transcript_path": log(),
+    }));
+    let answered = test.answer(&stop);
+    assert_eq!(answered.silence, Some(Quiet::NotAsked));
+    test.carry_out(answered.after);
+    let filter = store::SessionFilter {
+        limit: 100,
+        ..store::SessionFilter::default()
+    };
+    let sessions = test.store.sessions(&filter).unwrap();
+    let names: Vec<_> = sessions.iter().map(|session| session.id.native()).collect();
+    assert_eq!(names, [SESSION]);
+}
+
+#[test]
+fn the_agents_own_summary_is_kept_once() {
+    let test = Test::new();
+    let compacted = event(&json!({
+        "session_id": SESSION, "cwd": "/home/dev/proj", "hook_event_name": "PostCompact",
+        "transcript_path": log(), "compact_summary": "<summary>FAKE-SUMMARY</summary>",
+    }));
+    for _ in 0..2 {
+        test.carry_out(test.answer(&compacted).after);
+    }
+    let mut summaries = 0;
+    let id = SessionId::of(Flavor::Claude, SESSION);
+    test.store
+        .each_record(&id, |record| {
+            let is_it = record.kind == memory::Kind::Summary;
+            summaries += usize::from(is_it && record.content.contains("FAKE-SUMMARY"));
+        })
+        .unwrap();
+    assert_eq!(summaries, 1);
+}
+
+#[test]
+fn the_summary_is_current_before_a_compaction() {
+    let test = Test::new();
+    let before = event(&json!({
+        "session_id": SESSION, "cwd": "/home/dev/proj", "hook_event_name": "PreCompact",
+        "transcript_path": log(), "trigger": "auto",
+    }));
+    let answered = test.answer(&before);
+    assert_eq!(answered.silence, Some(Quiet::Nothing));
+    test.carry_out(answered.after);
+    let id = SessionId::of(Flavor::Claude, SESSION);
+    assert!(test.store.summary(&id).unwrap().is_some());
+}
+
+#[test]
+fn what_is_put_back_fits_every_agent() {
+    let test = Test::new();
+    test.carry_out(vec![
+        After::Read {
+            flavor: Flavor::Claude,
+            log: Some(log()),
+        },
+        After::Summarize(SessionId::of(Flavor::Claude, SESSION)),
+    ]);
+    let id = SessionId::of(Flavor::Claude, SESSION);
+    let path = test.store.summary(&id).unwrap().unwrap().path;
+    let long = "語 and a rather long line about the storage refactor\n".repeat(2_000);
+    std::fs::write(path, format!("# Current state\n{long}\n# Task\n{long}")).unwrap();
+    for at in 0..40 {
+        test.prefers(&format!("rule {at} {}", "about it ".repeat(9 + at % 7)));
+    }
+    let claude = start(SESSION, "compact", "/c/log.jsonl");
+    let mut codex = start(SESSION, "compact", "/c/rollout-1.jsonl");
+    codex.session = Some(id);
+    for event in [claude, codex] {
+        let answered = test.answer(&event);
+        let text = answered.answer.context.clone().unwrap();
+        assert!(event.dialect.limit().holds(&text), "{}", text.len());
+        assert!(text.contains("storage refactor"), "{text}");
+        assert!(answered.answer.write(&event).contains("hookSpecificOutput"));
+    }
+}
+
+#[test]
+fn an_empty_memory_says_nothing() {
+    let test = Test::new();
+    for source in ["startup", "resume", "clear", "compact"] {
+        let answered = test.answer(&start("s", source, "/c/log.jsonl"));
+        assert_eq!(answered.answer, HookAnswer::nothing());
+        assert_eq!(answered.silence, Some(Quiet::Nothing), "{source}");
+    }
+}
+
+#[test]
+fn an_injection_is_recorded_once_however_often_it_is_told_of() {
+    let test = Test::new();
+    test.prefers("use tabs");
+    let answered = test.answer(&start("s", "startup", "/c/log.jsonl"));
+    assert!(answered.answer.context.unwrap().contains("use tabs"));
+    for _ in 0..2 {
+        test.carry_out(answered.after.clone());
+    }
+    let recorded = test.store.injections(None, 10).unwrap();
+    assert_eq!(recorded.len(), 1);
+    assert_eq!(recorded[0].items.len(), 1);
+    assert!(recorded[0].tokens > Tokens(0));
+}
+
+#[test]
+fn of_many_deliveries_one_is_answered() {
+    let test = Test::new();
+    test.prefers("use tabs");
+    let event = start("s", "startup", "/c/log.jsonl");
+    let answered = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let twice = seen::twice(test.dir.path(), &event, test.now);
+                answered.fetch_add(usize::from(!twice), Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(answered.into_inner(), 1);
+    let later = test.now + jiff::SignedDuration::from_secs(6);
+    assert!(!seen::twice(test.dir.path(), &event, later));
+    let other = start("s", "resume", "/c/log.jsonl");
+    assert!(!seen::twice(test.dir.path(), &other, later));
+}
+
+#[test]
+fn what_waits_is_lost_to_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = |at: usize| SessionId::of(Flavor::Claude, &format!("s{}", at % 3));
+    let drained = AtomicUsize::new(0);
+    let count = |after: Vec<After>| -> std::io::Result<()> {
+        drained.fetch_add(after.len(), Ordering::Relaxed);
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let home = dir.path();
+            scope.spawn(move || {
+                for at in 0..50 {
+                    let name = SessionId::new(format!("claude:{thread}-{at}"));
+                    put_surely(home, &session(at), &[After::Summarize(name)]);
+                }
+            });
+        }
+        for _ in 0..20 {
+            let _busy = pending::drain(dir.path(), count);
+        }
+    });
+    // A file that was put aside while another waits has its turn the next time.
+    for _ in 0..2 {
+        pending::drain(dir.path(), count).unwrap();
+    }
+    assert_eq!(drained.into_inner(), 200);
+}
+
+/// Others may hold the lock for longer than a hook waits.
+fn put_surely(home: &Path, session: &SessionId, after: &[After]) {
+    while let Err(error) = pending::put(home, session, after) {
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
+fn what_is_not_carried_out_goes_on_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = SessionId::of(Flavor::Claude, "s");
+    pending::put(dir.path(), &session, &[After::Renew]).unwrap();
+    let failed = pending::drain(dir.path(), |_| Err(std::io::Error::other("no")));
+    assert!(failed.is_err());
+    let mut heard = Vec::new();
+    let drained = pending::drain(dir.path(), |after| {
+        heard.extend(after);
+        std::io::Result::Ok(())
+    });
+    assert_eq!(drained.unwrap(), 1);
+    assert_eq!(heard, [After::Renew]);
+}
+
+#[test]
+fn the_queue_has_its_limits() {
+    let dir = tempfile::tempdir().unwrap();
+    for odd in ["", "a b", "../../etc/passwd", &"x".repeat(400)] {
+        let put = pending::put(dir.path(), &SessionId::new(odd), &[After::Renew]);
+        assert!(put.is_err(), "{odd}");
+    }
+    let mut refused = 0;
+    for at in 0..pending::SESSIONS_MAX + 10 {
+        let session = SessionId::of(Flavor::Claude, &at.to_string());
+        refused += usize::from(pending::put(dir.path(), &session, &[After::Renew]).is_err());
+    }
+    assert!((10..20).contains(&refused), "{refused}");
+    let session = SessionId::of(Flavor::Claude, "0");
+    let many = (0..20_000).map(|at| After::Summarize(SessionId::new(format!("claude:{at}"))));
+    let many: Vec<_> = many.collect();
+    assert!(pending::put(dir.path(), &session, &many).is_err());
+}

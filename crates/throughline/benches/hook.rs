@@ -1,0 +1,252 @@
+//! How long an agent waits for a hook, beside the start of an empty program.
+//!
+//!     cargo bench -p throughline --bench hook -- [--records 100000] [--rounds 200] [--home DIR]
+//!
+//! Fills a store with agent-like records in eight workspaces and calls the binary as agents do, without a daemon: after a tool
+//! call, when a session starts, and with a prompt of eight words. Figures are milliseconds from start to end of the process;
+//! `x` is how many starts of an empty program that is. `--home` keeps the store and uses it again.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the figures are the output, and processes are what is measured"
+)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run should say where"
+)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
+use serde_json::{Value, json};
+use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+
+const WORKSPACES: u64 = 8;
+const SESSION_RECORDS: u64 = 100;
+const NOW_SECOND: i64 = 1_800_000_000;
+
+fn main() {
+    let records = option("--records").map_or(100_000, |text| text.parse().unwrap());
+    let rounds: usize = option("--rounds").map_or(200, |text| text.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let home = option("--home").map_or_else(|| dir.path().join("home"), PathBuf::from);
+    let mut random = Random(7);
+    if !Store::path_in(&home).exists() {
+        fill(&Store::open(&home).unwrap(), &mut random, records);
+    }
+    let empty = empty_program(dir.path());
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_throughline"));
+    let version = |_: usize, _: &mut Random| Value::Null;
+    let cases: [(&str, &[&str], fn(usize, &mut Random) -> Value); 6] = [
+        ("empty program", &[], version),
+        ("throughline --version", &["--version"], version),
+        ("hook, inside", &["hook"], version),
+        ("hook, after a tool", &["hook"], tool),
+        ("hook, session start", &["hook"], start),
+        ("hook, prompt", &["hook"], prompt),
+    ];
+    let mut times = vec![Vec::new(); cases.len()];
+    let mut said = vec![0; cases.len()];
+    for round in 0..rounds {
+        for (case, (name, args, payload)) in cases.iter().enumerate() {
+            let mut command = Command::new(if case == 0 { &empty } else { &program });
+            command
+                .args(*args)
+                .env_clear()
+                .env("THROUGHLINE_HOME", &home);
+            command.env("HOME", dir.path());
+            command.env("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+            if name.ends_with("inside") {
+                command.env("THROUGHLINE_INSIDE", "1");
+            }
+            let payload = payload(round, &mut random).to_string();
+            let (took, output) = timed(&mut command, payload.as_bytes());
+            times[case].push(took);
+            said[case] += usize::from(output.contains("additionalContext"));
+        }
+    }
+    let unit = percentiles(&mut times[0]).0;
+    println!("{records} records, {rounds} rounds");
+    for (case, (name, ..)) in cases.iter().enumerate() {
+        let (p50, p95) = percentiles(&mut times[case]);
+        println!(
+            "{name:<22} p50 {p50:6.2} ms ({:4.1} x)  p95 {p95:6.2} ms ({:4.1} x)  said something {}",
+            p50 / unit,
+            p95 / unit,
+            said[case]
+        );
+    }
+}
+
+fn option(name: &str) -> Option<String> {
+    let arguments: Vec<_> = std::env::args().collect();
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.get(at + 1).cloned()
+}
+
+fn tool(round: usize, _: &mut Random) -> Value {
+    json!({
+        "session_id": format!("live-{round}"), "cwd": "/w3", "hook_event_name": "PostToolUse",
+        "transcript_path": "/w3/live.jsonl", "tool_name": "Bash", "tool_use_id": "t",
+        "tool_response": {"stdout": "line\n".repeat(500)},
+    })
+}
+
+fn start(round: usize, _: &mut Random) -> Value {
+    json!({
+        "session_id": format!("start-{round}"), "cwd": "/w3", "hook_event_name": "SessionStart",
+        "source": "startup",
+    })
+}
+
+fn prompt(round: usize, random: &mut Random) -> Value {
+    let words: Vec<_> = (0..8).map(|_| word(random.zipf())).collect();
+    json!({
+        "session_id": format!("live-{round}"), "cwd": "/w3", "hook_event_name": "UserPromptSubmit",
+        "prompt": words.join(" "),
+    })
+}
+
+/// Builds a program that does nothing, as other programs here are built.
+fn empty_program(dir: &Path) -> PathBuf {
+    let (source, program) = (dir.join("empty.rs"), dir.join("empty"));
+    std::fs::write(&source, "fn main() {}").unwrap();
+    let built = Command::new("rustc")
+        .args(["-O", "-C", "panic=abort", "-C", "strip=symbols", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    assert!(built.unwrap().success());
+    program
+}
+
+fn timed(command: &mut Command, input: &[u8]) -> (Duration, String) {
+    let piped = || Stdio::piped();
+    let start = Instant::now();
+    let mut child = command
+        .stdin(piped())
+        .stdout(piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Who does not read its input leaves the pipe broken.
+    let _unread = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    let took = start.elapsed();
+    (took, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn percentiles(times: &mut [Duration]) -> (f64, f64) {
+    times.sort_unstable();
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    (
+        ms(times[times.len() / 2]),
+        ms(times[times.len() * 95 / 100]),
+    )
+}
+
+fn fill(store: &Store, random: &mut Random, records: u64) {
+    let mut door = store.door();
+    let sessions = records / SESSION_RECORDS;
+    for session in 0..sessions {
+        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
+        let ago = i64::try_from(sessions - session).unwrap() * 600;
+        let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
+        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
+        patch.touch(at);
+        let name = format!("w{}", session % WORKSPACES);
+        let workspace = Workspace {
+            key: format!("/{name}"),
+            root: format!("/{name}"),
+        };
+        let first = session * SESSION_RECORDS;
+        let records: Vec<_> = (first..first + SESSION_RECORDS)
+            .map(|number| record(&id, number, at, random))
+            .collect();
+        let cleaned = door.clean(Incoming {
+            records,
+            sessions: vec![(patch, Some(workspace))],
+            usage: Vec::new(),
+        });
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new("/bench.jsonl"),
+            cursor: Cursor::default(),
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
+        let _ticket = store.append(batch);
+    }
+    store.flush().unwrap();
+}
+
+fn record(session: &SessionId, number: u64, at: Timestamp, random: &mut Random) -> Record {
+    let words: Vec<_> = (0..random.below(80) + 5)
+        .map(|_| word(random.zipf()))
+        .collect();
+    Record {
+        message: MessageId::new(format!("m{number}")),
+        ordinal: 0,
+        at: Some(at),
+        line: number,
+        kind: match number % 10 {
+            0 => Kind::Prompt,
+            1 | 2 => Kind::Assistant,
+            3..=5 => Kind::ToolUse,
+            _ => Kind::ToolResult,
+        },
+        session: session.clone(),
+        tool: None,
+        path: None,
+        call: None,
+        content: words.join(" "),
+        tags: Vec::new(),
+        metadata: std::collections::BTreeMap::new(),
+        trust: Trust::Model,
+        context: memory::Context::default(),
+    }
+}
+
+/// Returns the word of a rank: pronounceable, so that stems and pieces behave.
+fn word(rank: u64) -> String {
+    let (starts, ends) = (b"bcdfglmnprst", b"aeiou");
+    let mut word = String::new();
+    let mut rest = rank + 60;
+    while rest > 0 {
+        let syllable = usize::try_from(rest % 60).unwrap();
+        word.push(char::from(starts[syllable / 5]));
+        word.push(char::from(ends[syllable % 5]));
+        rest /= 60;
+    }
+    word
+}
+
+/// A small generator, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// Returns the rank of a word: the first are the most common.
+    fn zipf(&mut self) -> u64 {
+        let unit = (self.next() as f64 + 1.0) / (1_u64 << 31) as f64;
+        (40_000_f64.powf(unit) - 1.0) as u64
+    }
+}

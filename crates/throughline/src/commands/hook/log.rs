@@ -1,0 +1,80 @@
+//! `hook.log`: why a hook said nothing. Holds no text of any session.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+/// Then the old one makes room for a new one.
+const LOG_BYTES_MAX: u64 = 256 << 10;
+const LINE_CHARS_MAX: usize = 400;
+
+#[derive(Clone, Debug)]
+pub struct Log {
+    path: PathBuf,
+    now: Timestamp,
+}
+
+impl Log {
+    pub fn new(home: &Path, now: Timestamp) -> Self {
+        Self {
+            path: home.join("hook.log"),
+            now,
+        }
+    }
+
+    /// Adds a line. Where none can be added nobody can be told either.
+    pub fn say(&self, why: &str) {
+        let why: String = why
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .take(LINE_CHARS_MAX)
+            .collect();
+        let is_full = fs::metadata(&self.path).is_ok_and(|file| file.len() > LOG_BYTES_MAX);
+        if is_full && fs::rename(&self.path, self.path.with_extension("log.old")).is_err() {
+            return;
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let line = format!("{} {why}\n", self.now.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        let written = options
+            .open(&self.path)
+            .and_then(|mut file| file.write_all(line.as_bytes()));
+        if let Err(error) = written {
+            tracing::debug!(%error, "hook.log cannot be written");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_never_grows_beyond_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::new(dir.path(), Timestamp::UNIX_EPOCH);
+        for _ in 0..3_000 {
+            log.say(&"why\n".repeat(200));
+        }
+        let size = |name: &str| fs::metadata(dir.path().join(name)).unwrap().len();
+        assert!(size("hook.log") <= LOG_BYTES_MAX + 1_000);
+        assert!(size("hook.log.old") <= LOG_BYTES_MAX + 1_000);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn it_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        Log::new(dir.path(), Timestamp::UNIX_EPOCH).say("why");
+        let mode = fs::metadata(dir.path().join("hook.log"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,219 @@
+//! `throughline hook`
+//!
+//! An agent waits for it, so it keeps a deadline and never fails. The work is done in a thread of its own;
+//! the first thread prints what comes of it, or ends without. [`log`] says afterwards why nothing was said.
+
+mod daemon;
+mod log;
+mod work;
+
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use capture::hook::Hints;
+use memory::Flavor;
+
+use self::log::Log;
+use self::work::{News, Work};
+use crate::cli::Cli;
+use crate::config::Hook;
+use crate::environment::HookEnvironment;
+use crate::output::Outcome;
+
+/// Answer an agent's hook
+///
+/// Agents call it: it reads what happened from standard input and prints what memory has to say, in that
+/// agent's own form, or nothing. It always ends with status 0, within its deadline; `hook.log` in
+/// Throughline's folder says what went wrong.
+#[derive(Debug, clap::Args)]
+pub struct HookArgs {
+    /// The agent, where the payload does not show whose it is
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// The event, where the payload does not name it
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+
+    /// The payload, where it does not come on standard input
+    #[arg(value_name = "JSON")]
+    payload: Option<String>,
+}
+
+/// How the command was called.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Called {
+    agent: Option<String>,
+    event: Option<String>,
+    payload: Option<String>,
+    home: Option<PathBuf>,
+    config: Option<PathBuf>,
+}
+
+/// Returns how the command was called, if it was this one and no help is wanted. What it does not know it
+/// passes over: an agent must not suffer from a slip in its settings.
+pub fn called(arguments: &[OsString]) -> Option<Called> {
+    let mut called = Called::default();
+    let mut is_hook = false;
+    let mut rest = arguments
+        .iter()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy());
+    while let Some(argument) = rest.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+            _ => (&*argument, None),
+        };
+        let mut value = || {
+            value
+                .clone()
+                .or_else(|| rest.next().map(|value| value.into_owned()))
+        };
+        match name {
+            "-h" | "--help" => return None,
+            "--home" => called.home = value().map(PathBuf::from),
+            "--config" => called.config = value().map(PathBuf::from),
+            "--agent" if is_hook => called.agent = value(),
+            "--event" if is_hook => called.event = value(),
+            "hook" if !is_hook => is_hook = true,
+            _ if !is_hook => return None,
+            payload if payload.starts_with('{') => called.payload = Some(argument.into_owned()),
+            _ => {}
+        }
+    }
+    is_hook.then_some(called)
+}
+
+/// The same for who came by the ordinary way.
+pub fn run(args: &HookArgs, cli: &Cli) -> Outcome {
+    answer(Called {
+        agent: args.agent.clone(),
+        event: args.event.clone(),
+        payload: args.payload.clone(),
+        home: cli.home.clone(),
+        config: cli.config.clone(),
+    })
+}
+
+/// Answers. Whatever happens, nothing went wrong for the agent.
+pub fn answer(called: Called) -> Outcome {
+    let started = Instant::now();
+    let Called {
+        agent,
+        event,
+        payload,
+        home,
+        config,
+    } = called;
+    let environment = HookEnvironment::read(home, config);
+    if environment.inside {
+        return Outcome::Done;
+    }
+    let log = Log::new(&environment.home, environment.now);
+    end_well(log.clone());
+    let named = agent.as_deref().and_then(Flavor::from_name);
+    if let (Some(name), None) = (&agent, named) {
+        log.say(&format!("no agent is called {name:?}"));
+    }
+    let fixed_ms = environment.deadline_ms;
+    let (news, heard) = channel();
+    let work = Work {
+        hints: Hints {
+            agent: named,
+            event,
+            inside: environment.agent,
+            cwd: environment.cwd.clone(),
+        },
+        payload,
+        started,
+        deadline: limit(fixed_ms.unwrap_or(Hook::default().deadline_ms)),
+        environment,
+        log: log.clone(),
+        news,
+    };
+    let mut deadline = work.deadline;
+    std::thread::spawn(move || work.run());
+    loop {
+        match heard.recv_timeout(deadline.saturating_sub(started.elapsed())) {
+            Ok(News::Deadline(ms)) => deadline = limit(fixed_ms.unwrap_or(ms)),
+            Ok(News::Say(text)) => print(&text, &log),
+            Ok(News::Done) | Err(RecvTimeoutError::Disconnected) => return Outcome::Done,
+            Err(RecvTimeoutError::Timeout) => {
+                log.say(&format!("not done within {} ms", deadline.as_millis()));
+                return Outcome::Done;
+            }
+        }
+    }
+}
+
+/// Agents give a hook seconds at most, whatever somebody configures.
+const DEADLINE_MS_MAX: u64 = 5_000;
+
+fn limit(ms: u64) -> Duration {
+    Duration::from_millis(ms.min(DEADLINE_MS_MAX))
+}
+
+fn print(text: &str, log: &Log) {
+    if text.is_empty() {
+        return;
+    }
+    let mut out = stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        log.say(&format!("nobody listens: {error}"));
+    }
+}
+
+/// Lets even a panic end with status 0.
+#[expect(clippy::exit, reason = "a panic must not reach the agent")]
+fn end_well(log: Log) {
+    std::panic::set_hook(Box::new(move |panic| {
+        log.say(&format!("panicked: {panic}"));
+        std::process::exit(0);
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<Called> {
+        let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+        called(&words)
+    }
+
+    #[test]
+    fn the_command_is_recognised_wherever_the_folder_is_named() {
+        let home = |called: Option<Called>| called.unwrap().home.unwrap();
+        assert_eq!(of("throughline hook"), Some(Called::default()));
+        assert_eq!(home(of("throughline --home /h hook")), PathBuf::from("/h"));
+        assert_eq!(home(of("throughline hook --home=/h")), PathBuf::from("/h"));
+        let called = of("throughline hook --agent copilot --event=sessionStart").unwrap();
+        assert_eq!(called.agent.as_deref(), Some("copilot"));
+        assert_eq!(called.event.as_deref(), Some("sessionStart"));
+        for other in [
+            "throughline",
+            "throughline search hook",
+            "throughline hook --help",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn slips_are_passed_over() {
+        assert_eq!(
+            of("throughline hook --bogus more -x"),
+            Some(Called::default())
+        );
+        assert_eq!(of("throughline hook --agent"), Some(Called::default()));
+    }
+
+    #[test]
+    fn a_payload_may_be_an_argument() {
+        let called = of("codex hook {\"type\":\"agent-turn-complete\"}").unwrap();
+        assert!(called.payload.unwrap().starts_with('{'));
+    }
+}

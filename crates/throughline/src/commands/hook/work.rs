@@ -1,0 +1,180 @@
+//! What a hook does while its deadline runs.
+
+use std::io::{Read, stdin};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use capture::hook::{Hints, HookEvent, read};
+use serve::Settings;
+use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
+use serve::hook::{After, after, is_asked, pending};
+use store::Store;
+
+use super::daemon::{self, Heard};
+use super::log::Log;
+use crate::config::Answering;
+use crate::environment::HookEnvironment;
+use crate::keychain::SystemKeychain;
+
+/// What the first thread hears.
+#[derive(Debug)]
+pub enum News {
+    /// The configuration's deadline, in milliseconds.
+    Deadline(u64),
+    /// To be printed.
+    Say(String),
+    Done,
+}
+
+pub struct Work {
+    pub hints: Hints,
+    pub payload: Option<String>,
+    pub started: Instant,
+    pub deadline: Duration,
+    pub environment: HookEnvironment,
+    pub log: Log,
+    pub news: Sender<News>,
+}
+
+impl Work {
+    pub fn run(mut self) {
+        if let Some(payload) = self.payload() {
+            self.answer(&payload);
+        }
+        self.tell(News::Done);
+    }
+
+    /// Nobody hears any more when the deadline has passed.
+    fn tell(&self, news: News) {
+        if self.news.send(news).is_err() {
+            tracing::debug!("too late");
+        }
+    }
+
+    fn payload(&mut self) -> Option<Vec<u8>> {
+        if let Some(payload) = self.payload.take() {
+            return Some(payload.into_bytes());
+        }
+        let mut bytes = Vec::new();
+        let most = PAYLOAD_BYTES_MAX as u64 + 1;
+        match stdin().lock().take(most).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() > PAYLOAD_BYTES_MAX => {
+                self.log.say("the payload is too long");
+                None
+            }
+            Ok(_) => Some(bytes),
+            Err(error) => {
+                self.log
+                    .say(&format!("the payload cannot be read: {error}"));
+                None
+            }
+        }
+    }
+
+    fn answer(&mut self, payload: &[u8]) {
+        fail_if_told();
+        let environment = &self.environment;
+        // A configuration that cannot be read may be one that switches us off.
+        let config = match Answering::load(environment.config.as_deref(), &environment.config_usual)
+        {
+            Ok(config) => Some(config),
+            Err(error) => {
+                self.log.say(&format!("{error:#}"));
+                None
+            }
+        };
+        let hook = config
+            .as_ref()
+            .map(|config| config.hook)
+            .unwrap_or_default();
+        self.tell(News::Deadline(hook.deadline_ms));
+        let ms = environment.deadline_ms.unwrap_or(hook.deadline_ms);
+        self.deadline = super::limit(ms);
+        let event = match read(payload, &self.hints) {
+            Ok(event) => event,
+            Err(unknown) => return self.log.say(&unknown.to_string()),
+        };
+        let Some(config) = config else {
+            return self.wait_for_later(&event, after::of(&event), true);
+        };
+        match daemon::ask(self, payload) {
+            Heard::Reply(reply) => self.say(&event, reply),
+            Heard::Nobody => {
+                let settings = config.settings(environment.injection_off);
+                self.answer_here(&event, &settings);
+                if config.daemon.start {
+                    daemon::start(self);
+                }
+            }
+            Heard::Trouble => {
+                let settings = config.settings(environment.injection_off);
+                self.answer_here(&event, &settings);
+            }
+        }
+    }
+
+    fn say(&self, event: &HookEvent, reply: Reply) {
+        if let Some(why) = reply.silence {
+            tracing::debug!(why, kind = event.kind.name(), "nothing is said");
+        }
+        self.tell(News::Say(reply.answer));
+    }
+
+    /// Answers without a daemon, and leaves what follows to who comes next.
+    fn answer_here(&self, event: &HookEvent, settings: &Settings) {
+        if !Store::path_in(&self.environment.home).exists() {
+            return self.tell(News::Say(event.dialect.silence().to_owned()));
+        }
+        if !is_asked(event) {
+            return self.wait_for_later(event, after::of(event), true);
+        }
+        let answered = Store::open_to_read_with(&self.environment.home, &SystemKeychain)
+            .and_then(|store| serve::hook::answer(&store, settings, event, self.environment.now));
+        match answered {
+            Ok(answered) => {
+                self.tell(News::Say(answered.answer.write(event)));
+                self.wait_for_later(event, answered.after, false);
+            }
+            Err(error) => {
+                self.log
+                    .say(&format!("{} {}: {error}", event.flavor, event.kind.name()));
+                self.wait_for_later(event, after::of(event), true);
+            }
+        }
+    }
+
+    /// Puts what follows aside; first says that there is nothing to say, if nobody has said anything.
+    fn wait_for_later(&self, event: &HookEvent, after: Vec<After>, silent: bool) {
+        if silent {
+            self.tell(News::Say(event.dialect.silence().to_owned()));
+        }
+        let Some(session) = &event.session else {
+            return;
+        };
+        // Without a store nobody has asked us to keep anything.
+        if !Store::path_in(&self.environment.home).exists() {
+            return;
+        }
+        if let Err(error) = pending::put(&self.environment.home, session, &after) {
+            let kind = event.kind.name();
+            self.log.say(&format!(
+                "{} {kind}: not kept for later: {error}",
+                event.flavor
+            ));
+        }
+    }
+
+    /// Returns how much time is left.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_sub(self.started.elapsed())
+    }
+}
+
+/// Lets tests see how a panic ends. Nothing of it is in a release.
+fn fail_if_told() {
+    #[cfg(debug_assertions)]
+    assert!(
+        crate::environment::variable("THROUGHLINE_HOOK_PANIC").is_none(),
+        "told to"
+    );
+}

@@ -1,0 +1,64 @@
+//! The `[hook]` and `[daemon]` sections, and what a hook reads of the rest.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::{Capture, Injection, Workspaces};
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hook {
+    pub deadline_ms: u64,
+}
+
+impl Default for Hook {
+    fn default() -> Self {
+        Self { deadline_ms: 50 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Daemon {
+    /// Hooks start it where it does not run.
+    pub start: bool,
+}
+
+/// As much of the configuration as an answer depends on. The rest, such as the list of prices, takes longer
+/// to read than an answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Answering {
+    capture: Capture,
+    workspaces: Workspaces,
+    injection: Injection,
+    pub hook: Hook,
+    pub daemon: Daemon,
+}
+
+impl Answering {
+    /// Reads a file. One that was asked for must be there; the usual one need not.
+    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
+        let path = asked.unwrap_or(usual);
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))
+    }
+
+    pub fn settings(&self, injection_off: bool) -> serve::Settings {
+        serve::Settings {
+            injection: self.injection.settings(injection_off),
+            related: self.workspaces.related.clone(),
+            scope: self.capture.scope(&self.workspaces),
+        }
+    }
+}

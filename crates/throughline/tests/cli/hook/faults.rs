@@ -1,0 +1,344 @@
+//! Whatever is wrong, the agent gets status 0 and an answer it understands, or none.
+//!
+//! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{AGENTS, Line, call_with, claude, feed, feed_to, lines, log, machine, schema};
+use crate::env::{Ran, TestEnv};
+use crate::faults::soaking;
+
+/// Short, for the faults that last until the deadline.
+const DEADLINE: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "400");
+const CALLS: usize = 10_000;
+
+/// All payloads, in turn; over and over in a soak.
+fn calls(faults: usize) -> Vec<(&'static str, Line)> {
+    let mut all = Vec::new();
+    for agent in AGENTS {
+        let lines = lines(agent);
+        let few = lines.len().min(if soaking() { usize::MAX } else { 4 });
+        let step = lines.len() / few;
+        all.extend(lines.into_iter().step_by(step).map(|line| (agent, line)));
+    }
+    let count = if soaking() { CALLS / faults } else { all.len() };
+    all.into_iter().cycle().take(count).collect()
+}
+
+/// How many faults share the calls of a soak.
+const FAULTS: usize = 7;
+
+#[track_caller]
+fn check(agent: &str, line: &Line, ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{agent} {}", line.name);
+    assert_eq!(ran.stderr, "", "{agent} {}", line.name);
+    // Where the deadline passed, nothing is said in any dialect.
+    if !ran.stdout.is_empty() {
+        schema::context(agent, line, &ran.stdout);
+    }
+}
+
+fn replay(env: &TestEnv) {
+    for (agent, line) in calls(FAULTS) {
+        check(agent, &line, &call_with(env, &line, &[DEADLINE]));
+    }
+}
+
+#[test]
+fn without_a_store_nothing_is_said_and_nothing_is_made() {
+    let env = TestEnv::new();
+    replay(&env);
+    let names: Vec<_> = fs::read_dir(env.home().join("memory"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["redaction.key"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_daemon_that_was_killed_is_not_missed() {
+    let env = machine();
+    // Its socket is still there; nobody listens.
+    drop(std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap());
+    replay(&env);
+    assert_eq!(log(&env), "");
+    let start = claude(json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+    }));
+    let ran = call_with(&env, &start, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")]);
+    assert!(ran.stdout.contains("unittest -q"), "{}", ran.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_daemon_that_hangs_is_not_waited_for() {
+    let env = machine();
+    let _listens =
+        std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap();
+    replay(&env);
+    assert!(
+        log(&env).contains("the daemon does not answer"),
+        "{}",
+        log(&env)
+    );
+    let start = claude(json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+    }));
+    let ran = call_with(&env, &start, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")]);
+    assert!(ran.stdout.contains("unittest -q"), "{}", ran.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_daemon_says_is_printed_to_the_byte() {
+    use std::io::{Read, Write};
+    let env = machine();
+    let listener =
+        std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut buffer = [0; 4096];
+        while !String::from_utf8_lossy(&request).contains("last byte") {
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0);
+            request.extend_from_slice(&buffer[..read]);
+        }
+        let body = json!({"answer": "{\"a\": \"ü\"}\n"}).to_string();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    let line = claude(json!({
+        "session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "last byte",
+    }));
+    let payload = line.payload.to_string();
+    let args = ["hook", "--agent", "claude", "--event=E"];
+    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "5000")];
+    let ran = feed(&env, &args, payload.as_bytes(), &line, &patient);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "{\"a\": \"ü\"}\n")
+    );
+    let request = serving.join().unwrap();
+    assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
+    assert!(
+        request.contains("x-throughline-agent: claude\r\n"),
+        "{request}"
+    );
+    assert!(request.contains("x-throughline-event: E\r\n"), "{request}");
+    assert!(request.ends_with(&payload), "{request}");
+}
+
+#[test]
+fn a_store_that_somebody_exchanges_is_not_waited_for() {
+    let env = machine();
+    let lock = File::options()
+        .write(true)
+        .open(env.home().join("memory/throughline.lock"))
+        .unwrap();
+    lock.lock().unwrap();
+    replay(&env);
+    assert!(
+        log(&env).contains("not done within 400 ms"),
+        "{}",
+        log(&env)
+    );
+    lock.unlock().unwrap();
+    let prompt = &lines("claude")
+        .into_iter()
+        .find(|line| line.event() == "UserPromptSubmit");
+    let patient = [
+        ("THROUGHLINE_HOOK_DEADLINE_MS", "5000"),
+        ("THROUGHLINE_NOW", "2026-11-16T10:00:00Z"),
+    ];
+    let ran = call_with(&env, prompt.as_ref().unwrap(), &patient);
+    assert!(ran.stdout.contains("hookSpecificOutput"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_damaged_store_is_left_alone() {
+    let env = machine();
+    for part in ["throughline.db-wal", "throughline.db-shm"] {
+        let _absent = fs::remove_file(env.home().join("memory").join(part));
+    }
+    fs::write(env.home().join("memory/throughline.db"), [7; 8_192]).unwrap();
+    replay(&env);
+    assert!(
+        log(&env).contains("claude session-start: "),
+        "{}",
+        log(&env)
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn in_a_home_that_cannot_be_written_hooks_still_answer() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use crate::faults::readonly::{bound, give_away};
+    let env = machine();
+    let memory = env.home().join("memory");
+    give_away(env.home());
+    let mode = |mode: u32| fs::set_permissions(&memory, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o500);
+    let mut told = 0;
+    for (agent, line) in calls(FAULTS) {
+        let mut command = env.command(&["hook", "--event", line.event()]);
+        command.env("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+        let Some(mut command) = bound(&command) else {
+            return println!("skipped: nobody here is bound by permissions");
+        };
+        let ran = feed_to(&mut command, line.payload.to_string().as_bytes());
+        check(agent, &line, &ran);
+        told += usize::from(ran.stdout.contains("throughline-memory"));
+    }
+    mode(0o700);
+    assert!(told > 0);
+}
+
+#[test]
+fn on_a_full_disk_hooks_still_answer() {
+    let env = machine();
+    let memory = env.home().join("memory");
+    let small = env.home().join("small");
+    let Some(_small) = crate::faults::disk::Small::mount(&small, 16) else {
+        return;
+    };
+    for entry in fs::read_dir(&memory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, small.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let block = vec![0; 64 << 10];
+    let mut ballast = File::create(small.join("ballast")).unwrap();
+    while std::io::Write::write_all(&mut ballast, &block).is_ok() {}
+    let home = small.display().to_string();
+    for (agent, line) in calls(FAULTS) {
+        let ran = call_with(&env, &line, &[DEADLINE, ("THROUGHLINE_HOME", &home)]);
+        check(agent, &line, &ran);
+    }
+}
+
+#[test]
+fn garbage_gets_nothing_and_is_told_of() {
+    let env = machine();
+    let line = claude(json!({}));
+    let deep = "[".repeat(200_000);
+    for input in ["", "nonsense", "{", "[]", "{}", "\u{0}\u{1}", &deep] {
+        let ran = feed(&env, &["hook"], input.as_bytes(), &line, &[DEADLINE]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(0), "", "")
+        );
+    }
+    assert!(log(&env).contains("not a JSON object"), "{}", log(&env));
+    assert!(log(&env).contains("no agent that we know"), "{}", log(&env));
+    for args in [
+        &["hook", "--bogus", "-x"][..],
+        &["hook", "--agent", "nobody"],
+    ] {
+        let ran = feed(&env, args, b"{}", &line, &[DEADLINE]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(0), "", "")
+        );
+    }
+    assert!(
+        log(&env).contains("no agent is called \"nobody\""),
+        "{}",
+        log(&env)
+    );
+}
+
+#[test]
+fn a_payload_beyond_the_limit_is_not_read() {
+    let env = machine();
+    let line = claude(json!({}));
+    let mut payload = b"{\"hook_event_name\":\"Stop\",\"session_id\":\"s\",\"x\":\"".to_vec();
+    payload.resize(17 << 20, b'x');
+    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "5000")];
+    let ran = feed(&env, &["hook"], &payload, &line, &patient);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert!(log(&env).contains("too long"), "{}", log(&env));
+}
+
+#[test]
+fn who_never_ends_the_payload_is_not_waited_for() {
+    let env = machine();
+    let mut child = env
+        .command(&["hook"])
+        .env(DEADLINE.0, "50")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let open = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(0), &b""[..])
+    );
+    drop(open);
+    assert!(log(&env).contains("not done within 50 ms"), "{}", log(&env));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_switches_off() {
+    let env = machine();
+    fs::write(env.home().join("memory/config.toml"), "[injection\nenabled").unwrap();
+    replay(&env);
+    let start = claude(json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+    }));
+    let ran = call_with(&env, &start, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert!(
+        log(&env).contains("config.toml is not valid"),
+        "{}",
+        log(&env)
+    );
+}
+
+#[test]
+fn even_a_panic_ends_well() {
+    let env = machine();
+    let line = &lines("codex")[0];
+    let ran = call_with(&env, line, &[("THROUGHLINE_HOOK_PANIC", "1"), DEADLINE]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "", "")
+    );
+    assert!(log(&env).contains("panicked"), "{}", log(&env));
+}
+
+#[test]
+fn hook_log_and_queue_are_their_owners_alone() {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let env = machine();
+        feed(&env, &["hook"], b"?", &claude(json!({})), &[DEADLINE]);
+        let stop = &lines("claude")
+            .into_iter()
+            .find(|line| line.event() == "Stop");
+        call_with(
+            &env,
+            stop.as_ref().unwrap(),
+            &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")],
+        );
+        let memory = env.home().join("memory");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&memory.join("hook.log")), 0o600);
+        assert_eq!(mode(&memory.join("pending")), 0o700);
+        for entry in fs::read_dir(memory.join("pending")).unwrap() {
+            assert_eq!(mode(&entry.unwrap().path()), 0o600);
+        }
+    }
+}

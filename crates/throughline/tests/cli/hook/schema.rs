@@ -1,0 +1,135 @@
+//! What each agent takes for an answer, as strictly as it does itself or more so.
+
+use serde_json::{Map, Value};
+
+use super::Line;
+
+/// Returns the context that an answer carries.
+///
+/// # Panics
+///
+/// When the agent would not understand it.
+#[track_caller]
+pub fn context(agent: &str, line: &Line, stdout: &str) -> Option<String> {
+    let event = line.event();
+    let context = match agent {
+        "claude" if event == "PreCompact" => plain(stdout),
+        "claude" => specific(stdout, event, CLAUDE),
+        "codex" => specific(stdout, event, CODEX),
+        "gemini" => {
+            assert!(!stdout.is_empty(), "{event}: not JSON");
+            specific(stdout, event, GEMINI)
+        }
+        "grok" => specific(stdout, event, &["PreToolUse", "PostToolUse"]),
+        "copilot" => top(stdout, "additionalContext", event, COPILOT),
+        "opencode" => shim(stdout, event),
+        "cursor" => {
+            assert!(!stdout.is_empty(), "{event}: not JSON");
+            top(
+                stdout,
+                "additional_context",
+                event,
+                &["sessionStart", "postToolUse"],
+            )
+        }
+        _ => panic!("{agent}"),
+    };
+    if let Some(context) = &context {
+        assert!(context.chars().count() < 10_000, "{agent} {event}");
+        assert!(agent != "codex" || context.len() / 4 < 2_500, "{event}");
+        assert!(context.starts_with("<throughline-memory"), "{context}");
+        assert!(context.ends_with("</throughline-memory>"), "{context}");
+    }
+    context
+}
+
+const CLAUDE: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "SubagentStart",
+];
+const CODEX: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+];
+const GEMINI: &[&str] = &["SessionStart", "BeforeAgent", "AfterTool"];
+const COPILOT: &[&str] = &[
+    "sessionStart",
+    "userPromptSubmitted",
+    "preToolUse",
+    "postToolUse",
+];
+
+/// Text for the model that summarises; JSON would be taken for something else.
+fn plain(stdout: &str) -> Option<String> {
+    assert!(!stdout.starts_with('{'), "{stdout}");
+    (!stdout.is_empty()).then(|| stdout.to_owned())
+}
+
+fn object(stdout: &str) -> Map<String, Value> {
+    let value: Value =
+        serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
+    let Value::Object(object) = value else {
+        panic!("{stdout}");
+    };
+    object
+}
+
+/// Claude Code's form. Codex refuses a whole answer for one field that it does not know.
+fn specific(stdout: &str, event: &str, events: &[&str]) -> Option<String> {
+    if stdout.is_empty() {
+        return None;
+    }
+    let object = object(stdout);
+    if object.is_empty() {
+        return None;
+    }
+    assert!(
+        events.contains(&event),
+        "{event} takes no context: {stdout}"
+    );
+    assert_eq!(object.keys().collect::<Vec<_>>(), ["hookSpecificOutput"]);
+    let inner = object["hookSpecificOutput"].as_object().unwrap();
+    assert_eq!(
+        inner.keys().collect::<Vec<_>>(),
+        ["additionalContext", "hookEventName"]
+    );
+    assert_eq!(inner["hookEventName"], event);
+    Some(inner["additionalContext"].as_str().unwrap().to_owned())
+}
+
+fn top(stdout: &str, key: &str, event: &str, events: &[&str]) -> Option<String> {
+    if stdout.is_empty() {
+        return None;
+    }
+    let object = object(stdout);
+    if object.is_empty() {
+        return None;
+    }
+    assert!(
+        events.contains(&event),
+        "{event} takes no context: {stdout}"
+    );
+    assert_eq!(object.keys().collect::<Vec<_>>(), [key]);
+    Some(object[key].as_str().unwrap().to_owned())
+}
+
+fn shim(stdout: &str, event: &str) -> Option<String> {
+    let object = object(stdout);
+    assert_eq!(object.keys().collect::<Vec<_>>(), ["context"]);
+    match &object["context"] {
+        Value::Null => None,
+        Value::String(text) => {
+            let events = ["chat.message", "system.transform", "session.compacting"];
+            assert!(events.contains(&event), "{event}");
+            Some(text.clone())
+        }
+        other => panic!("{other}"),
+    }
+}
