@@ -43,7 +43,7 @@ pub struct IngestArgs {
 }
 
 /// Which logs are read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct LogArgs {
     /// Only this agent's logs; may be given several times
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
@@ -57,6 +57,14 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
+    /// Only the logs in this folder.
+    pub fn in_folder(folder: PathBuf) -> Self {
+        Self {
+            agent: Vec::new(),
+            root: vec![folder],
+        }
+    }
+
     pub fn check(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
@@ -72,10 +80,81 @@ impl LogArgs {
 }
 
 pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
-    args.logs.check()?;
+    let ingested = if args.dry_run {
+        survey(app, &args.logs)?
+    } else {
+        ingest(app, &args.logs)?
+    };
+    if args.json {
+        output::json(&ingested.report())?;
+    } else {
+        ingested.say();
+    }
+    Ok(if ingested.sweep.interrupted {
+        Outcome::Interrupted
+    } else {
+        Outcome::Done
+    })
+}
+
+/// What an ingest came to.
+#[derive(Debug)]
+pub struct Ingested {
+    pub sweep: Sweep,
+    /// `None` when nothing was to be written.
+    kept: Option<Kept>,
+    facts: Option<distill::facts::Report>,
+    renewed: Renewed,
+}
+
+/// Reads what is new and does what follows from it.
+pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
+    with_plan(app, logs, |plan, bar| {
+        let now = app.environment.now;
+        let store = app.open()?;
+        let sweep = capture::sweep(&store, plan, now)?;
+        let mut renewed = Renewed::default();
+        if !sweep.interrupted {
+            renewed = renew(app, &store, now);
+        }
+        bar.set_message("distilling");
+        Ok(Ingested {
+            sweep,
+            // Facts are taken from records that retention may let go of.
+            facts: distill(app, &store, plan.stop)?,
+            kept: Some(retain::distill_and_evict(app, &store, plan.stop)?),
+            renewed,
+        })
+    })
+}
+
+/// Reads what is new and writes nothing.
+fn survey(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
+    with_plan(app, logs, |plan, _| {
+        let cursors = if app.has_store() {
+            app.open()?.cursors()?
+        } else {
+            HashMap::new()
+        };
+        Ok(Ingested {
+            sweep: capture::survey(&cursors, plan, app.environment.now),
+            kept: None,
+            facts: None,
+            renewed: Renewed::default(),
+        })
+    })
+}
+
+/// Finds the logs and calls `go` with what to read, under a progress bar.
+fn with_plan<T>(
+    app: &App<'_>,
+    logs: &LogArgs,
+    go: impl FnOnce(&Plan<'_>, &ProgressBar) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    logs.check()?;
     let stop = stop_on_interrupt()?;
-    let adapters = adapters(app, &args.logs)?;
-    let found = capture::discover(&adapters, &roots(app, &args.logs, &adapters));
+    let adapters = adapters(app, logs)?;
+    let found = capture::discover(&adapters, &roots(app, logs, &adapters));
     let bar = progress_bar(app, &found);
     let show = |progress: Progress| {
         bar.set_length(progress.total_bytes);
@@ -94,68 +173,50 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         stop: &stop,
         progress: &show,
         archive: app.config.capture.archive,
-        complete: args.logs.is_complete(),
+        complete: logs.is_complete(),
     };
-    let now = app.environment.now;
-    let mut found_facts = None;
-    let mut renewed = Renewed::default();
-    let (sweep, kept) = if args.dry_run {
-        let cursors = if app.has_store() {
-            app.open()?.cursors()?
-        } else {
-            HashMap::new()
-        };
-        (capture::survey(&cursors, &plan, now), None)
-    } else {
-        let store = app.open()?;
-        let sweep = capture::sweep(&store, &plan, now)?;
-        if !sweep.interrupted {
-            renewed = renew(app, &store, now);
-        }
-        bar.set_message("distilling");
-        // Facts are taken from records that retention may let go of.
-        found_facts = distill(app, &store, &stop)?;
-        (sweep, Some(retain::distill_and_evict(app, &store, &stop)?))
-    };
+    let done = go(&plan, &bar);
     bar.finish_and_clear();
-    if args.json {
-        output::json(&Report::new(&sweep, kept.as_ref()))?;
-    } else {
-        report(&sweep, args.dry_run);
-        if let Some(kept) = &kept {
+    done
+}
+
+impl Ingested {
+    pub fn report(&self) -> Report<'_> {
+        Report::new(&self.sweep, self.kept.as_ref())
+    }
+
+    /// Says it to people.
+    pub fn say(&self) {
+        report(&self.sweep, self.kept.is_none());
+        if let Some(kept) = &self.kept {
             kept.say();
         }
-        if let Some(found) = found_facts.filter(|found| found.facts > 0) {
+        if let Some(found) = self.facts.as_ref().filter(|found| found.facts > 0) {
             let sessions = count(found.sessions, "session");
             say(&format!(
                 "Found {} in {sessions}.",
                 count(found.facts, "fact")
             ));
         }
-        if !renewed.written.is_empty() {
-            let summaries = match renewed.written.len() {
+        if !self.renewed.written.is_empty() {
+            let summaries = match self.renewed.written.len() {
                 1 => "1 summary".to_owned(),
                 many => format!("{many} summaries"),
             };
             say(&format!("Wrote {summaries} of live sessions."));
         }
-        if sweep.discovered == 0 {
+        if self.sweep.discovered == 0 {
             say(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
                 and --root DIR looks elsewhere",
             );
         }
     }
-    Ok(if sweep.interrupted {
-        Outcome::Interrupted
-    } else {
-        Outcome::Done
-    })
 }
 
 /// What an ingest did.
 #[derive(Serialize)]
-struct Report<'a> {
+pub struct Report<'a> {
     #[serde(flatten)]
     sweep: &'a Sweep,
     /// Sessions that got a digest.
