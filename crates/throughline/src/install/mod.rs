@@ -14,6 +14,8 @@ pub mod plan;
 pub mod plugin;
 pub mod program;
 pub mod record;
+#[cfg(test)]
+mod round_trip;
 pub mod show;
 pub mod toml;
 
@@ -79,6 +81,14 @@ pub fn plan(
                 continue;
             }
             plan.add(&target, record);
+        }
+        if plan
+            .refused
+            .iter()
+            .any(|refusal| refusal.agent == agent.flavor)
+        {
+            // Half of it would be of no use.
+            plan.changes.truncate(changes_before);
         }
         if plan.changes.len() > changes_before {
             let advice = agent.advice.map(|advice| format!("{advice}."));

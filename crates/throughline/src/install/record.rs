@@ -70,7 +70,8 @@ impl Record {
     pub fn save(&self, home: &Path) -> anyhow::Result<()> {
         let path = home.join(RECORD);
         if self.files.is_empty() {
-            file::remove(&path, &[home.join(ORIGINALS)])?;
+            // The folder itself goes too if memory has never been in it.
+            file::remove(&path, &[home.to_owned(), home.join(ORIGINALS)])?;
             return Ok(());
         }
         let mut text = serde_json::to_string_pretty(self)?;

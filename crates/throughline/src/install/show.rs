@@ -2,12 +2,15 @@
 
 use similar::{ChangeTag, TextDiff};
 
+use super::document::Format;
 use super::plan::Change;
-use crate::output::table::cut;
+use crate::output::table::{count, cut};
 use crate::output::text::{Paint, safe};
 
 /// A line is shown so far.
 const LINE_CHARS_MAX: usize = 160;
+/// Of a file that is wholly ours so much is shown.
+const HEAD_LINES: usize = 2;
 /// Changes further apart than this are shown on their own.
 const CONTEXT_LINES: usize = 1;
 
@@ -15,8 +18,21 @@ const CONTEXT_LINES: usize = 1;
 /// say where that is, since configurations hold secrets.
 pub fn diff(change: &Change, paint: Paint) -> String {
     let before = change.before.as_deref().unwrap_or_default();
-    let after = change.after.as_deref().unwrap_or_default();
-    let diff = TextDiff::from_lines(before, after);
+    let Some(after) = &change.after else {
+        let lines = count(before.lines().count(), "line");
+        return row('-', &format!("the whole file, {lines}"), paint);
+    };
+    if Format::of(&change.path) == Format::Whole {
+        let head = after.lines().take(HEAD_LINES);
+        let mut out: String = head.map(|line| row('+', line, paint)).collect();
+        out += &row(
+            '+',
+            &format!("… {} in all", count(after.lines().count(), "line")),
+            paint,
+        );
+        return out;
+    }
+    let diff = TextDiff::from_lines(before, after.as_str());
     let mut out = String::new();
     for group in diff.grouped_ops(CONTEXT_LINES) {
         let changes: Vec<_> = group.iter().flat_map(|op| diff.iter_changes(op)).collect();
@@ -31,7 +47,7 @@ pub fn diff(change: &Change, paint: Paint) -> String {
                 // The line only gets more behind it: a comma, or all there is.
                 (ChangeTag::Delete, Some(next)) if next.tag() == ChangeTag::Insert => {
                     let (lead, added) = added(line, next.value().trim_end_matches(['\r', '\n']));
-                    if added == "," {
+                    if matches!(added, "" | ",") {
                         out += &row(' ', &place(line), paint);
                         left = &rest[1..];
                     } else if let Some(added) = lead.then_some(added) {

@@ -27,12 +27,12 @@ pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, Refused>
     let (node, rest) = walk(&root, path)?;
     match rest {
         [] => match &node.kind {
-            Kind::Array(_) => Ok(insert(text, node, None, value)),
+            Kind::Array(_) => Ok(insert(text, node, None, value, 0)),
             _ => Err(shape(path, "a list")),
         },
         [key, below @ ..] => {
             let value = nest(below, &format!("[{value}]"));
-            Ok(insert(text, node, Some(key), &value))
+            Ok(insert(text, node, Some(key), &value, 1 + below.len()))
         }
     }
 }
@@ -43,7 +43,10 @@ pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
     let (node, rest) = walk(&root, path)?;
     match rest {
         [] => Ok(text.to_owned()),
-        [key, below @ ..] => Ok(insert(text, node, Some(key), &nest(below, value))),
+        [key, below @ ..] => {
+            let value = nest(below, value);
+            Ok(insert(text, node, Some(key), &value, below.len()))
+        }
     }
 }
 
@@ -112,14 +115,15 @@ fn quoted(key: &str) -> String {
     serde_json::Value::from(key).to_string()
 }
 
-/// Adds a member or an element behind the last one.
-fn insert(text: &str, node: &Node, key: Option<&str>, value: &str) -> String {
+/// Adds a member or an element behind the last one. So many levels of it, for others to add to, are
+/// written out; below them what fits a line stands on one.
+fn insert(text: &str, node: &Node, key: Option<&str>, value: &str, levels: usize) -> String {
     let style = Style::of(text, node);
     let mut added = String::new();
     if let Some(key) = key {
         added = format!("{}: ", quoted(key));
     }
-    added += &style.lay_out(value);
+    added += &style.lay_out(value, levels);
     let Some(last) = node.slots().last() else {
         return insert_first(text, node, &style, &added);
     };
@@ -295,37 +299,62 @@ impl Style {
     }
 
     /// Writes a JSON value as it is written around here.
-    fn lay_out(&self, value: &str) -> String {
-        let (Some(indent), Ok(node)) = (&self.indent, scan(value)) else {
+    fn lay_out(&self, value: &str, levels: usize) -> String {
+        let Ok(node) = scan(value) else {
             return value.to_owned();
         };
+        let Some(indent) = &self.indent else {
+            return on_one_line(value, &node);
+        };
         let mut out = String::new();
-        self.write(value, &node, indent, &mut out);
+        self.write(value, &node, indent, levels, &mut out);
         out
     }
 
-    fn write(&self, value: &str, node: &Node, indent: &str, out: &mut String) {
-        let slots = node.slots();
-        let is_flat = |slot: &Slot| matches!(slot.value.kind, Kind::Scalar(_));
-        let is_list = matches!(node.kind, Kind::Array(_));
-        if slots.is_empty() || (is_list && slots.iter().all(is_flat)) {
-            out.push_str(&value[node.span.clone()]);
+    fn write(&self, value: &str, node: &Node, indent: &str, levels: usize, out: &mut String) {
+        let line = on_one_line(value, node);
+        if node.slots().is_empty() || (levels == 0 && line.len() <= LINE_BYTES_MAX) {
+            out.push_str(&line);
             return;
         }
-        let (open, close) = if is_list { ('[', ']') } else { ('{', '}') };
-        out.push(open);
+        let (open, close) = brackets(node);
+        out.push_str(open);
         let deeper = format!("{indent}{}", self.unit);
-        for (at, slot) in slots.iter().enumerate() {
+        for (at, slot) in node.slots().iter().enumerate() {
             out.push_str(if at == 0 { "" } else { "," });
             out.push_str(self.newline);
             out.push_str(&deeper);
-            if let Some(key) = &slot.key {
-                *out += &format!("{}: ", quoted(key));
-            }
-            self.write(value, &slot.value, &deeper, out);
+            out.push_str(&label(slot));
+            self.write(value, &slot.value, &deeper, levels.saturating_sub(1), out);
         }
         *out += &format!("{}{indent}{close}", self.newline);
     }
+}
+
+/// What is longer is written on several lines.
+const LINE_BYTES_MAX: usize = 120;
+
+fn on_one_line(value: &str, node: &Node) -> String {
+    if node.slots().is_empty() {
+        return value[node.span.clone()].to_owned();
+    }
+    let part = |slot: &Slot| label(slot) + &on_one_line(value, &slot.value);
+    let parts: Vec<_> = node.slots().iter().map(part).collect();
+    let (open, close) = brackets(node);
+    let gap = if open == "{" { " " } else { "" };
+    format!("{open}{gap}{}{gap}{close}", parts.join(", "))
+}
+
+fn brackets(node: &Node) -> (&'static str, &'static str) {
+    match node.kind {
+        Kind::Array(_) => ("[", "]"),
+        _ => ("{", "}"),
+    }
+}
+
+fn label(slot: &Slot) -> String {
+    let key = slot.key.as_ref();
+    key.map_or_else(String::new, |key| format!("{}: ", quoted(key)))
 }
 
 /// Returns the blanks before `at` when nothing else stands before it on its line.
@@ -366,7 +395,7 @@ mod tests {
         Step::Key(key.to_owned())
     }
 
-    /// Adds `"k": [{"a": 1}]` or sets it, compares, and takes it out again.
+    /// Sets `k`, compares, and takes it out again.
     #[track_caller]
     fn check(before: &str, after: &str) {
         let added = set(before, &["k"], "{\"a\":1}").unwrap();
@@ -376,41 +405,46 @@ mod tests {
 
     #[test]
     fn a_member_comes_and_goes_in_the_style_of_the_file() {
-        check("{}", "{\n  \"k\": {\n    \"a\": 1\n  }\n}");
-        check("{\"x\":1}", "{\"x\":1, \"k\": {\"a\":1}}");
-        check("{ \"x\": 1 }\n", "{ \"x\": 1, \"k\": {\"a\":1} }\n");
+        check("{}", "{\n  \"k\": { \"a\": 1 }\n}");
+        check("{\"x\":1}", "{\"x\":1, \"k\": { \"a\": 1 }}");
+        check("{ \"x\": 1 }\n", "{ \"x\": 1, \"k\": { \"a\": 1 } }\n");
         check(
             "{\n\t\"x\": 1\n}",
-            "{\n\t\"x\": 1,\n\t\"k\": {\n\t\t\"a\": 1\n\t}\n}",
+            "{\n\t\"x\": 1,\n\t\"k\": { \"a\": 1 }\n}",
         );
         check(
             "{\r\n    \"x\": 1,\r\n}\r\n",
-            "{\r\n    \"x\": 1,\r\n    \"k\": {\r\n        \"a\": 1\r\n    },\r\n}\r\n",
+            "{\r\n    \"x\": 1,\r\n    \"k\": { \"a\": 1 },\r\n}\r\n",
         );
         check(
             "{\n  \"x\": 1 // one\n  // end\n}",
-            "{\n  \"x\": 1, // one\n  \"k\": {\n    \"a\": 1\n  }\n  // end\n}",
+            "{\n  \"x\": 1, // one\n  \"k\": { \"a\": 1 }\n  // end\n}",
         );
         check(
             "{ \"x\": 1 /* one */ }",
-            "{ \"x\": 1, /* one */ \"k\": {\"a\":1} }",
+            "{ \"x\": 1, /* one */ \"k\": { \"a\": 1 } }",
         );
-        check(
-            "{ // nothing\n}",
-            "{ // nothing\n  \"k\": {\n    \"a\": 1\n  }\n}",
-        );
+        check("{ // nothing\n}", "{ // nothing\n  \"k\": { \"a\": 1 }\n}");
     }
 
     #[test]
     fn what_is_missing_on_the_way_is_made() {
         let made = append("{\n  \"x\": 1\n}\n", &["h", "e"], "{\"c\":\"t\"}").unwrap();
-        let expected = "{\n  \"x\": 1,\n  \"h\": {\n    \"e\": [\n      {\n        \"c\": \"t\"\n      }\n    ]\n  }\n}\n";
+        let expected =
+            "{\n  \"x\": 1,\n  \"h\": {\n    \"e\": [\n      { \"c\": \"t\" }\n    ]\n  }\n}\n";
         assert_eq!(made, expected);
         let again = append(&made, &["h", "e"], "2").unwrap();
         let first = [key("h"), key("e"), Step::Place(0)];
-        assert!(again.contains("      },\n      2\n    ]"), "{again}");
+        assert!(again.contains(" },\n      2\n    ]"), "{again}");
         let less = remove(&again, &first).unwrap();
         assert!(less.contains("\"e\": [\n      2\n    ]"), "{less}");
+    }
+
+    #[test]
+    fn what_does_not_fit_a_line_is_written_on_several() {
+        let long = format!("{{\"a\":\"{}\",\"b\":[1,2]}}", "x".repeat(130));
+        let added = set("{\n \"x\": 1\n}", &["k"], &long).unwrap();
+        assert!(added.ends_with("\",\n  \"b\": [1, 2]\n }\n}"), "{added}");
     }
 
     #[test]
