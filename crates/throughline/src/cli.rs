@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
-    export, facts, fix, forget, hook, how, import, ingest, injections, key, pin, prefer, redact,
-    rekey, remember, restore, resume, retain, search, sessions, show, summarize, summary, usage,
-    watch,
+    export, facts, fix, forget, hook, how, import, ingest, injections, install, key, pin, prefer,
+    redact, rekey, remember, restore, resume, retain, search, sessions, show, summarize, summary,
+    uninstall, up, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -24,7 +24,7 @@ use crate::commands::{
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Start with `throughline ingest`, then `throughline search WORDS`.\n\
+    after_help = "Start with `throughline up`, then `throughline search WORDS`.\n\
     Exit status: 0 done, 1 nothing found, 2 error, 130 interrupted."
 )]
 pub struct Cli {
@@ -42,6 +42,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Up(up::UpArgs),
     Ingest(ingest::IngestArgs),
     Watch(watch::WatchArgs),
     Search(search::SearchArgs),
@@ -65,6 +66,8 @@ pub enum Command {
     Summarize(summarize::SummarizeArgs),
     Usage(usage::UsageArgs),
     Compact(compact::CompactArgs),
+    Install(install::InstallArgs),
+    Uninstall(uninstall::UninstallArgs),
     Doctor(doctor::DoctorArgs),
     Retain(retain::RetainArgs),
     Export(export::ExportArgs),

@@ -64,6 +64,10 @@ pub struct Environment {
     pub config_dir: PathBuf,
     /// The current folder.
     pub cwd: PathBuf,
+    /// Where programs are looked for.
+    pub path: Vec<PathBuf>,
+    /// Where this program lies.
+    pub program: Option<PathBuf>,
     /// Nothing of memory goes before agents.
     pub injection_off: bool,
     pub now: Timestamp,
@@ -135,6 +139,10 @@ impl Environment {
             data_dir,
             config_dir,
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            path: std::env::var_os("PATH")
+                .map(|path| std::env::split_paths(&path).collect())
+                .unwrap_or_default(),
+            program: std::env::current_exe().ok(),
             injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
             now: fixed.unwrap_or_else(Timestamp::now),
             is_fixed: fixed.is_some(),

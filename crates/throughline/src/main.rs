@@ -7,11 +7,14 @@ mod agent_cli;
 mod cli;
 mod commands;
 mod config;
+mod daemon;
 mod environment;
 mod evaluation;
+mod install;
 mod keychain;
 mod model;
 mod output;
+mod samples;
 mod stages;
 mod stoppable;
 

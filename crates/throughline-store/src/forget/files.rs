@@ -11,6 +11,11 @@ use crate::seal::places;
 /// Folders of copies that we make ourselves and can do without.
 const COPIES: &[&str] = &["safety", "quarantine", "quarantine.new", "repair"];
 
+/// The agents' configuration from before it was changed for us.
+const ORIGINALS: &str = "originals";
+/// What was changed there.
+const INSTALLED: &str = "installed.json";
+
 /// A file in the folder of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManagedFile {
@@ -43,6 +48,8 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
         if path.is_dir() {
             let role = if COPIES.contains(&name.as_str()) || name.starts_with(restore::SAFETY) {
                 Role::Copy
+            } else if name == ORIGINALS {
+                Role::Settings
             } else {
                 Role::Foreign
             };
@@ -82,7 +89,7 @@ fn role(name: &str) -> Role {
     }
     let is_ours = name.starts_with(crate::KEY)
         || name.ends_with(".lock")
-        || [places::LIST, "config.toml"].contains(&name);
+        || [places::LIST, "config.toml", INSTALLED].contains(&name);
     if is_ours {
         Role::Settings
     } else {

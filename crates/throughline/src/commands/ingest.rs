@@ -42,7 +42,7 @@ pub struct IngestArgs {
 }
 
 /// Which logs are read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct LogArgs {
     /// Only this agent's logs; may be given several times
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
@@ -56,6 +56,14 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
+    /// Only the logs in this folder.
+    pub fn in_folder(folder: PathBuf) -> Self {
+        Self {
+            agent: Vec::new(),
+            root: vec![folder],
+        }
+    }
+
     pub fn check(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
@@ -71,10 +79,78 @@ impl LogArgs {
 }
 
 pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
-    args.logs.check()?;
+    let ingested = if args.dry_run {
+        survey(app, &args.logs)?
+    } else {
+        ingest(app, &args.logs)?
+    };
+    if args.json {
+        output::json(&ingested.report())?;
+    } else {
+        ingested.say();
+    }
+    Ok(if ingested.sweep.interrupted {
+        Outcome::Interrupted
+    } else {
+        Outcome::Done
+    })
+}
+
+/// What an ingest came to.
+#[derive(Debug)]
+pub struct Ingested {
+    pub sweep: Sweep,
+    /// `None` when nothing was to be written.
+    done: Option<Done>,
+}
+
+/// Reads what is new and does what follows from it.
+pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
+    with_plan(app, logs, |plan, bar, stop| {
+        let now = app.environment.now;
+        let store = app.open()?;
+        let sweep = capture::sweep(&store, plan, now)?;
+        if !sweep.interrupted {
+            carry_out_pending(app, &store, logs, stop);
+        }
+        bar.set_message("distilling");
+        let stages = Stages {
+            app,
+            store: &store,
+            stop,
+        };
+        Ok(Ingested {
+            sweep,
+            done: Some(stages.all(now)?),
+        })
+    })
+}
+
+/// Reads what is new and writes nothing.
+fn survey(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
+    with_plan(app, logs, |plan, _, _| {
+        let cursors = if app.has_store() {
+            app.open()?.cursors()?
+        } else {
+            HashMap::new()
+        };
+        Ok(Ingested {
+            sweep: capture::survey(&cursors, plan, app.environment.now),
+            done: None,
+        })
+    })
+}
+
+/// Finds the logs and calls `go` with what to read, under a progress bar.
+fn with_plan<T>(
+    app: &App<'_>,
+    logs: &LogArgs,
+    go: impl FnOnce(&Plan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    logs.check()?;
     let stop = stop_on_interrupt()?;
-    let adapters = adapters(app, &args.logs)?;
-    let found = capture::discover(&adapters, &roots(app, &args.logs, &adapters));
+    let adapters = adapters(app, logs)?;
+    let found = capture::discover(&adapters, &roots(app, logs, &adapters));
     let bar = progress_bar(app, &found);
     let show = |progress: Progress| {
         bar.set_length(progress.total_bytes);
@@ -93,58 +169,39 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         stop: &stop,
         progress: &show,
         archive: app.config.capture.archive,
-        complete: args.logs.is_complete(),
+        complete: logs.is_complete(),
     };
-    let now = app.environment.now;
-    let (sweep, done) = if args.dry_run {
-        let cursors = if app.has_store() {
-            app.open()?.cursors()?
-        } else {
-            HashMap::new()
-        };
-        (capture::survey(&cursors, &plan, now), None)
-    } else {
-        let store = app.open()?;
-        let sweep = capture::sweep(&store, &plan, now)?;
-        if !sweep.interrupted {
-            carry_out_pending(app, &store, &args.logs, &stop);
-        }
-        bar.set_message("distilling");
-        let stages = Stages {
-            app,
-            store: &store,
-            stop: &stop,
-        };
-        (sweep, Some(stages.all(now)?))
-    };
+    let done = go(&plan, &bar, &stop);
     bar.finish_and_clear();
-    if args.json {
-        output::json(&Report::new(&sweep, done.as_ref()))?;
-    } else {
-        report(&sweep, args.dry_run);
-        if let Some(done) = &done {
+    done
+}
+
+impl Ingested {
+    pub fn report(&self) -> Report<'_> {
+        Report::new(&self.sweep, self.done.as_ref())
+    }
+
+    /// Says it to people.
+    pub fn say(&self) {
+        report(&self.sweep, self.done.is_none());
+        if let Some(done) = &self.done {
             done.kept.say();
             for line in done.lines() {
                 say(&line);
             }
         }
-        if sweep.discovered == 0 {
+        if self.sweep.discovered == 0 {
             say(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
                 and --root DIR looks elsewhere",
             );
         }
     }
-    Ok(if sweep.interrupted {
-        Outcome::Interrupted
-    } else {
-        Outcome::Done
-    })
 }
 
 /// What an ingest did.
 #[derive(Serialize)]
-struct Report<'a> {
+pub struct Report<'a> {
     #[serde(flatten)]
     sweep: &'a Sweep,
     /// Sessions that got a digest.

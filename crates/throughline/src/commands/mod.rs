@@ -20,6 +20,7 @@ pub mod how;
 pub mod import;
 pub mod ingest;
 pub mod injections;
+pub mod install;
 pub mod key;
 pub mod own;
 pub mod pin;
@@ -35,6 +36,8 @@ pub mod sessions;
 pub mod show;
 pub mod summarize;
 pub mod summary;
+pub mod uninstall;
+pub mod up;
 pub mod usage;
 pub mod watch;
 
@@ -81,6 +84,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         home,
     };
     match &cli.command {
+        Command::Up(args) => up::run(&app, args),
         Command::Ingest(args) => ingest::run(&app, args),
         Command::Watch(args) => watch::run(&app, args),
         Command::Search(args) => search::run(&app, args),
@@ -105,6 +109,8 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Summarize(args) => summarize::run(&app, args),
         Command::Usage(args) => usage::run(&app, args),
         Command::Compact(args) => compact::run(&app, args),
+        Command::Install(args) => install::run(&app, args),
+        Command::Uninstall(args) => uninstall::run(&app, args),
         Command::Doctor(args) => doctor::run(&app, args),
         Command::Export(args) => export::run(&app, args),
         Command::Import(args) => import::run(&app, args),

@@ -45,6 +45,15 @@ pub struct SessionsArgs {
     json: bool,
 }
 
+/// Prints the latest sessions, as without any arguments.
+pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
+    let filter = SessionFilter {
+        limit: 10,
+        ..SessionFilter::default()
+    };
+    print(app, &app.open_existing()?.sessions(&filter)?)
+}
+
 pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Outcome> {
     let store = app.open_existing()?;
     let sessions = store.sessions(&SessionFilter {

@@ -14,6 +14,7 @@ mod facts;
 mod faults;
 mod forget;
 mod hook;
+mod install;
 mod portable;
 mod readme;
 mod resume;

@@ -1,0 +1,82 @@
+//! Copilot CLI: a file of hooks, the server in `mcp-config.json`.
+
+use std::path::PathBuf;
+
+use capture::Places;
+use memory::Flavor;
+use serde_json::Value;
+
+use super::{Integration, server};
+use crate::install::document::{Want, Wants};
+use crate::install::plan::Target;
+use crate::install::program::Program;
+
+pub const INTEGRATION: Integration = Integration {
+    flavor: Flavor::Copilot,
+    program: "copilot",
+    folder,
+    targets,
+    obstacles: |_| Vec::new(),
+    advice: None,
+};
+
+const EVENTS: &[&str] = &[
+    "sessionStart",
+    "userPromptSubmitted",
+    "postToolUse",
+    "preCompact",
+    "subagentStart",
+    "subagentStop",
+    "agentStop",
+    "sessionEnd",
+];
+const TIMEOUT_SECONDS: u32 = 5;
+
+fn folder(places: &Places) -> PathBuf {
+    places
+        .folder("COPILOT_HOME")
+        .unwrap_or_else(|| places.home.join(".copilot"))
+}
+
+fn targets(places: &Places, program: &Program) -> Vec<Target> {
+    let needed = Want::Needed {
+        key: "version",
+        value: "1",
+    };
+    let hooks = EVENTS.iter().map(|event| hook(program, event));
+    let server = Want::Server {
+        list: "mcpServers",
+        server: server(program, ",\"type\":\"local\",\"tools\":[\"*\"]"),
+    };
+    let target = |name: &str, wants| Target {
+        agent: Flavor::Copilot,
+        path: folder(places).join(name),
+        wants: Wants::Json(wants),
+    };
+    vec![
+        target(
+            "hooks/throughline.json",
+            [needed].into_iter().chain(hooks).collect(),
+        ),
+        target("mcp-config.json", vec![server]),
+    ]
+}
+
+/// Its payloads do not say which event they tell of, so the command does.
+fn hook(program: &Program, event: &'static str) -> Want {
+    let command = program.hook(&format!("--agent copilot --event {event}"));
+    let quoted = Value::from(command.as_str());
+    let windows = if command.starts_with(['"', '\'']) {
+        Value::from(format!("& {command}"))
+    } else {
+        quoted.clone()
+    };
+    let group = format!(
+        "{{\"type\":\"command\",\"bash\":{quoted},\"powershell\":{windows},\"timeoutSec\":{TIMEOUT_SECONDS}}}"
+    );
+    Want::Hook {
+        event,
+        command,
+        group,
+    }
+}

@@ -1,0 +1,109 @@
+//! The agents that can be told of us: which files that takes, one module each.
+
+mod claude;
+mod codex;
+mod copilot;
+mod cursor;
+mod gemini;
+mod grok;
+mod opencode;
+
+use std::path::{Path, PathBuf};
+
+use capture::Places;
+use memory::Flavor;
+use serde_json::Value;
+
+use super::document::Want;
+use super::json::scan;
+use super::plan::Target;
+use super::program::{Program, on_path};
+
+pub use self::opencode::SHIM;
+
+/// An agent that can be told of us.
+#[derive(Debug)]
+pub struct Integration {
+    pub flavor: Flavor,
+    /// Its own program.
+    program: &'static str,
+    /// Where it keeps its configuration.
+    folder: fn(&Places) -> PathBuf,
+    targets: fn(&Places, &Program) -> Vec<Target>,
+    /// What in its configuration keeps our entries from working.
+    obstacles: fn(&Places) -> Vec<String>,
+    /// What a person has to do.
+    pub advice: Option<&'static str>,
+}
+
+/// Claude Code comes before Grok CLI, which reads its hooks too.
+pub const INTEGRATIONS: &[Integration] = &[
+    claude::INTEGRATION,
+    codex::INTEGRATION,
+    gemini::INTEGRATION,
+    grok::INTEGRATION,
+    copilot::INTEGRATION,
+    opencode::INTEGRATION,
+    cursor::INTEGRATION,
+];
+
+impl Integration {
+    pub fn of(flavor: Flavor) -> Option<&'static Self> {
+        INTEGRATIONS.iter().find(|it| it.flavor == flavor)
+    }
+
+    /// Says whether the agent is on this machine: its folder, or its program.
+    pub fn is_here(&self, places: &Places, path: &[PathBuf]) -> bool {
+        (self.folder)(places).is_dir() || on_path(self.program, path).is_some()
+    }
+
+    pub fn targets(&self, places: &Places, program: &Program) -> Vec<Target> {
+        (self.targets)(places, program)
+    }
+
+    pub fn obstacles(&self, places: &Places) -> Vec<String> {
+        (self.obstacles)(places)
+    }
+}
+
+/// The file whose hooks Grok CLI runs as its own.
+pub fn claude_settings(places: &Places) -> PathBuf {
+    claude::settings(places)
+}
+
+/// The file of Grok CLI's own hooks.
+pub fn grok_hooks(places: &Places) -> PathBuf {
+    grok::hooks(places)
+}
+
+/// Hooks in the form that Claude Code invented and others took over; the timeout in the agent's unit.
+fn groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<Want> {
+    let quoted = Value::from(command);
+    let group = format!(
+        "{{\"hooks\":[{{\"type\":\"command\",\"command\":{quoted},\"timeout\":{timeout}}}]}}"
+    );
+    let hook = |event: &&'static str| Want::Hook {
+        event,
+        command: command.to_owned(),
+        group: group.clone(),
+    };
+    events.iter().map(hook).collect()
+}
+
+/// A server in the form of most agents, with more members behind its own.
+fn server(program: &Program, more: &str) -> String {
+    let program = Value::from(program.word.as_str());
+    format!("{{\"command\":{program},\"args\":[\"mcp\"]{more}}}")
+}
+
+/// Reads a JSON configuration for what it says about us. Whoever needs it whole complains of it.
+fn peek(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    scan::scan(&text).map_or(Value::Null, |root| root.to_value())
+}
+
+/// Reads a TOML configuration for what it says about us.
+fn peek_toml(path: &Path) -> toml::Table {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.parse().unwrap_or_default()
+}

@@ -1,0 +1,175 @@
+//! Other programs' files, read and replaced whole.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::output::hinted;
+
+/// A configuration that is larger is something else.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Returns a file's text, or `None` when there is no such file.
+pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if fs::symlink_metadata(path).is_ok() {
+                return Err(hinted(
+                    format!("{} is a link that leads nowhere", path.display()),
+                    "remove it, or make what it points to",
+                ));
+            }
+            return Ok(None);
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
+        anyhow::bail!("{} is no file of configuration", path.display());
+    }
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|_| {
+        hinted(
+            format!("{} is not UTF-8", path.display()),
+            "it was not touched",
+        )
+    })
+}
+
+/// Puts a text in a file's place in one step, unless the file has changed since it was read. Its mode
+/// stays; a link stays a link. Returns the folders that had to be made, outermost first.
+pub fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result<Vec<PathBuf>> {
+    // Who keeps the configuration elsewhere and links to it wants it changed there.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = real.parent().unwrap_or(Path::new("."));
+    let made = make_folders(folder)?;
+    let aside = aside(&real);
+    let written = write_aside(&real, &aside, after).and_then(|()| {
+        let now = read(path)?;
+        if now.as_deref() != before {
+            return Err(hinted(
+                format!(
+                    "{} was changed by another program meanwhile",
+                    path.display()
+                ),
+                "it was not touched; run the command again",
+            ));
+        }
+        fs::rename(&aside, &real).with_context(|| format!("cannot replace {}", real.display()))
+    });
+    if written.is_err() {
+        // It may never have been made.
+        let _absent = fs::remove_file(&aside);
+    }
+    written.map(|()| made)
+}
+
+/// Removes a file, and those of the folders that are empty then.
+pub fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+        }
+        _ => {}
+    }
+    for folder in folders.iter().rev() {
+        // It stays when somebody has put something into it.
+        let _in_use = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
+fn write_aside(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", aside.display());
+    let mut file = private(aside).with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)?;
+    if let Ok(metadata) = fs::metadata(real) {
+        fs::set_permissions(aside, metadata.permissions()).with_context(failed)?;
+    }
+    file.sync_all().with_context(failed)
+}
+
+/// Makes a file that its owner alone can read.
+pub fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
+
+fn aside(real: &Path) -> PathBuf {
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let id = std::process::id();
+    real.with_file_name(format!(".{name}.throughline-{id}"))
+}
+
+fn make_folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let mut made: Vec<_> = folder
+        .ancestors()
+        .take_while(is_missing)
+        .map(Path::to_owned)
+        .collect();
+    made.reverse();
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("dotfiles.json");
+        let link = dir.path().join("settings.json");
+        fs::write(&real, "a").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&real, &link).unwrap();
+        assert!(replace(&link, Some("a"), "b").unwrap().is_empty());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "b");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_meanwhile_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x/y/settings.json");
+        let made = replace(&path, None, "a").unwrap();
+        assert_eq!(made, [dir.path().join("x"), dir.path().join("x/y")]);
+        let error = replace(&path, Some("old"), "b").unwrap_err();
+        assert!(error.to_string().contains("meanwhile"), "{error}");
+        assert_eq!(read(&path).unwrap().as_deref(), Some("a"));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        remove(&path, &made).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_text_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.json");
+        assert_eq!(read(&path).unwrap(), None);
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("UTF-8"));
+        let link = dir.path().join("l.json");
+        std::os::unix::fs::symlink(dir.path().join("gone"), &link).unwrap();
+        assert!(read(&link).unwrap_err().to_string().contains("nowhere"));
+    }
+}

@@ -1,0 +1,475 @@
+//! Changes to a JSON text that leave every other byte as it is.
+
+use std::ops::Range;
+
+use super::scan::{Kind, Malformed, Node, Slot, scan};
+
+/// A step on the way to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Key(String),
+    Place(usize),
+}
+
+/// Why a text cannot be changed as wanted.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    #[error("{path} is not {wanted}")]
+    Shape { path: String, wanted: &'static str },
+}
+
+/// Puts a value, given as JSON, behind the others of the list at `path`. What is missing on the way
+/// is made.
+pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
+    let root = scan(text)?;
+    let (node, rest) = walk(&root, path)?;
+    match rest {
+        [] => match &node.kind {
+            Kind::Array(_) => Ok(insert(text, node, None, value, 0)),
+            _ => Err(shape(path, "a list")),
+        },
+        [key, below @ ..] => {
+            let value = nest(below, &format!("[{value}]"));
+            Ok(insert(text, node, Some(key), &value, 1 + below.len()))
+        }
+    }
+}
+
+/// Sets the member at `path` to a value, given as JSON, where there is none yet.
+pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
+    let root = scan(text)?;
+    let (node, rest) = walk(&root, path)?;
+    match rest {
+        [] => Ok(text.to_owned()),
+        [key, below @ ..] => {
+            let value = nest(below, value);
+            Ok(insert(text, node, Some(key), &value, below.len()))
+        }
+    }
+}
+
+/// Takes out what is at `path`, if it is there.
+pub fn remove(text: &str, path: &[Step]) -> Result<String, Refused> {
+    let root = scan(text)?;
+    let Some((last, way)) = path.split_last() else {
+        return Ok(text.to_owned());
+    };
+    let mut node = &root;
+    for step in way {
+        match find(node, step) {
+            Some(at) => node = &node.slots()[at].value,
+            None => return Ok(text.to_owned()),
+        }
+    }
+    Ok(match find(node, last) {
+        Some(at) => without(text, cuts(text, node, at)),
+        None => text.to_owned(),
+    })
+}
+
+fn find(node: &Node, step: &Step) -> Option<usize> {
+    let slots = node.slots();
+    match (step, &node.kind) {
+        (Step::Place(at), Kind::Array(_)) => (*at < slots.len()).then_some(*at),
+        (Step::Key(key), Kind::Object(_)) => slots
+            .iter()
+            .rposition(|slot| slot.key.as_deref() == Some(key)),
+        _ => None,
+    }
+}
+
+/// Goes down as far as there is something, and returns where that is and what of the path is left.
+fn walk<'n, 'p>(root: &'n Node, path: &'p [&'p str]) -> Result<(&'n Node, &'p [&'p str]), Refused> {
+    let mut node = root;
+    for (depth, key) in path.iter().enumerate() {
+        if !matches!(node.kind, Kind::Object(_)) {
+            return Err(shape(&path[..depth], "an object"));
+        }
+        match node.member(key) {
+            Some(slot) => node = &slot.value,
+            None => return Ok((node, &path[depth..])),
+        }
+    }
+    Ok((node, &[]))
+}
+
+fn shape(path: &[&str], wanted: &'static str) -> Refused {
+    Refused::Shape {
+        path: if path.is_empty() {
+            "the whole".to_owned()
+        } else {
+            path.join(".")
+        },
+        wanted,
+    }
+}
+
+fn nest(keys: &[&str], value: &str) -> String {
+    let wrap = |inner: String, key: &&str| format!("{{{}:{inner}}}", quoted(key));
+    keys.iter().rev().fold(value.to_owned(), wrap)
+}
+
+fn quoted(key: &str) -> String {
+    serde_json::Value::from(key).to_string()
+}
+
+/// Adds a member or an element behind the last one. So many levels of it, for others to add to, are
+/// written out; below them what fits a line stands on one.
+fn insert(text: &str, node: &Node, key: Option<&str>, value: &str, levels: usize) -> String {
+    let style = Style::of(text, node);
+    let mut added = String::new();
+    if let Some(key) = key {
+        added = format!("{}: ", quoted(key));
+    }
+    added += &style.lay_out(value, levels);
+    let Some(last) = node.slots().last() else {
+        return insert_first(text, node, &style, &added);
+    };
+    let lead = match &style.indent {
+        Some(indent) => format!("{}{indent}", style.newline),
+        None => " ".to_owned(),
+    };
+    let end = last.value.span.end;
+    let (comma, behind) = match last.comma {
+        Some(comma) => ("", comma + 1),
+        None => (",", end),
+    };
+    // A remark on the last line stays with what it remarks on.
+    let at = behind + remark(&text[behind..node.span.end]);
+    let trailing = if last.comma.is_some() { "," } else { "" };
+    [
+        &text[..end],
+        comma,
+        &text[end..at],
+        &lead,
+        &added,
+        trailing,
+        &text[at..],
+    ]
+    .concat()
+}
+
+/// Adds to what holds nothing but blanks and remarks.
+fn insert_first(text: &str, node: &Node, style: &Style, added: &str) -> String {
+    let inner = &text[node.span.start + 1..node.span.end - 1];
+    let at = node.span.start + 1 + inner.trim_end().len();
+    let Some(indent) = &style.indent else {
+        return [&text[..at], added, &text[at..]].concat();
+    };
+    let closing = if text[at..node.span.end].contains('\n') {
+        String::new()
+    } else {
+        format!("{}{}", style.newline, style.base)
+    };
+    let lead = format!("{}{indent}", style.newline);
+    [&text[..at], &lead, added, &closing, &text[at..]].concat()
+}
+
+/// Returns how far remarks on the same line reach.
+fn remark(text: &str) -> usize {
+    let mut end = 0;
+    loop {
+        let rest = &text[end..];
+        let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let rest = &rest[blank..];
+        if rest.starts_with("//") {
+            return end + blank + rest.find(['\r', '\n']).unwrap_or(rest.len());
+        }
+        let Some(close) = rest.strip_prefix("/*").and_then(|rest| rest.find("*/")) else {
+            return end;
+        };
+        if rest[..close + 2].contains('\n') {
+            return end;
+        }
+        end += blank + close + 4;
+    }
+}
+
+/// Returns the parts of the text that go when the slot `at` goes.
+fn cuts(text: &str, node: &Node, at: usize) -> Vec<Range<usize>> {
+    let slots = node.slots();
+    let slot = &slots[at];
+    let end = slot.value.span.end;
+    let comma = slot.comma.map(|comma| comma..comma + 1);
+    if slots.len() == 1 {
+        return alone(text, node, slot);
+    }
+    if let (0, Some(comma)) = (at, comma.clone()) {
+        let behind = &text[comma.end..];
+        let blank = behind.len() - behind.trim_start().len();
+        return vec![slot.start..end, comma.start..comma.end + blank];
+    }
+    let before = blanks_before(
+        text,
+        slot.start,
+        comma.as_ref().map_or(end, |comma| comma.end),
+    );
+    let comma = comma.or_else(|| {
+        let previous = slots.get(at.checked_sub(1)?)?;
+        previous.comma.map(|comma| comma..comma + 1)
+    });
+    let mut cuts = vec![before..end];
+    match comma {
+        // The comma may stand right before the blanks that go.
+        Some(comma) if comma.end == before => cuts[0].start = comma.start,
+        Some(comma) => cuts.push(comma),
+        None => {}
+    }
+    cuts
+}
+
+/// What goes with the only slot: the blanks too, where nothing else is left.
+fn alone(text: &str, node: &Node, slot: &Slot) -> Vec<Range<usize>> {
+    let (open, close) = (node.span.start + 1, node.span.end - 1);
+    let end = slot.value.span.end;
+    let behind = slot.comma.map_or(end, |comma| comma + 1);
+    let is_bare = text[open..slot.start].trim().is_empty()
+        && text[end..close].trim().trim_start_matches(',').is_empty();
+    if is_bare {
+        return vec![open..close];
+    }
+    let before = blanks_before(text, slot.start, behind).max(open);
+    let mut cuts = vec![before..end];
+    if behind > end {
+        cuts.push(behind - 1..behind);
+    }
+    cuts
+}
+
+/// Returns where the blanks before `start` begin, which go with what ends at `end`. They stay where
+/// the rest of the line would become a part of the remark before them.
+fn blanks_before(text: &str, start: usize, end: usize) -> usize {
+    let rest = text[end..].trim_start_matches([' ', '\t', '\r']);
+    if rest.starts_with('\n') || rest.starts_with("//") || !text[..start].contains("//") {
+        text[..start].trim_end().len()
+    } else {
+        start
+    }
+}
+
+fn without(text: &str, mut cuts: Vec<Range<usize>>) -> String {
+    cuts.sort_by_key(|cut| cut.start);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for cut in cuts {
+        out.push_str(&text[at..cut.start]);
+        at = cut.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// How the text around an insertion is laid out.
+struct Style {
+    newline: &'static str,
+    /// One step of indentation.
+    unit: String,
+    /// The indentation of the line with the closing bracket.
+    base: String,
+    /// The indentation of what is added; `None` to add it on the same line.
+    indent: Option<String>,
+}
+
+impl Style {
+    fn of(text: &str, node: &Node) -> Self {
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let unit = unit(text);
+        let span = &text[node.span.clone()];
+        let is_one_line = match node.slots() {
+            [] => !text.trim().contains('\n') && text.trim().len() > 2,
+            _ => !span.contains('\n'),
+        };
+        let closing = if span.contains('\n') {
+            indentation(text, node.span.end - 1)
+        } else {
+            None
+        };
+        let base = closing.unwrap_or_else(|| line_indentation(text, node.span.start));
+        let of_slot = |slot: &Slot| indentation(text, slot.start);
+        let beside = node.slots().iter().rev().find_map(of_slot);
+        let indent = beside.unwrap_or_else(|| format!("{base}{unit}"));
+        Self {
+            newline,
+            unit,
+            base,
+            indent: (!is_one_line).then_some(indent),
+        }
+    }
+
+    /// Writes a JSON value as it is written around here.
+    fn lay_out(&self, value: &str, levels: usize) -> String {
+        let Ok(node) = scan(value) else {
+            return value.to_owned();
+        };
+        let Some(indent) = &self.indent else {
+            return on_one_line(value, &node);
+        };
+        let mut out = String::new();
+        self.write(value, &node, indent, levels, &mut out);
+        out
+    }
+
+    fn write(&self, value: &str, node: &Node, indent: &str, levels: usize, out: &mut String) {
+        let line = on_one_line(value, node);
+        if node.slots().is_empty() || (levels == 0 && line.len() <= LINE_BYTES_MAX) {
+            out.push_str(&line);
+            return;
+        }
+        let (open, close) = brackets(node);
+        out.push_str(open);
+        let deeper = format!("{indent}{}", self.unit);
+        for (at, slot) in node.slots().iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { "," });
+            out.push_str(self.newline);
+            out.push_str(&deeper);
+            out.push_str(&label(slot));
+            self.write(value, &slot.value, &deeper, levels.saturating_sub(1), out);
+        }
+        *out += &format!("{}{indent}{close}", self.newline);
+    }
+}
+
+/// What is longer is written on several lines.
+const LINE_BYTES_MAX: usize = 120;
+
+fn on_one_line(value: &str, node: &Node) -> String {
+    if node.slots().is_empty() {
+        return value[node.span.clone()].to_owned();
+    }
+    let part = |slot: &Slot| label(slot) + &on_one_line(value, &slot.value);
+    let parts: Vec<_> = node.slots().iter().map(part).collect();
+    let (open, close) = brackets(node);
+    let gap = if open == "{" { " " } else { "" };
+    format!("{open}{gap}{}{gap}{close}", parts.join(", "))
+}
+
+fn brackets(node: &Node) -> (&'static str, &'static str) {
+    match node.kind {
+        Kind::Array(_) => ("[", "]"),
+        _ => ("{", "}"),
+    }
+}
+
+fn label(slot: &Slot) -> String {
+    let key = slot.key.as_ref();
+    key.map_or_else(String::new, |key| format!("{}: ", quoted(key)))
+}
+
+/// Returns the blanks before `at` when nothing else stands before it on its line.
+fn indentation(text: &str, at: usize) -> Option<String> {
+    let start = text[..at].rfind('\n')? + 1;
+    let lead = &text[start..at];
+    lead.trim().is_empty().then(|| lead.to_owned())
+}
+
+/// Returns the blanks with which the line of `at` begins.
+fn line_indentation(text: &str, at: usize) -> String {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = &text[start..at];
+    let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+    line[..blank].to_owned()
+}
+
+/// Returns the first step of indentation in the text.
+fn unit(text: &str) -> String {
+    let lead = |line: &str| {
+        let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let lead = &line[..blank];
+        (blank > 0 && line.len() > blank).then(|| lead.to_owned())
+    };
+    let first = text.lines().find_map(lead);
+    match first {
+        Some(lead) if lead.starts_with('\t') => "\t".to_owned(),
+        Some(lead) if lead.len() <= 8 => lead,
+        _ => "  ".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(key: &str) -> Step {
+        Step::Key(key.to_owned())
+    }
+
+    /// Sets `k`, compares, and takes it out again.
+    #[track_caller]
+    fn check(before: &str, after: &str) {
+        let added = set(before, &["k"], "{\"a\":1}").unwrap();
+        assert_eq!(added, after);
+        assert_eq!(remove(&added, &[key("k")]).unwrap(), before);
+    }
+
+    #[test]
+    fn a_member_comes_and_goes_in_the_style_of_the_file() {
+        check("{}", "{\n  \"k\": { \"a\": 1 }\n}");
+        check("{\"x\":1}", "{\"x\":1, \"k\": { \"a\": 1 }}");
+        check("{ \"x\": 1 }\n", "{ \"x\": 1, \"k\": { \"a\": 1 } }\n");
+        check(
+            "{\n\t\"x\": 1\n}",
+            "{\n\t\"x\": 1,\n\t\"k\": { \"a\": 1 }\n}",
+        );
+        check(
+            "{\r\n    \"x\": 1,\r\n}\r\n",
+            "{\r\n    \"x\": 1,\r\n    \"k\": { \"a\": 1 },\r\n}\r\n",
+        );
+        check(
+            "{\n  \"x\": 1 // one\n  // end\n}",
+            "{\n  \"x\": 1, // one\n  \"k\": { \"a\": 1 }\n  // end\n}",
+        );
+        check(
+            "{ \"x\": 1 /* one */ }",
+            "{ \"x\": 1, /* one */ \"k\": { \"a\": 1 } }",
+        );
+        check("{ // nothing\n}", "{ // nothing\n  \"k\": { \"a\": 1 }\n}");
+    }
+
+    #[test]
+    fn what_is_missing_on_the_way_is_made() {
+        let made = append("{\n  \"x\": 1\n}\n", &["h", "e"], "{\"c\":\"t\"}").unwrap();
+        let expected =
+            "{\n  \"x\": 1,\n  \"h\": {\n    \"e\": [\n      { \"c\": \"t\" }\n    ]\n  }\n}\n";
+        assert_eq!(made, expected);
+        let again = append(&made, &["h", "e"], "2").unwrap();
+        let first = [key("h"), key("e"), Step::Place(0)];
+        assert!(again.contains(" },\n      2\n    ]"), "{again}");
+        let less = remove(&again, &first).unwrap();
+        assert!(less.contains("\"e\": [\n      2\n    ]"), "{less}");
+    }
+
+    #[test]
+    fn what_does_not_fit_a_line_is_written_on_several() {
+        let long = format!("{{\"a\":\"{}\",\"b\":[1,2]}}", "x".repeat(130));
+        let added = set("{\n \"x\": 1\n}", &["k"], &long).unwrap();
+        assert!(added.ends_with("\",\n  \"b\": [1, 2]\n }\n}"), "{added}");
+    }
+
+    #[test]
+    fn what_has_another_shape_is_refused() {
+        let refused = |text, path: &[&str]| append(text, path, "1").unwrap_err().to_string();
+        assert_eq!(refused("[]", &["h"]), "the whole is not an object");
+        assert_eq!(refused("{\"h\": 1}", &["h"]), "h is not a list");
+        assert_eq!(refused("{\"h\": []}", &["h", "e"]), "h is not an object");
+    }
+
+    #[test]
+    fn each_of_several_can_go() {
+        let text = "[\n  1, // a\n  2, // b\n  3 // c\n]";
+        let left = |at| remove(text, &[Step::Place(at)]).unwrap();
+        assert_eq!(left(0), "[\n  // a\n  2, // b\n  3 // c\n]");
+        assert_eq!(left(1), "[\n  1, // a // b\n  3 // c\n]");
+        assert_eq!(left(2), "[\n  1, // a\n  2 // b // c\n]");
+    }
+
+    #[test]
+    fn nothing_becomes_a_part_of_a_remark() {
+        let text = "[1, // a\n 2, 3]";
+        let left = remove(text, &[Step::Place(1)]).unwrap();
+        assert_eq!(scan(&left).unwrap().to_value(), serde_json::json!([1, 3]));
+        let left = remove("{ // a\n \"k\": 1 }", &[key("k")]).unwrap();
+        assert_eq!(scan(&left).unwrap().to_value(), serde_json::json!({}));
+    }
+}

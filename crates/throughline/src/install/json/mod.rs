@@ -1,0 +1,4 @@
+//! JSON configuration, changed in place: comments, order, indentation and line ends stay.
+
+pub mod edit;
+pub mod scan;

@@ -1,0 +1,265 @@
+//! Where things stand in a JSON text, comments and trailing commas allowed.
+//!
+//! A tree of places, not of values: an edit changes the bytes it must and no others.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+/// Deeper is no configuration.
+const DEPTH_MAX: usize = 100;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// From its first byte to behind its last.
+    pub span: Range<usize>,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Object(Vec<Slot>),
+    Array(Vec<Slot>),
+    Scalar(Value),
+}
+
+/// A member of an object or an element of an array.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Where it begins: its key, if it has one.
+    pub start: usize,
+    pub key: Option<String>,
+    pub value: Node,
+    /// The comma behind it.
+    pub comma: Option<usize>,
+}
+
+/// Why a text is not JSON.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct Malformed {
+    pub line: usize,
+    pub what: &'static str,
+}
+
+/// Reads a whole text.
+pub fn scan(text: &str) -> Result<Node, Malformed> {
+    let mut scanner = Scanner { text, at: 0 };
+    if text.starts_with('\u{feff}') {
+        scanner.at = '\u{feff}'.len_utf8();
+    }
+    scanner.trivia()?;
+    let root = scanner.value(0)?;
+    scanner.trivia()?;
+    match scanner.peek() {
+        None => Ok(root),
+        Some(_) => Err(scanner.wrong("something stands behind the end")),
+    }
+}
+
+impl Node {
+    pub fn slots(&self) -> &[Slot] {
+        match &self.kind {
+            Kind::Object(slots) | Kind::Array(slots) => slots,
+            Kind::Scalar(_) => &[],
+        }
+    }
+
+    /// Returns the member of that name. Of several the last counts, as it does for the agents.
+    pub fn member(&self, key: &str) -> Option<&Slot> {
+        let Kind::Object(slots) = &self.kind else {
+            return None;
+        };
+        slots
+            .iter()
+            .rev()
+            .find(|slot| slot.key.as_deref() == Some(key))
+    }
+
+    pub fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Scalar(value) => value.clone(),
+            Kind::Array(slots) => slots.iter().map(|slot| slot.value.to_value()).collect(),
+            Kind::Object(slots) => {
+                let member = |slot: &Slot| {
+                    let key = slot.key.clone().unwrap_or_default();
+                    (key, slot.value.to_value())
+                };
+                Value::Object(slots.iter().map(member).collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn wrong(&self, what: &'static str) -> Malformed {
+        let before = &self.text.as_bytes()[..self.at.min(self.text.len())];
+        Malformed {
+            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            what,
+        }
+    }
+
+    /// Passes over blanks and comments.
+    fn trivia(&mut self) -> Result<(), Malformed> {
+        loop {
+            let rest = &self.text[self.at..];
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
+            self.at += blank;
+            let rest = &rest[blank..];
+            if rest.starts_with("//") {
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if rest.starts_with("/*") {
+                let end = rest[2..].find("*/");
+                self.at += 4 + end.ok_or_else(|| self.wrong("a comment does not end"))?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, Malformed> {
+        if depth > DEPTH_MAX {
+            return Err(self.wrong("it is nested too deep"));
+        }
+        let start = self.at;
+        let kind = match self.peek() {
+            Some(b'{') => Kind::Object(self.slots(b'}', depth)?),
+            Some(b'[') => Kind::Array(self.slots(b']', depth)?),
+            Some(_) => Kind::Scalar(self.scalar()?),
+            None => return Err(self.wrong("a value is missing")),
+        };
+        Ok(Node {
+            span: start..self.at,
+            kind,
+        })
+    }
+
+    fn slots(&mut self, close: u8, depth: usize) -> Result<Vec<Slot>, Malformed> {
+        self.at += 1;
+        let mut slots: Vec<Slot> = Vec::new();
+        loop {
+            self.trivia()?;
+            match self.peek() {
+                None => return Err(self.wrong("a bracket is not closed")),
+                Some(byte) if byte == close => {
+                    self.at += 1;
+                    return Ok(slots);
+                }
+                Some(_) if slots.last().is_some_and(|slot| slot.comma.is_none()) => {
+                    return Err(self.wrong("a comma is missing"));
+                }
+                Some(_) => slots.push(self.slot(close, depth)?),
+            }
+        }
+    }
+
+    fn slot(&mut self, close: u8, depth: usize) -> Result<Slot, Malformed> {
+        let start = self.at;
+        let key = if close == b'}' {
+            Some(self.key()?)
+        } else {
+            None
+        };
+        let value = self.value(depth + 1)?;
+        let end = self.at;
+        self.trivia()?;
+        let comma = (self.peek() == Some(b',')).then_some(self.at);
+        self.at = comma.map_or(end, |comma| comma + 1);
+        Ok(Slot {
+            start,
+            key,
+            value,
+            comma,
+        })
+    }
+
+    fn key(&mut self) -> Result<String, Malformed> {
+        let Value::String(key) = self.scalar()? else {
+            return Err(self.wrong("a key is not in quotes"));
+        };
+        self.trivia()?;
+        if self.peek() != Some(b':') {
+            return Err(self.wrong("a colon is missing"));
+        }
+        self.at += 1;
+        self.trivia()?;
+        Ok(key)
+    }
+
+    fn scalar(&mut self) -> Result<Value, Malformed> {
+        let rest = &self.text[self.at..];
+        let length = if rest.starts_with('"') {
+            closing_quote(rest).ok_or_else(|| self.wrong("a text is not closed"))?
+        } else {
+            let ends = |c: char| c.is_whitespace() || ",:{}[]\"/".contains(c);
+            rest.find(ends).unwrap_or(rest.len())
+        };
+        let value = serde_json::from_str(&rest[..length])
+            .map_err(|_| self.wrong("this is no JSON value"))?;
+        self.at += length;
+        Ok(value)
+    }
+}
+
+/// Returns how long the text in quotes is with which this begins.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_read() {
+        let text =
+            "\u{feff}// a\n{ /* b */ \"k\" : [1, 2.5e3, \"x\\\"]\", null,], // c\n \"l\": {},}\r\n";
+        let root = scan(text).unwrap();
+        assert_eq!(
+            root.to_value(),
+            json!({"k": [1, 2500.0, "x\"]", null], "l": {}})
+        );
+        let list = &root.member("k").unwrap().value;
+        assert_eq!(&text[list.span.clone()], "[1, 2.5e3, \"x\\\"]\", null,]");
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_line() {
+        let refused = |text: &str| scan(text).unwrap_err().to_string();
+        assert_eq!(
+            refused("{\n\"a\": 1\n\"b\": 2}"),
+            "line 3: a comma is missing"
+        );
+        assert_eq!(refused("{\"a\": tru}"), "line 1: this is no JSON value");
+        assert_eq!(refused("{a: 1}"), "line 1: this is no JSON value");
+        assert_eq!(refused("{\"a\": 1"), "line 1: a bracket is not closed");
+        assert_eq!(refused("{} {}"), "line 1: something stands behind the end");
+        assert_eq!(refused(""), "line 1: a value is missing");
+        assert_eq!(refused("{\"a\" 1}"), "line 1: a colon is missing");
+        assert_eq!(refused("{\"a\": \"x}"), "line 1: a text is not closed");
+        assert_eq!(refused("/* {}"), "line 1: a comment does not end");
+        assert!(refused(&"[".repeat(5000)).contains("nested too deep"));
+    }
+}

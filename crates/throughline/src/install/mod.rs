@@ -1,0 +1,181 @@
+//! Telling the agents of us, and undoing it without a trace.
+//!
+//! [`agents`] says which file of which agent needs what; [`document`] puts that into a text and takes
+//! it out ([`json`], [`toml`]: every other byte stays); [`plan`] decides, [`show`] shows, [`apply`]
+//! does it and [`record`] remembers how it was. Nothing here knows what a hook answers.
+
+pub mod agents;
+pub mod apply;
+pub mod document;
+pub mod file;
+pub mod json;
+pub mod ours;
+pub mod plan;
+pub mod plugin;
+pub mod program;
+pub mod record;
+#[cfg(test)]
+mod round_trip;
+pub mod show;
+pub mod toml;
+
+use std::path::{Path, PathBuf};
+
+use capture::Places;
+use memory::Flavor;
+
+use self::agents::{INTEGRATIONS, Integration};
+use self::document::Format;
+use self::plan::{Change, Installed, Target};
+use self::program::Program;
+use self::record::Record;
+
+/// What a command is about to do.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub changes: Vec<Change>,
+    /// Files that are left as they are because something is wrong with them.
+    pub refused: Vec<Refusal>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct Refusal {
+    pub agent: Flavor,
+    pub path: PathBuf,
+    pub why: String,
+}
+
+/// The agents of this machine that can be told of us.
+pub fn here(places: &Places, path: &[PathBuf]) -> Vec<&'static Integration> {
+    INTEGRATIONS
+        .iter()
+        .filter(|integration| integration.is_here(places, path))
+        .collect()
+}
+
+/// Plans what telling these agents of us changes.
+pub fn plan(
+    agents: &[&'static Integration],
+    places: &Places,
+    program: &Program,
+    record: &Record,
+) -> Plan {
+    let mut plan = Plan::default();
+    let has_claude = agents.iter().any(|agent| agent.flavor == Flavor::Claude)
+        || has_ours(&agents::claude_settings(places));
+    for agent in agents {
+        let title = agent.flavor.title();
+        for obstacle in agent.obstacles(places) {
+            plan.notes.push(format!("{title}: {obstacle}."));
+        }
+        let changes_before = plan.changes.len();
+        for target in agent.targets(places, program) {
+            let own_hooks = target.path == agents::grok_hooks(places);
+            if own_hooks && has_claude && !has_ours(&target.path) {
+                plan.notes.push(format!(
+                    "{title} runs the hooks of Claude Code in {} too; they are not written twice.",
+                    agents::claude_settings(places).display()
+                ));
+                continue;
+            }
+            plan.add(&target, record);
+        }
+        if plan
+            .refused
+            .iter()
+            .any(|refusal| refusal.agent == agent.flavor)
+        {
+            // Half of it would be of no use.
+            plan.changes.truncate(changes_before);
+        }
+        if plan.changes.len() > changes_before {
+            let advice = agent.advice.map(|advice| format!("{advice}."));
+            plan.notes.extend(advice);
+        }
+    }
+    plan
+}
+
+/// Plans what taking our entries out changes: in the files that the record knows, and in those of the
+/// agents where we would have put them.
+pub fn plan_removal(
+    agents: &[&'static Integration],
+    places: &Places,
+    program: &Program,
+    record: &Record,
+    home: &Path,
+) -> anyhow::Result<Plan> {
+    let mut plan = Plan::default();
+    for agent in agents {
+        let name = agent.flavor.name();
+        let known = record.files.iter().filter(|(_, entry)| entry.agent == name);
+        let mut paths: Vec<_> = known.map(|(path, _)| path.clone()).collect();
+        for target in agent.targets(places, program) {
+            if !paths.contains(&target.path) {
+                paths.push(target.path);
+            }
+        }
+        for path in paths {
+            plan.add_removal(agent.flavor, path, record, home)?;
+        }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn add(&mut self, target: &Target, record: &Record) {
+        let planned = file::read(&target.path).and_then(|text| {
+            let entry = record.files.get(&target.path);
+            Ok(plan::install(target, text.as_deref(), entry)?)
+        });
+        match planned {
+            Ok(change) => self.changes.extend(change),
+            Err(error) => self.refuse(target.agent, target.path.clone(), &error),
+        }
+    }
+
+    fn add_removal(
+        &mut self,
+        agent: Flavor,
+        path: PathBuf,
+        record: &Record,
+        home: &Path,
+    ) -> anyhow::Result<()> {
+        let entry = record.files.get(&path);
+        let original = entry.and_then(|entry| entry.original.as_deref());
+        let original = original
+            .map(|name| Record::original(home, name))
+            .transpose()?;
+        let planned = file::read(&path).and_then(|text| {
+            let installed = Installed {
+                agent,
+                path: path.clone(),
+                text,
+                entry,
+                original,
+            };
+            Ok(plan::uninstall(&installed)?)
+        });
+        match planned {
+            Ok(change) => self.changes.extend(change),
+            Err(error) => self.refuse(agent, path, &error),
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, agent: Flavor, path: PathBuf, error: &anyhow::Error) {
+        self.refused.push(Refusal {
+            agent,
+            path,
+            why: format!("{error:#}"),
+        });
+    }
+}
+
+/// Says whether there is anything of ours in a file.
+pub fn has_ours(path: &Path) -> bool {
+    let text = file::read(path).ok().flatten();
+    text.is_some_and(|text| document::has_any(&text, Format::of(path)).unwrap_or(false))
+}

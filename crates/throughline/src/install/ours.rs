@@ -1,0 +1,151 @@
+//! Telling what is ours in somebody else's configuration, by whichever release it was written.
+
+use serde_json::Value;
+
+use super::json::edit::Step;
+
+/// The name of our server in every agent's list.
+pub const SERVER: &str = "throughline";
+/// Where agents list their servers.
+pub const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
+/// The keys under which agents name what a hook runs.
+const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
+
+/// A hook of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Found {
+    pub event: String,
+    pub command: String,
+    /// What to take out: the handler, or the group that holds nothing else.
+    pub path: Vec<Step>,
+}
+
+/// Finds our hooks, last ones first, so that they can be taken out one after the other.
+pub fn hooks(root: &Value) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (event, groups) in root["hooks"].as_object().into_iter().flatten() {
+        let path = [Step::Key("hooks".to_owned()), Step::Key(event.clone())];
+        let groups = groups.as_array().into_iter().flatten().enumerate();
+        for (place, group) in groups.collect::<Vec<_>>().into_iter().rev() {
+            let path: Vec<_> = path.iter().cloned().chain([Step::Place(place)]).collect();
+            in_group(event, group, &path, &mut found);
+        }
+    }
+    found
+}
+
+fn in_group(event: &str, group: &Value, path: &[Step], found: &mut Vec<Found>) {
+    let of = |command: &str, path: Vec<Step>| Found {
+        event: event.to_owned(),
+        command: command.to_owned(),
+        path,
+    };
+    if let Some(command) = hook_command(group) {
+        found.push(of(command, path.to_vec()));
+    }
+    let Some(handlers) = group["hooks"].as_array() else {
+        return;
+    };
+    let ours: Vec<_> = handlers.iter().map(hook_command).collect();
+    if ours.len() == 1
+        && let Some(command) = ours[0]
+    {
+        found.push(of(command, path.to_vec()));
+        return;
+    }
+    for (place, command) in ours.iter().enumerate().rev() {
+        if let Some(command) = command {
+            let inner = [Step::Key("hooks".to_owned()), Step::Place(place)];
+            let path = path.iter().cloned().chain(inner).collect();
+            found.push(of(command, path));
+        }
+    }
+}
+
+/// Returns the command of a handler that runs our hook.
+fn hook_command(handler: &Value) -> Option<&str> {
+    COMMAND_KEYS
+        .iter()
+        .filter_map(|key| handler[*key].as_str())
+        .find(|command| runs_our_hook(command))
+}
+
+/// Says whether a command line is `throughline hook`, wherever the program lies.
+fn runs_our_hook(command: &str) -> bool {
+    let (program, rest) = first_word(command.trim_start().trim_start_matches("& "));
+    is_our_program(program) && rest.split_whitespace().next() == Some("hook")
+}
+
+/// Says whether a server is started with our program.
+pub fn is_our_server(server: &Value) -> bool {
+    let command = &server["command"];
+    let program = command.as_str().or_else(|| command[0].as_str());
+    program.is_some_and(is_our_program)
+}
+
+fn is_our_program(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    name == "throughline" || name == "throughline.exe"
+}
+
+/// Parts a command line behind its first word, which may be in quotes.
+fn first_word(line: &str) -> (&str, &str) {
+    for quote in ['\'', '"'] {
+        if let Some(quoted) = line.strip_prefix(quote)
+            && let Some((word, rest)) = quoted.split_once(quote)
+        {
+            return (word, rest);
+        }
+    }
+    line.split_once(char::is_whitespace).unwrap_or((line, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn our_hook_is_known_by_its_program_and_word() {
+        for ours in [
+            "throughline hook",
+            "  throughline   hook --agent codex",
+            "/opt/bin/throughline hook",
+            "'/home/a b/throughline' hook",
+            "\"C:\\Program Files\\throughline.exe\" hook --agent copilot",
+            "& 'C:\\x y\\throughline.exe' hook",
+        ] {
+            assert!(runs_our_hook(ours), "{ours}");
+        }
+        for other in [
+            "throughline search hook",
+            "throughline-hook",
+            "mythroughline hook",
+            "echo throughline hook",
+            "",
+        ] {
+            assert!(!runs_our_hook(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_handler_among_others_goes_alone_and_a_group_of_its_own_goes_whole() {
+        let handler = json!({"type": "command", "command": "throughline hook"});
+        let other = json!({"type": "command", "command": "lint"});
+        let root = json!({"hooks": {
+            "Stop": [{"hooks": [other, handler]}, {"hooks": [handler]}],
+            "sessionStart": [{"bash": "throughline hook --event sessionStart"}],
+        }});
+        let paths: Vec<_> = hooks(&root)
+            .into_iter()
+            .map(|found| (found.event, found.path.len(), found.path[2].clone()))
+            .collect();
+        let expected = [
+            ("Stop".to_owned(), 3, Step::Place(1)),
+            ("Stop".to_owned(), 5, Step::Place(0)),
+            ("sessionStart".to_owned(), 3, Step::Place(0)),
+        ];
+        assert_eq!(paths, expected);
+    }
+}

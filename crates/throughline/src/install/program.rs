@@ -1,0 +1,81 @@
+//! How agents are told to start us.
+
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+use crate::output::shell;
+
+/// The word by which agents start Throughline, and why that one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub word: String,
+    pub why: String,
+}
+
+impl Program {
+    /// A bare name survives updates that move the program, and Codex CLI asks for trust again whenever
+    /// the command changes; so the path is written only where the name would not be found.
+    pub fn of(environment: &Environment) -> Self {
+        let own = environment.program.as_deref();
+        match (on_path("throughline", &environment.path), own) {
+            (Some(found), own) => Self {
+                word: "throughline".to_owned(),
+                why: if own.is_none_or(|own| is_same(&found, own)) {
+                    "it is on PATH".to_owned()
+                } else {
+                    format!(
+                        "it is on PATH, as {}, which is not this program",
+                        found.display()
+                    )
+                },
+            },
+            (None, Some(own)) => Self {
+                word: own.display().to_string(),
+                why:
+                    "throughline is not on PATH; put it there and run this again, and the command \
+                      stays the same when the program moves"
+                        .to_owned(),
+            },
+            (None, None) => Self {
+                word: "throughline".to_owned(),
+                why: "where this program lies is unknown; put it on PATH".to_owned(),
+            },
+        }
+    }
+
+    /// Returns the command line of a hook.
+    pub fn hook(&self, arguments: &str) -> String {
+        let word = if cfg!(windows) {
+            format!("\"{}\"", self.word)
+        } else {
+            shell::quote(&self.word)
+        };
+        format!("{word} hook {arguments}").trim_end().to_owned()
+    }
+}
+
+/// Returns the first program of that name on PATH.
+pub fn on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
+    let suffix = std::env::consts::EXE_SUFFIX;
+    path.iter()
+        .map(|folder| folder.join(format!("{name}{suffix}")))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    path.is_file()
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}

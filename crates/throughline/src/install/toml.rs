@@ -1,0 +1,221 @@
+//! TOML configuration, changed in place: one table of ours, `[mcp_servers.throughline]`.
+
+use std::ops::Range;
+
+use toml_edit::{Document, Item, Key, Table};
+
+/// The table that holds the servers, in every agent that writes TOML.
+const SERVERS: &str = "mcp_servers";
+
+/// Why a text cannot be changed as wanted.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("{0}")]
+    Malformed(String),
+    #[error("`{SERVERS}` is not written as tables of its own")]
+    Inline,
+}
+
+/// Says whether our server is there, started by this program.
+pub fn has(text: &str, program: &str) -> Result<bool, Refused> {
+    let document = parse(text)?;
+    let command = server(&document).and_then(|item| item.get("command"));
+    Ok(command.and_then(Item::as_str) == Some(program))
+}
+
+/// Says whether there is any server of our name.
+pub fn has_any(text: &str) -> Result<bool, Refused> {
+    Ok(server(&parse(text)?).is_some())
+}
+
+/// Adds our server at the end.
+pub fn with(text: &str, program: &str) -> Result<String, Refused> {
+    parse(text)?;
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let program = toml_edit::Value::from(program);
+    let lines = [
+        format!("[{SERVERS}.throughline]"),
+        format!("command ={}", program.decorated(" ", "")),
+        "args = [\"mcp\"]".to_owned(),
+    ];
+    let mut after = text.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        after += newline;
+    }
+    if !text.trim().is_empty() {
+        after += newline;
+    }
+    for line in lines {
+        after += &line;
+        after += newline;
+    }
+    // An inline table cannot be added to from outside.
+    match parse(&after) {
+        Ok(_) => Ok(after),
+        Err(_) => Err(Refused::Inline),
+    }
+}
+
+/// Takes our server out, whoever wrote it and whatever was added to it.
+pub fn without(text: &str) -> Result<String, Refused> {
+    let document = parse(text)?;
+    let Some((key, item)) = entry(&document) else {
+        return Ok(text.to_owned());
+    };
+    let mut blocks = Vec::new();
+    collect(text, key, item, &mut blocks);
+    blocks.sort_by_key(|block| block.start);
+    let mut after = text.to_owned();
+    for block in blocks.into_iter().rev() {
+        after = cut(&after, block);
+    }
+    match parse(&after)?
+        .get(SERVERS)
+        .and_then(|it| it.get("throughline"))
+    {
+        None => Ok(after),
+        Some(_) => Err(Refused::Inline),
+    }
+}
+
+fn parse(text: &str) -> Result<Document<&str>, Refused> {
+    Document::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = 1 + text[..at.min(text.len())].matches('\n').count();
+        Refused::Malformed(format!("line {line}: {}", error.message()))
+    })
+}
+
+fn server<'d>(document: &'d Document<&str>) -> Option<&'d Item> {
+    document.get(SERVERS)?.get("throughline")
+}
+
+fn entry<'d>(document: &'d Document<&str>) -> Option<(&'d Key, &'d Item)> {
+    let servers = document.get(SERVERS)?.as_table()?;
+    servers.get_key_value("throughline")
+}
+
+/// Finds the lines of an entry: those of its table, of the tables below it, or of its value.
+fn collect(text: &str, key: &Key, item: &Item, blocks: &mut Vec<Range<usize>>) {
+    let starts = key.span().map(|span| span.start);
+    match item {
+        Item::Table(table) if !table.is_dotted() => {
+            let own = table_lines(text, starts, table);
+            blocks.extend(own);
+            for (key, item) in below(table) {
+                if item.is_table() || item.is_array_of_tables() {
+                    collect(text, key, item, blocks);
+                }
+            }
+        }
+        Item::Table(table) => {
+            for (key, item) in below(table) {
+                collect(text, key, item, blocks);
+            }
+        }
+        item => {
+            let end = item.span().map(|span| span.end);
+            if let (Some(start), Some(end)) = (starts, end) {
+                blocks.push(lines(text, start..end));
+            }
+        }
+    }
+}
+
+fn below(table: &Table) -> impl Iterator<Item = (&Key, &Item)> {
+    table
+        .iter()
+        .filter_map(|(name, _)| table.get_key_value(name))
+}
+
+/// Returns the lines from a table's header to the last value that stands under it.
+fn table_lines(text: &str, header: Option<usize>, table: &Table) -> Option<Range<usize>> {
+    if table.is_implicit() {
+        return None;
+    }
+    let header = header?;
+    let ends = table
+        .iter()
+        .filter(|(_, item)| item.is_value())
+        .filter_map(|(_, item)| item.span())
+        .map(|span| span.end);
+    Some(lines(text, header..ends.max().unwrap_or(header)))
+}
+
+/// Widens a span to whole lines.
+fn lines(text: &str, span: Range<usize>) -> Range<usize> {
+    let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[span.end..]
+        .find('\n')
+        .map_or(text.len(), |at| span.end + at + 1);
+    start..end
+}
+
+/// Takes lines out, and the blank one before them where another or nothing follows.
+fn cut(text: &str, block: Range<usize>) -> String {
+    let (before, after) = (&text[..block.start], &text[block.end..]);
+    let parted = after.is_empty() || after.starts_with(['\n', '\r']);
+    let before = ["\r\n", "\n"].into_iter().find_map(|newline| {
+        let shorter = before.strip_suffix(newline)?;
+        (parted && (shorter.ends_with('\n') || shorter.trim().is_empty())).then_some(shorter)
+    });
+    [before.unwrap_or(&text[..block.start]), after].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str) -> String {
+        let after = with(before, "throughline").unwrap();
+        assert!(has(&after, "throughline").unwrap());
+        assert!(!has(&after, "/opt/throughline").unwrap());
+        assert_eq!(without(&after).unwrap(), before);
+        after
+    }
+
+    #[test]
+    fn the_server_comes_and_goes() {
+        let after = check("# mine\nmodel = \"m\" # why\n\n[mcp_servers.other]\ncommand = 'x'\n");
+        let ours = "\n[mcp_servers.throughline]\ncommand = \"throughline\"\nargs = [\"mcp\"]\n";
+        assert!(after.ends_with(ours), "{after}");
+        check("");
+        check("a = 1\r\n\r\n[b]\r\nc = 2\r\n");
+        check("mcp_servers.other.command = \"x\"\n");
+        check("a = '''\n[mcp_servers.throughline]\n'''\n\n\n");
+        check("[mcp_servers]\n# none yet\n");
+    }
+
+    #[test]
+    fn what_was_added_around_it_stays_and_what_was_added_to_it_goes() {
+        let after = with("a = 1\n", "throughline").unwrap();
+        let edited = format!(
+            "# first\n{after}enabled = true # ours\n\n[mcp_servers.throughline.env]\nX = \"1\"\n\n[zzz]\nb = 2\n"
+        );
+        assert_eq!(
+            without(&edited).unwrap(),
+            "# first\na = 1\n\n[zzz]\nb = 2\n"
+        );
+        let dotted =
+            "mcp_servers.throughline.command = \"t\"\nmcp_servers.throughline.args = [\n]\nb = 1\n";
+        assert_eq!(without(dotted).unwrap(), "b = 1\n");
+        let inline = "[mcp_servers]\nthroughline = { command = \"t\" }\nx = { command = \"x\" }\n";
+        assert_eq!(
+            without(inline).unwrap(),
+            "[mcp_servers]\nx = { command = \"x\" }\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_added_to_is_refused() {
+        let refused = |text| with(text, "throughline").unwrap_err();
+        assert_eq!(
+            refused("mcp_servers = { x = { command = 'x' } }\n"),
+            Refused::Inline
+        );
+        let wrong = refused("a = 1\nb = = 2\n").to_string();
+        assert!(wrong.starts_with("line 2: "), "{wrong}");
+        assert!(has_any("mcp_servers = { throughline = {} }").unwrap());
+    }
+}

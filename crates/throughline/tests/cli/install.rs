@@ -1,0 +1,409 @@
+//! Telling the agents, and undoing it: on copies of configuration files, with the binary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::env::{TestEnv, repository};
+
+/// A machine with one of the homes of `fixtures/config`.
+fn machine(home: &str) -> TestEnv {
+    let env = TestEnv::new();
+    copy(&repository().join("fixtures/config").join(home), env.home());
+    env
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Returns every file and folder of the home but for memory's own.
+fn tree(env: &TestEnv) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut tree = BTreeMap::new();
+    let mut folders = vec![env.home().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(env.home()).unwrap().display().to_string();
+            if name == "memory" {
+                continue;
+            }
+            if path.is_dir() {
+                tree.insert(name, None);
+                folders.push(path);
+            } else {
+                tree.insert(name, Some(fs::read(&path).unwrap()));
+            }
+        }
+    }
+    tree
+}
+
+fn read(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.home().join(name)).unwrap()
+}
+
+fn json(env: &TestEnv, name: &str) -> Value {
+    serde_json::from_str(&read(env, name)).unwrap()
+}
+
+#[track_caller]
+fn succeeds(env: &TestEnv, args: &[&str]) -> String {
+    let ran = env.run(args);
+    assert_eq!(ran.code, Some(0), "{args:?}\n{}", ran.shown());
+    ran.stdout + &ran.stderr
+}
+
+#[test]
+fn every_home_comes_back_byte_for_byte() {
+    for home in ["plain", "odd", "bare"] {
+        let env = machine(home);
+        let before = tree(&env);
+        succeeds(&env, &["install", "--yes"]);
+        let installed = tree(&env);
+        assert_ne!(before, installed, "{home}");
+        let again = succeeds(&env, &["install", "--yes"]);
+        assert!(again.contains("Nothing to change"), "{home}: {again}");
+        assert_eq!(
+            installed,
+            tree(&env),
+            "{home}: the second time changed something"
+        );
+        succeeds(&env, &["uninstall", "--yes"]);
+        assert_eq!(before, tree(&env), "{home}");
+        let left: Vec<_> = fs::read_dir(env.home().join("memory"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["redaction.key"], "{home}");
+        let nothing = succeeds(&env, &["uninstall", "--yes"]);
+        assert!(nothing.contains("Nothing to change"), "{nothing}");
+    }
+}
+
+#[test]
+fn one_agent_after_the_other_comes_back_too() {
+    let agents = [
+        "cursor", "grok", "claude", "opencode", "codex", "copilot", "gemini",
+    ];
+    let env = machine("plain");
+    fs::remove_dir_all(env.home().join(".cursor")).unwrap();
+    let before = tree(&env);
+    for agent in agents {
+        succeeds(&env, &["install", agent, "--yes"]);
+    }
+    for agent in agents {
+        succeeds(&env, &["uninstall", agent, "--yes"]);
+    }
+    assert_eq!(before, tree(&env));
+}
+
+#[test]
+fn each_agent_gets_a_hook_and_a_server() {
+    let env = machine("bare");
+    succeeds(&env, &["install", "--yes"]);
+    let program = env!("CARGO_BIN_EXE_throughline");
+    let settings = json(&env, ".claude/settings.json");
+    let handler = &settings["hooks"]["SessionStart"][0]["hooks"][0];
+    assert_eq!(handler["command"], format!("{program} hook"));
+    let server = &json(&env, ".claude.json")["mcpServers"]["throughline"];
+    assert_eq!(server["alwaysLoad"], true);
+    assert_eq!(server["args"][0], "mcp");
+    let hooks = json(&env, ".codex/hooks.json");
+    let handler = &hooks["hooks"]["SessionEnd"][0]["hooks"][0];
+    assert_eq!(handler["command"], format!("{program} hook --agent codex"));
+    assert!(read(&env, ".codex/config.toml").contains("[mcp_servers.throughline]"));
+    let gemini = json(&env, ".gemini/settings.json");
+    assert_eq!(
+        gemini["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"],
+        5000
+    );
+    assert!(gemini["mcpServers"]["throughline"].is_object());
+    let copilot = json(&env, ".copilot/hooks/throughline.json");
+    assert_eq!(copilot["version"], 1);
+    let command = copilot["hooks"]["agentStop"][0]["bash"].as_str().unwrap();
+    assert!(command.ends_with("hook --agent copilot --event agentStop"));
+    let shim = read(&env, ".config/opencode/plugin/throughline.js");
+    assert!(
+        shim.contains(&format!("const PROGRAM = \"{program}\";")),
+        "{shim}"
+    );
+    let opencode = json(&env, ".config/opencode/opencode.json");
+    assert_eq!(opencode["mcp"]["throughline"]["command"][1], "mcp");
+    assert!(json(&env, ".cursor/mcp.json")["mcpServers"]["throughline"].is_object());
+    assert!(read(&env, ".grok/config.toml").contains("[mcp_servers.throughline]"));
+}
+
+#[test]
+fn the_name_is_written_where_it_is_on_path() {
+    let env = machine("bare");
+    let bin = Path::new(env!("CARGO_BIN_EXE_throughline"))
+        .parent()
+        .unwrap();
+    let status = env
+        .command(&["install", "codex", "--yes"])
+        .env("PATH", bin)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&status.stderr).into_owned();
+    assert!(
+        said.contains("They start `throughline hook`: it is on PATH."),
+        "{said}"
+    );
+    assert!(said.contains("/hooks"), "{said}");
+    let command = &json(&env, ".codex/hooks.json")["hooks"]["Stop"][0]["hooks"][0]["command"];
+    assert_eq!(command, "throughline hook --agent codex");
+}
+
+#[test]
+fn grok_is_not_told_twice() {
+    let env = machine("bare");
+    let said = succeeds(&env, &["install", "claude", "grok", "--yes"]);
+    assert!(said.contains("not written twice"), "{said}");
+    assert!(!env.home().join(".grok/hooks").exists());
+    let said = succeeds(&env, &["uninstall", "claude", "--yes"]);
+    assert!(said.contains("throughline install grok"), "{said}");
+    succeeds(&env, &["install", "grok", "--yes"]);
+    let hooks = json(&env, ".grok/hooks/throughline.json");
+    let command = hooks["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
+    assert!(command.ends_with("hook --agent grok"));
+}
+
+#[test]
+fn entries_of_an_older_release_are_not_doubled_and_go() {
+    let env = machine("older");
+    succeeds(&env, &["install", "claude", "--yes"]);
+    let settings = read(&env, ".claude/settings.json");
+    assert_eq!(settings.matches("UserPromptSubmit").count(), 1);
+    assert!(!settings.contains("/usr/local/bin"), "{settings}");
+    assert!(!settings.contains("my bin"), "{settings}");
+    assert!(settings.contains("echo done"));
+    succeeds(&env, &["uninstall", "--yes"]);
+    let settings = json(&env, ".claude/settings.json");
+    let hooks = settings["hooks"].as_object().unwrap();
+    assert_eq!(hooks.keys().collect::<Vec<_>>(), ["PostToolUse"]);
+    let servers = json(&env, ".claude.json");
+    assert!(
+        servers["mcpServers"].get("throughline").is_none(),
+        "{servers}"
+    );
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_stays() {
+    let env = machine("plain");
+    let original = json(&env, ".claude.json");
+    succeeds(&env, &["install", "--yes"]);
+    // The agent rewrites its own state; a person edits the rest.
+    let path = env.home().join(".claude.json");
+    let mut state = json(&env, ".claude.json");
+    state["numStartups"] = 213.into();
+    fs::write(&path, serde_json::to_string(&state).unwrap()).unwrap();
+    let path = env.home().join(".codex/config.toml");
+    let config = read(&env, ".codex/config.toml");
+    fs::write(&path, format!("# mine\n{config}\n[mine]\nx = 1\n")).unwrap();
+    let path = env.home().join(".copilot/hooks/throughline.json");
+    let mut hooks = json(&env, ".copilot/hooks/throughline.json");
+    hooks["hooks"]["mine"] = serde_json::json!([{"bash": "date"}]);
+    fs::write(&path, serde_json::to_string(&hooks).unwrap()).unwrap();
+    succeeds(&env, &["uninstall", "--yes"]);
+    let mut expected = original;
+    expected["numStartups"] = 213.into();
+    assert_eq!(json(&env, ".claude.json"), expected);
+    let config = read(&env, ".codex/config.toml");
+    assert!(config.starts_with("# mine\nmodel = "), "{config}");
+    assert!(
+        config.ends_with("API_KEY = \"not-a-real-key\"\n\n[mine]\nx = 1\n"),
+        "{config}"
+    );
+    let hooks = json(&env, ".copilot/hooks/throughline.json");
+    let expected = serde_json::json!({"version": 1, "hooks": {"mine": [{"bash": "date"}]}});
+    assert_eq!(hooks, expected);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_left_alone() {
+    let env = machine("plain");
+    let broken = "{\n  \"model\": \"opus\"\n  \"hooks\": {}\n}\n";
+    fs::write(env.home().join(".claude/settings.json"), broken).unwrap();
+    let state = read(&env, ".claude.json");
+    let ran = env.run(&["install", "claude", "codex", "--yes"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    let why = "$HOME/.claude/settings.json is left as it is: line 3: a comma is missing";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!(read(&env, ".claude/settings.json"), broken);
+    assert_eq!(read(&env, ".claude.json"), state, "half an agent is no use");
+    assert!(read(&env, ".codex/config.toml").contains("mcp_servers.throughline"));
+}
+
+#[test]
+fn nothing_happens_unasked() {
+    let env = machine("plain");
+    let before = tree(&env);
+    let ran = env.run(&["install"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    assert!(ran.stderr.contains("hint: add --yes"), "{}", ran.stderr);
+    let shown = succeeds(&env, &["install", "--dry-run"]);
+    assert!(shown.contains("+     \"SessionStart\": ["), "{shown}");
+    assert!(
+        !shown.contains("not-a-real"),
+        "a secret beside it is shown: {shown}"
+    );
+    let report = succeeds(&env, &["install", "--dry-run", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["applied"], false);
+    assert_eq!(report["agents"].as_array().unwrap().len(), 7);
+    assert_eq!(before, tree(&env));
+}
+
+#[test]
+fn what_keeps_hooks_from_running_is_said() {
+    let env = machine("bare");
+    fs::write(
+        env.home().join(".claude/settings.json"),
+        "{\"disableAllHooks\": true}",
+    )
+    .unwrap();
+    fs::write(
+        env.home().join(".codex/config.toml"),
+        "[features]\nhooks = false\n",
+    )
+    .unwrap();
+    let said = succeeds(&env, &["install", "claude", "codex", "--yes"]);
+    assert!(
+        said.contains("`disableAllHooks` in $HOME/.claude/settings.json"),
+        "{said}"
+    );
+    assert!(said.contains("`hooks = false` under [features]"), "{said}");
+}
+
+#[test]
+fn who_has_the_plugin_needs_nothing_else() {
+    let env = machine("bare");
+    let settings = "{\"enabledPlugins\": {\"throughline@throughline\": true}}";
+    fs::write(env.home().join(".claude/settings.json"), settings).unwrap();
+    let said = succeeds(&env, &["install", "claude", "--yes"]);
+    assert!(said.contains("plugin `throughline` is enabled"), "{said}");
+    assert_eq!(read(&env, ".claude/settings.json"), settings);
+}
+
+#[test]
+fn agents_that_cannot_be_told_are_named() {
+    let env = TestEnv::new();
+    let ran = env.run(&["install", "aider"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("Aider cannot be told"),
+        "{}",
+        ran.stderr
+    );
+    let ran = env.run(&["install"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+}
+
+#[cfg(unix)]
+#[test]
+fn configuration_that_lies_elsewhere_is_changed_there() {
+    let env = machine("bare");
+    let dotfiles = env.home().join("dotfiles.json");
+    fs::write(&dotfiles, "{}\n").unwrap();
+    let link = env.home().join(".claude/settings.json");
+    std::os::unix::fs::symlink(&dotfiles, &link).unwrap();
+    succeeds(&env, &["install", "claude", "--yes"]);
+    assert!(read(&env, "dotfiles.json").contains("SessionStart"));
+    succeeds(&env, &["uninstall", "--yes"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(read(&env, "dotfiles.json"), "{}\n");
+}
+
+#[test]
+fn the_plugin_is_written_out() {
+    let env = TestEnv::new();
+    let folder = env.home().join("plugin");
+    let said = succeeds(&env, &["install", "--plugin-dir", folder.to_str().unwrap()]);
+    assert!(
+        said.contains("claude plugin marketplace add $HOME/plugin"),
+        "{said}"
+    );
+    assert!(folder.join(".claude-plugin/marketplace.json").is_file());
+}
+
+#[test]
+fn doctor_says_where_we_are_installed() {
+    let env = machine("plain");
+    succeeds(&env, &["install", "codex", "--yes"]);
+    let said = env.run(&["doctor"]).stdout;
+    assert!(said.contains("Codex CLI    told in $HOME/.codex"), "{said}");
+    let report: Value = serde_json::from_str(&env.run(&["doctor", "--json"]).stdout).unwrap();
+    let installed = report["installed"].as_array().unwrap();
+    let files = |agent: &str| {
+        let found = installed.iter().find(|it| it["agent"] == agent);
+        found.unwrap()["files"].as_array().unwrap().len()
+    };
+    assert_eq!((files("codex"), files("claude")), (2, 0));
+}
+
+#[test]
+fn up_does_everything_once() {
+    let env = machine("bare");
+    copy(
+        &repository().join("samples/claude"),
+        &env.home().join(".claude"),
+    );
+    let first = succeeds(&env, &["up", "--yes"]);
+    assert!(
+        first.contains("Ingested ") && first.contains("Changed 12 files."),
+        "{first}"
+    );
+    assert!(first.contains("throughline search"), "{first}");
+    let installed = tree(&env);
+    let again = succeeds(&env, &["up", "--yes"]);
+    assert!(
+        again.contains("Ingested 0 records") && again.contains("The agents know"),
+        "{again}"
+    );
+    assert_eq!(installed, tree(&env));
+    let report: Value = serde_json::from_str(&env.run(&["up", "--json"]).stdout).unwrap();
+    assert_eq!(report["agents"]["found"].as_array().unwrap().len(), 7);
+    assert_eq!(report["agents"]["pending"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn up_changes_no_agent_unasked() {
+    let env = machine("plain");
+    let before = tree(&env);
+    let said = succeeds(&env, &["up"]);
+    assert!(
+        said.contains("`throughline install` changes them"),
+        "{said}"
+    );
+    assert!(said.contains("throughline up --sample"), "{said}");
+    assert_eq!(before, tree(&env));
+}
+
+#[test]
+fn up_shows_samples_in_a_memory_of_their_own() {
+    let env = machine("plain");
+    let before = env.run(&["sessions"]).code;
+    let said = succeeds(&env, &["up", "--sample"]);
+    assert!(said.contains("These are samples"), "{said}");
+    assert_eq!(env.run(&["sessions"]).code, before);
+    let home = env.home().join("memory-sample");
+    let home = home.to_str().unwrap();
+    let found = succeeds(&env, &["--home", home, "search", "threshold"]);
+    assert!(found.contains("threshold"), "{found}");
+    succeeds(&env, &["up", "--sample"]);
+}
