@@ -61,7 +61,7 @@ pub struct Fold {
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
     pub(super) earlier: Option<String>,
-    /// What things are called, how often it was said, and when last.
+    /// What things are called, how much it was said, and when last.
     pub(super) names: BTreeMap<String, (u32, u64)>,
     steps: u64,
 }
@@ -146,10 +146,7 @@ impl Fold {
         if let Some(branch) = step.branch {
             self.branch = Some(one_line(branch, LINE_CHARS_MAX));
         }
-        // A single word of code asks for nothing, so results may be looked at for names too.
-        if !matches!(step.kind, Kind::Thinking | Kind::Summary) {
-            self.identifiers(step.content);
-        }
+        self.identifiers(step);
         match step.kind {
             Kind::Prompt => self.prompt(step),
             Kind::Assistant => self.said(step),
@@ -333,18 +330,27 @@ impl Fold {
         }
     }
 
-    fn identifiers(&mut self, text: &str) {
+    /// Counts the names in a text. A single word of code asks for nothing, so thoughts and results may be
+    /// looked at too; what people and models say themselves counts for more than what a tool printed.
+    fn identifiers(&mut self, step: &Step<'_>) {
+        let weight = match step.kind {
+            Kind::Prompt | Kind::Assistant => 3,
+            Kind::Thinking | Kind::ToolUse => 2,
+            Kind::Summary => return,
+            _ => 1,
+        };
         self.steps += 1;
+        let text = step.content;
         let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
         for name in identifiers(text) {
             if let Some(known) = self.names.get_mut(name) {
-                *known = (known.0.saturating_add(1), self.steps);
+                *known = (known.0.saturating_add(weight), self.steps);
                 continue;
             }
             if self.names.len() >= 2 * IDENTIFIERS_MAX {
                 self.forget_names();
             }
-            self.names.insert(name.to_owned(), (1, self.steps));
+            self.names.insert(name.to_owned(), (weight, self.steps));
         }
     }
 
@@ -362,6 +368,10 @@ impl Fold {
                 break;
             };
             self.names.remove(&name);
+        }
+        // What was said long ago must not outweigh for ever what is said now.
+        for known in self.names.values_mut() {
+            known.0 = known.0.div_ceil(2);
         }
     }
 

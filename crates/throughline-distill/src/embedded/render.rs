@@ -18,7 +18,7 @@ const TITLE_CHARS_MAX: usize = 80;
 const LINE_CHARS_MAX: usize = 160;
 const STATE_BYTES_MAX: usize = 1_500;
 const OPEN_SHOWN: usize = 5;
-const NAMES_SHOWN: usize = 80;
+const NAMES_SHOWN: usize = 100;
 
 /// Writes the account under the template's headings. Sections of `before` that this extractor does
 /// not write are carried over.
@@ -202,7 +202,7 @@ fn files(fold: &Fold) -> String {
     text
 }
 
-/// Returns what was named again and again.
+/// Returns what was named again and again, or by somebody who meant it.
 fn names(fold: &Fold) -> String {
     let mut names: Vec<_> = fold
         .names
