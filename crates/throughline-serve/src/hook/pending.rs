@@ -53,6 +53,10 @@ pub fn put(home: &Path, session: &SessionId, after: &[After]) -> io::Result<()> 
     if lines.is_empty() {
         return Ok(());
     }
+    // Whoever wrote last may have been stopped in the middle of a line.
+    if !before.is_empty() && !before.ends_with('\n') {
+        lines.insert(0, '\n');
+    }
     if (before.len() + lines.len()) as u64 > SESSION_BYTES_MAX {
         return Err(io::Error::other("too much waits of this session already"));
     }

@@ -16,7 +16,7 @@ fn prompt(session: &str, id: &str) -> Line {
     claude(json!({
         "session_id": session, "cwd": "/home/dev/proj", "prompt_id": id,
         "hook_event_name": "UserPromptSubmit",
-        "prompt": "where must the reorder threshold of the inventory come from?",
+        "prompt": "we decided where the reorder threshold must come from: config.toml or code?",
     }))
 }
 
@@ -77,9 +77,7 @@ fn a_prompt_is_answered_once_and_nothing_is_shown_twice() {
     assert_eq!(said(&prompt("new", "p1"), &env), None, "delivered twice");
     // Nobody has recorded yet what was shown; it waits in the queue and counts all the same.
     let again = said_at(&prompt("new", "p2"), &env, "2026-11-16T09:05:00Z");
-    for shown in again.iter() {
-        assert_ne!(shown.lines().nth(2), first.lines().nth(2), "{shown}");
-    }
+    assert_eq!(again, None, "shown before");
     assert!(said(&prompt("other", "p1"), &env).is_some());
     let listed = env.run(&["injections", "--json"]).stdout;
     assert!(!listed.contains("claude:new"), "{listed}");
