@@ -75,7 +75,11 @@ fn every_home_comes_back_byte_for_byte() {
         assert_ne!(before, installed, "{home}");
         let again = succeeds(&env, &["install", "--yes"]);
         assert!(again.contains("Nothing to change"), "{home}: {again}");
-        assert_eq!(installed, tree(&env), "{home}: the second time changed something");
+        assert_eq!(
+            installed,
+            tree(&env),
+            "{home}: the second time changed something"
+        );
         succeeds(&env, &["uninstall", "--yes"]);
         assert_eq!(before, tree(&env), "{home}");
         let left: Vec<_> = fs::read_dir(env.home().join("memory"))
@@ -90,7 +94,9 @@ fn every_home_comes_back_byte_for_byte() {
 
 #[test]
 fn one_agent_after_the_other_comes_back_too() {
-    let agents = ["cursor", "grok", "claude", "opencode", "codex", "copilot", "gemini"];
+    let agents = [
+        "cursor", "grok", "claude", "opencode", "codex", "copilot", "gemini",
+    ];
     let env = machine("plain");
     fs::remove_dir_all(env.home().join(".cursor")).unwrap();
     let before = tree(&env);
@@ -119,14 +125,20 @@ fn each_agent_gets_a_hook_and_a_server() {
     assert_eq!(handler["command"], format!("{program} hook --agent codex"));
     assert!(read(&env, ".codex/config.toml").contains("[mcp_servers.throughline]"));
     let gemini = json(&env, ".gemini/settings.json");
-    assert_eq!(gemini["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"], 5000);
+    assert_eq!(
+        gemini["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"],
+        5000
+    );
     assert!(gemini["mcpServers"]["throughline"].is_object());
     let copilot = json(&env, ".copilot/hooks/throughline.json");
     assert_eq!(copilot["version"], 1);
     let command = copilot["hooks"]["agentStop"][0]["bash"].as_str().unwrap();
     assert!(command.ends_with("hook --agent copilot --event agentStop"));
     let shim = read(&env, ".config/opencode/plugin/throughline.js");
-    assert!(shim.contains(&format!("const PROGRAM = \"{program}\";")), "{shim}");
+    assert!(
+        shim.contains(&format!("const PROGRAM = \"{program}\";")),
+        "{shim}"
+    );
     let opencode = json(&env, ".config/opencode/opencode.json");
     assert_eq!(opencode["mcp"]["throughline"]["command"][1], "mcp");
     assert!(json(&env, ".cursor/mcp.json")["mcpServers"]["throughline"].is_object());
@@ -136,14 +148,19 @@ fn each_agent_gets_a_hook_and_a_server() {
 #[test]
 fn the_name_is_written_where_it_is_on_path() {
     let env = machine("bare");
-    let bin = Path::new(env!("CARGO_BIN_EXE_throughline")).parent().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_throughline"))
+        .parent()
+        .unwrap();
     let status = env
         .command(&["install", "codex", "--yes"])
         .env("PATH", bin)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&status.stderr).into_owned();
-    assert!(said.contains("They start `throughline hook`: it is on PATH."), "{said}");
+    assert!(
+        said.contains("They start `throughline hook`: it is on PATH."),
+        "{said}"
+    );
     assert!(said.contains("/hooks"), "{said}");
     let command = &json(&env, ".codex/hooks.json")["hooks"]["Stop"][0]["hooks"][0]["command"];
     assert_eq!(command, "throughline hook --agent codex");
@@ -159,7 +176,9 @@ fn grok_is_not_told_twice() {
     assert!(said.contains("throughline install grok"), "{said}");
     succeeds(&env, &["install", "grok", "--yes"]);
     let hooks = json(&env, ".grok/hooks/throughline.json");
-    let command = hooks["hooks"]["PostToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+    let command = hooks["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
     assert!(command.ends_with("hook --agent grok"));
 }
 
@@ -177,7 +196,10 @@ fn entries_of_an_older_release_are_not_doubled_and_go() {
     let hooks = settings["hooks"].as_object().unwrap();
     assert_eq!(hooks.keys().collect::<Vec<_>>(), ["PostToolUse"]);
     let servers = json(&env, ".claude.json");
-    assert!(servers["mcpServers"].get("throughline").is_none(), "{servers}");
+    assert!(
+        servers["mcpServers"].get("throughline").is_none(),
+        "{servers}"
+    );
 }
 
 #[test]
@@ -203,7 +225,10 @@ fn what_the_user_changed_meanwhile_stays() {
     assert_eq!(json(&env, ".claude.json"), expected);
     let config = read(&env, ".codex/config.toml");
     assert!(config.starts_with("# mine\nmodel = "), "{config}");
-    assert!(config.ends_with("API_KEY = \"not-a-real-key\"\n\n[mine]\nx = 1\n"), "{config}");
+    assert!(
+        config.ends_with("API_KEY = \"not-a-real-key\"\n\n[mine]\nx = 1\n"),
+        "{config}"
+    );
     let hooks = json(&env, ".copilot/hooks/throughline.json");
     let expected = serde_json::json!({"version": 1, "hooks": {"mine": [{"bash": "date"}]}});
     assert_eq!(hooks, expected);
@@ -233,7 +258,10 @@ fn nothing_happens_unasked() {
     assert!(ran.stderr.contains("hint: add --yes"), "{}", ran.stderr);
     let shown = succeeds(&env, &["install", "--dry-run"]);
     assert!(shown.contains("+     \"SessionStart\": ["), "{shown}");
-    assert!(!shown.contains("not-a-real"), "a secret beside it is shown: {shown}");
+    assert!(
+        !shown.contains("not-a-real"),
+        "a secret beside it is shown: {shown}"
+    );
     let report = succeeds(&env, &["install", "--dry-run", "--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["applied"], false);
@@ -244,10 +272,21 @@ fn nothing_happens_unasked() {
 #[test]
 fn what_keeps_hooks_from_running_is_said() {
     let env = machine("bare");
-    fs::write(env.home().join(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap();
-    fs::write(env.home().join(".codex/config.toml"), "[features]\nhooks = false\n").unwrap();
+    fs::write(
+        env.home().join(".claude/settings.json"),
+        "{\"disableAllHooks\": true}",
+    )
+    .unwrap();
+    fs::write(
+        env.home().join(".codex/config.toml"),
+        "[features]\nhooks = false\n",
+    )
+    .unwrap();
     let said = succeeds(&env, &["install", "claude", "codex", "--yes"]);
-    assert!(said.contains("`disableAllHooks` in $HOME/.claude/settings.json"), "{said}");
+    assert!(
+        said.contains("`disableAllHooks` in $HOME/.claude/settings.json"),
+        "{said}"
+    );
     assert!(said.contains("`hooks = false` under [features]"), "{said}");
 }
 
@@ -266,7 +305,11 @@ fn agents_that_cannot_be_told_are_named() {
     let env = TestEnv::new();
     let ran = env.run(&["install", "aider"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("Aider cannot be told"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Aider cannot be told"),
+        "{}",
+        ran.stderr
+    );
     let ran = env.run(&["install"]);
     assert_eq!(ran.code, Some(1), "{}", ran.shown());
 }
@@ -291,7 +334,10 @@ fn the_plugin_is_written_out() {
     let env = TestEnv::new();
     let folder = env.home().join("plugin");
     let said = succeeds(&env, &["install", "--plugin-dir", folder.to_str().unwrap()]);
-    assert!(said.contains("claude plugin marketplace add $HOME/plugin"), "{said}");
+    assert!(
+        said.contains("claude plugin marketplace add $HOME/plugin"),
+        "{said}"
+    );
     assert!(folder.join(".claude-plugin/marketplace.json").is_file());
 }
 
@@ -300,7 +346,10 @@ fn doctor_says_where_we_are_installed() {
     let env = machine("plain");
     succeeds(&env, &["install", "codex", "--yes"]);
     let said = env.run(&["doctor"]).stdout;
-    assert!(said.contains("Codex CLI    told in $HOME/.codex"), "{said}");
+    assert!(
+        said.contains("told in $HOME/.codex/hooks.json, $HOME/.codex/config.toml"),
+        "{said}"
+    );
     let report: Value = serde_json::from_str(&env.run(&["doctor", "--json"]).stdout).unwrap();
     let installed = report["installed"].as_array().unwrap();
     let files = |agent: &str| {
@@ -313,13 +362,22 @@ fn doctor_says_where_we_are_installed() {
 #[test]
 fn up_does_everything_once() {
     let env = machine("bare");
-    copy(&repository().join("samples/claude"), &env.home().join(".claude"));
+    copy(
+        &repository().join("samples/claude"),
+        &env.home().join(".claude"),
+    );
     let first = succeeds(&env, &["up", "--yes"]);
-    assert!(first.contains("Ingested ") && first.contains("Changed 12 files."), "{first}");
+    assert!(
+        first.contains("Ingested ") && first.contains("Changed 12 files."),
+        "{first}"
+    );
     assert!(first.contains("throughline search"), "{first}");
     let installed = tree(&env);
     let again = succeeds(&env, &["up", "--yes"]);
-    assert!(again.contains("Ingested 0 records") && again.contains("The agents know"), "{again}");
+    assert!(
+        again.contains("Ingested 0 records") && again.contains("The agents know"),
+        "{again}"
+    );
     assert_eq!(installed, tree(&env));
     let report: Value = serde_json::from_str(&env.run(&["up", "--json"]).stdout).unwrap();
     assert_eq!(report["agents"]["found"].as_array().unwrap().len(), 7);
@@ -331,7 +389,10 @@ fn up_changes_no_agent_unasked() {
     let env = machine("plain");
     let before = tree(&env);
     let said = succeeds(&env, &["up"]);
-    assert!(said.contains("`throughline install` changes them"), "{said}");
+    assert!(
+        said.contains("`throughline install` changes them"),
+        "{said}"
+    );
     assert!(said.contains("throughline up --sample"), "{said}");
     assert_eq!(before, tree(&env));
 }
