@@ -1,5 +1,6 @@
 //! `throughline doctor`
 
+mod installed;
 mod repair;
 
 use std::io::{Write, stdout};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use store::seal::Seal;
 use store::{Health, SourceReport};
 
+use self::installed::Installed;
 use crate::commands::ingest::usual_roots;
 use crate::commands::{App, encrypt};
 use crate::keychain::SystemKeychain;
@@ -49,6 +51,8 @@ struct Diagnosis {
     /// How the store is encrypted, if it is.
     seal: Option<Seal>,
     agents: Vec<Agent>,
+    /// Which of them are told of us, and where.
+    installed: Vec<Installed>,
     troubled: Vec<SourceReport>,
     /// Kinds of log entries that no adapter knew: agent, kind, how often.
     drift: Vec<(String, String, u64)>,
@@ -114,6 +118,7 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             .iter()
             .map(|adapter| agent(app, adapter.flavor()))
             .collect(),
+        installed: installed::look(app),
         troubled: store
             .as_ref()
             .map(store::Store::troubled_sources)
@@ -257,6 +262,7 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
         writeln!(out, "  PROBLEM: {problem}; others can read it")?;
     }
     print_agents(app, &mut out, &diagnosis.agents)?;
+    installed::print(&mut out, &diagnosis.installed)?;
     for source in &diagnosis.troubled {
         let what = if source.gone {
             "is gone; its records are kept"

@@ -346,7 +346,10 @@ fn doctor_says_where_we_are_installed() {
     let env = machine("plain");
     succeeds(&env, &["install", "codex", "--yes"]);
     let said = env.run(&["doctor"]).stdout;
-    assert!(said.contains("Codex CLI    told in $HOME/.codex"), "{said}");
+    assert!(
+        said.contains("told in $HOME/.codex/hooks.json, $HOME/.codex/config.toml"),
+        "{said}"
+    );
     let report: Value = serde_json::from_str(&env.run(&["doctor", "--json"]).stdout).unwrap();
     let installed = report["installed"].as_array().unwrap();
     let files = |agent: &str| {

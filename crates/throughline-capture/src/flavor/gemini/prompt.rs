@@ -14,8 +14,12 @@ const HARNESS: &[&str] = &[
     "System: Please continue",
     "System: Potential loop detected",
     "<state_snapshot>",
-    "<hook_context>",
+    HOOK_BEGIN,
 ];
+
+/// What hooks said stands between these.
+const HOOK_BEGIN: &str = "<hook_context>";
+const HOOK_END: &str = "</hook_context>";
 
 /// The texts between these are files that a prompt names with `@`.
 const FILES_BEGIN: &str = "--- Content from referenced files ---";
@@ -28,9 +32,10 @@ pub fn read(message: &Message) -> (Vec<Block>, Origin) {
         .as_ref()
         .filter(|shown| !shown.0.is_empty());
     let parts = &content.unwrap_or(&message.content).0;
-    let mut blocks: Vec<Block> = typed(parts).filter_map(Part::block).collect();
+    let blocks = typed(parts).filter_map(Part::block);
+    let mut blocks: Vec<Block> = blocks.map(without_hook).collect();
     let text = message.content.text();
-    let text = text.trim_start();
+    let text = behind_hook(text.trim_start());
     if text.starts_with("<state_snapshot>") {
         let summary = Block::Summary(text.to_owned());
         blocks = vec![Block::Boundary(Boundary::default()), summary];
@@ -51,10 +56,29 @@ fn typed(parts: &[Part]) -> impl Iterator<Item = &Part> {
         let text = part.text.as_deref().unwrap_or_default().trim();
         let ends = text == FILES_END;
         in_files |= text == FILES_BEGIN;
-        let kept = !in_files && !text.starts_with("<hook_context>");
+        let kept = !in_files && !behind_hook(text).starts_with(HOOK_BEGIN);
         in_files &= !ends;
         kept && !ends
     })
+}
+
+/// What a hook said at the start of a session stands before the first prompt, in one text with it.
+fn behind_hook(text: &str) -> &str {
+    let said = text.strip_prefix(HOOK_BEGIN);
+    let rest = said.and_then(|said| said.split_once(HOOK_END));
+    match rest.map(|(_, prompt)| prompt.trim_start()) {
+        Some(prompt) if !prompt.is_empty() => prompt,
+        _ => text,
+    }
+}
+
+fn without_hook(block: Block) -> Block {
+    match block {
+        Block::Text(text) if text.starts_with(HOOK_BEGIN) => {
+            Block::Text(behind_hook(&text).to_owned())
+        }
+        block => block,
+    }
 }
 
 /// Says who is behind an answer: the program answers the summary of a compaction itself.
@@ -102,6 +126,14 @@ mod tests {
                 {"text":"\nContent from @a:\n"},{"text":"secret"},{"text":"\n--- End of content ---"},
                 {"text":"<hook_context>remember</hook_context>"}]}"#,
             r#"Human [Text("see @a")]"#,
+        );
+        check(
+            r#"{"content":[{"text":"<hook_context>remember</hook_context>\n\nWhy?"}]}"#,
+            r#"Human [Text("Why?")]"#,
+        );
+        check(
+            r#"{"content":[{"text":"<hook_context>remember</hook_context>"}]}"#,
+            "Harness []",
         );
         check(
             r#"{"content":"/fix it, expanded","displayContent":"/fix it"}"#,
