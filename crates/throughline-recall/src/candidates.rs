@@ -202,7 +202,8 @@ pub fn idf(total: u64, df: u64) -> f64 {
 
 /// Brings what is known of each row together, by row.
 fn merge(mut pairs: Vec<(i64, Bits, Bits)>) -> Vec<(i64, Bits, Bits)> {
-    pairs.sort_unstable_by_key(|pair| pair.0);
+    // Each term's rows are in order already, which a stable sort makes use of.
+    pairs.sort_by_key(|pair| pair.0);
     pairs.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
@@ -226,7 +227,6 @@ fn weigh(
     let mut all: Vec<Candidate> = Vec::with_capacity(hits.len());
     for ((row, own, who), mark) in hits.into_iter().zip(marks) {
         let Some(mark) = mark else { continue };
-        count(&mut found.sessions, row, own, &mark);
         let mut candidate = Candidate {
             row,
             mark,
@@ -238,12 +238,15 @@ fn weigh(
         candidate.score = score(&candidate, &found.idf, dates);
         all.push(candidate);
     }
-    let by_row = |all: &mut Vec<Candidate>| all.sort_unstable_by_key(|c| c.row);
+    count(&mut found.sessions, &all);
     spread(lookup, &mut all)?;
-    by_row(&mut all);
+    // Two runs, each in order already.
+    all.sort_by_key(|candidate| candidate.row);
     lean(&mut all);
     for candidate in &mut all {
-        candidate.score = score(candidate, &found.idf, dates);
+        if candidate.near != [0; 2] || candidate.own | candidate.who == 0 {
+            candidate.score = score(candidate, &found.idf, dates);
+        }
     }
     let best = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score).then(b.row.cmp(&a.row));
     if all.len() > max {
@@ -255,15 +258,20 @@ fn weigh(
     Ok(())
 }
 
-fn count(sessions: &mut HashMap<u32, SessionSeen>, row: i64, own: Bits, mark: &Mark) {
-    let seen = sessions.entry(mark.session).or_default();
-    seen.rows += 1;
-    seen.latest = seen.latest.max(row);
-    let mut bits = own;
-    while bits != 0 {
-        let at = bits.trailing_zeros() as usize;
-        seen.counts[at] = seen.counts[at].saturating_add(1);
-        bits &= bits - 1;
+/// Counts what sessions hold. Their rows mostly lie together, so each run of them is looked up once.
+fn count(sessions: &mut HashMap<u32, SessionSeen>, all: &[Candidate]) {
+    for run in all.chunk_by(|a, b| a.mark.session == b.mark.session) {
+        let seen = sessions.entry(run[0].mark.session).or_default();
+        for candidate in run {
+            seen.rows += 1;
+            seen.latest = seen.latest.max(candidate.row);
+            let mut bits = candidate.own;
+            while bits != 0 {
+                let at = bits.trailing_zeros() as usize;
+                seen.counts[at] = seen.counts[at].saturating_add(1);
+                bits &= bits - 1;
+            }
+        }
     }
 }
 

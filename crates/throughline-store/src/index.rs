@@ -230,14 +230,24 @@ impl Waiting {
         marks::write(tx, &trails.collect())?;
         let out = changes.values().filter(|change| change.out.is_some());
         if can_go_at_once(tx, out.count())? {
-            return write_terms(tx, &changes);
+            return changes.iter().try_for_each(|(row, change)| {
+                take_out(tx, *row, change)?;
+                put_in(tx, *row, change)
+            });
         }
         residue::note(tx, Remedy::Merge)?;
         remove_at_once(tx, false)?;
-        write_terms(tx, &changes)?;
-        // What FTS5 has gathered is written by the way that is set when it writes.
+        for (row, change) in &changes {
+            take_out(tx, *row, change)?;
+        }
+        // FTS5 writes what it has gathered by the way that is set when it writes. And a row that goes and comes in
+        // one writing must not be: without places it leaves an entry that `secure-delete` later garbles.
         tx.execute_batch("SAVEPOINT gathered; RELEASE gathered")?;
-        remove_at_once(tx, true)
+        remove_at_once(tx, true)?;
+        for (row, change) in &changes {
+            put_in(tx, *row, change)?;
+        }
+        Ok(())
     }
 }
 
@@ -253,17 +263,18 @@ fn can_go_at_once(tx: &Transaction<'_>, out: usize) -> Result<bool> {
     Ok(few && residue::remedy(tx)?.is_none())
 }
 
-fn write_terms(tx: &Transaction<'_>, changes: &BTreeMap<i64, Change>) -> Result<()> {
-    let mut remove =
-        tx.prepare_cached("INSERT INTO search (search, rowid, terms) VALUES ('delete', ?1, ?2)")?;
-    let mut add = tx.prepare_cached("INSERT INTO search (rowid, terms) VALUES (?1, ?2)")?;
-    for (row, change) in changes {
-        if let Some(terms) = &change.out {
-            remove.execute(params![row, terms])?;
-        }
-        if let Some((terms, _)) = &change.into {
-            add.execute(params![row, terms])?;
-        }
+fn take_out(tx: &Transaction<'_>, row: i64, change: &Change) -> Result<()> {
+    if let Some(terms) = &change.out {
+        let sql = "INSERT INTO search (search, rowid, terms) VALUES ('delete', ?1, ?2)";
+        tx.prepare_cached(sql)?.execute(params![row, terms])?;
+    }
+    Ok(())
+}
+
+fn put_in(tx: &Transaction<'_>, row: i64, change: &Change) -> Result<()> {
+    if let Some((terms, _)) = &change.into {
+        let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
+        tx.prepare_cached(sql)?.execute(params![row, terms])?;
     }
     Ok(())
 }

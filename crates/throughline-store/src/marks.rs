@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use memory::Kind;
@@ -18,6 +19,11 @@ const SUM_BYTES: usize = 4;
 const DAY_MS: i64 = 86_400_000;
 /// Sizes are kept as steps of a twelfth of an octave, which is six per cent.
 const SIZE_STEPS: f64 = 12.0;
+
+/// The size that each step stands for: a question looks at thousands of them.
+static SIZES: LazyLock<[u32; 256]> = LazyLock::new(|| {
+    std::array::from_fn(|step| ((step as f64 / SIZE_STEPS).exp2() - 1.0).round() as u32)
+});
 
 /// What is known of a row at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ impl Mark {
             session: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             day: u16::from_le_bytes([bytes[4], bytes[5]]),
             kind: records::kind(i64::from(kind)),
-            size_bytes: ((f64::from(bytes[7]) / SIZE_STEPS).exp2() - 1.0).round() as u32,
+            size_bytes: SIZES[usize::from(bytes[7])],
         })
     }
 }
@@ -137,19 +143,37 @@ pub(crate) struct Pages(RefCell<HashMap<i64, Vec<u8>>>);
 impl Pages {
     /// Returns the marks of rows; `None` for a row that is not indexed.
     pub fn marks(&self, connection: &Connection, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
-        rows.iter().map(|row| self.mark(connection, *row)).collect()
+        let mut marks = Vec::with_capacity(rows.len());
+        for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {
+            self.page(connection, run[0] / PAGE_ROWS, |page| {
+                marks.extend(run.iter().map(|row| mark_on(page, *row)));
+            })?;
+        }
+        Ok(marks)
     }
 
     pub fn mark(&self, connection: &Connection, row: i64) -> Result<Option<Mark>> {
-        let page = row / PAGE_ROWS;
-        let mut pages = self.0.borrow_mut();
-        let data = match pages.entry(page) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(read(connection, page)?.unwrap_or_default()),
-        };
-        let at = place(row) * MARK_BYTES;
-        Ok(data.get(at..at + MARK_BYTES).and_then(Mark::from_bytes))
+        self.page(connection, row / PAGE_ROWS, |page| mark_on(page, row))
     }
+
+    fn page<T>(
+        &self,
+        connection: &Connection,
+        number: i64,
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
+        let mut pages = self.0.borrow_mut();
+        let page = match pages.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(read(connection, number)?.unwrap_or_default()),
+        };
+        Ok(look(page))
+    }
+}
+
+fn mark_on(page: &[u8], row: i64) -> Option<Mark> {
+    let at = place(row) * MARK_BYTES;
+    page.get(at..at + MARK_BYTES).and_then(Mark::from_bytes)
 }
 
 #[cfg(test)]

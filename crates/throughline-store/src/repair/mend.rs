@@ -10,8 +10,7 @@ use super::Repaired;
 use super::salvage::Salvaged;
 use crate::clean::checksum;
 use crate::error::Result;
-use crate::writer::Names;
-use crate::{blocks, bodies, raw, records, sources};
+use crate::{blocks, bodies, index, raw, records, sources};
 
 /// Tables whose loss costs no more than the records that the counts of sessions and the logs'
 /// archive tell of.
@@ -54,7 +53,7 @@ pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired
     let keeps_out = |table: &String| KEEPING_OUT.contains(&table.as_str());
     repaired.may_return = salvaged.hurt.keys().any(keeps_out);
     read_again(tx, &hurt, &mut repaired)?;
-    index(tx)?;
+    index::rebuild(tx, &|_, _| {})?;
     Ok(repaired)
 }
 
@@ -341,15 +340,6 @@ fn read_again(tx: &Transaction<'_>, hurt: &BTreeSet<i64>, repaired: &mut Repaire
         }
     }
     Ok(())
-}
-
-/// Makes the search index from the rows.
-fn index(tx: &Transaction<'_>) -> Result<()> {
-    let mut names = Names::default();
-    for session in numbers(tx, "SELECT id FROM sessions", &[])? {
-        records::reindex_session(tx, &mut names, session, 0)?;
-    }
-    names.index.write(tx)
 }
 
 fn numbers(

@@ -10,6 +10,7 @@ mod stop;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 
 use memory::Kind;
 use unicode_normalization::UnicodeNormalization;
@@ -24,6 +25,10 @@ const OUTPUT_HEAD_BYTES: usize = 4 << 10;
 const OUTPUT_TAIL_BYTES: usize = 1 << 10;
 /// What is indexed of what a person or a model said.
 const SPEECH_BYTES_MAX: usize = 64 << 10;
+
+/// Room that is made at first for what is seen of a text, and for its terms.
+const SEEN_MAX: usize = 2048;
+const TERMS_BYTES: usize = 8 << 10;
 
 /// Marks a speaker's name, so that whose words they are can be asked for.
 pub const SPEAKER: char = '=';
@@ -203,7 +208,7 @@ pub struct Document<'a> {
 impl Document<'_> {
     /// Returns the document's terms, each once, with spaces between.
     pub fn terms(&self) -> String {
-        let mut terms = Terms::default();
+        let mut terms = Terms::of(self.text);
         let (head, tail) = indexed(self.kind, self.text);
         for text in [Some(head), Some(tail), self.tool, self.path]
             .into_iter()
@@ -236,30 +241,32 @@ fn indexed(kind: Kind, text: &str) -> (&str, &str) {
     (&text[..head], &text[tail..])
 }
 
-#[derive(Default)]
+/// What is known is remembered by its hash alone: a text's words are many, and most come again.
 struct Terms {
-    seen: HashSet<String, std::hash::BuildHasherDefault<Fnv>>,
+    seen: HashSet<u64, BuildHasherDefault<Same>>,
     out: String,
 }
 
+/// Sets words and terms apart: a term may read like a word that has no place in the index.
+const TERM: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Terms {
+    fn of(text: &str) -> Self {
+        let words = (text.len() / 4).min(SEEN_MAX);
+        Self {
+            seen: HashSet::with_capacity_and_hasher(words, BuildHasherDefault::default()),
+            out: String::with_capacity(text.len().min(TERMS_BYTES) + 64),
+        }
+    }
+
     fn add(&mut self, word: &Word<'_>) {
-        // Words repeat far more often than stems meet: most are known before they are stemmed.
-        if self.seen.contains(word.folded.as_ref()) {
-            return;
+        if self.seen.insert(fnv(&word.folded)) && is_indexed(&word.folded) {
+            self.push(None, &stem::stem(&word.folded));
         }
-        if !is_indexed(&word.folded) {
-            return;
-        }
-        let term = term(word);
-        if term != word.folded {
-            self.seen.insert(word.folded.clone().into_owned());
-        }
-        self.push(None, &term);
     }
 
     fn push(&mut self, prefix: Option<char>, term: &str) {
-        if prefix.is_none() && !self.seen.insert(term.to_owned()) {
+        if prefix.is_none() && !self.seen.insert(fnv(term) ^ TERM) {
             return;
         }
         if !self.out.is_empty() {
@@ -271,23 +278,31 @@ impl Terms {
 }
 
 /// A fast hash for short words of our own texts.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
+fn fnv(word: &str) -> u64 {
+    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The set takes its places from the low bits and its first guess from the high ones.
+    hash ^ (hash >> 32)
 }
 
-impl std::hash::Hasher for Fnv {
+/// Takes a hash for what it is.
+#[derive(Default)]
+struct Same(u64);
+
+impl std::hash::Hasher for Same {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            self.0 = self.0 << 8 | u64::from(*byte);
         }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 }
 

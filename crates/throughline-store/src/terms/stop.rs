@@ -150,12 +150,33 @@ const EMPTY: &[&str] = &[
 
 /// Says whether a folded word has no place in the index.
 pub fn is_empty(folded: &str) -> bool {
-    EMPTY.binary_search(&folded).is_ok()
+    may_be(&EMPTY_LENGTHS, folded) && EMPTY.binary_search(&folded).is_ok()
 }
 
 /// Says whether a folded word is one of them.
 pub fn is_stop(folded: &str) -> bool {
-    STOP.binary_search(&folded).is_ok()
+    may_be(&STOP_LENGTHS, folded) && STOP.binary_search(&folded).is_ok()
+}
+
+static EMPTY_LENGTHS: [u32; 26] = lengths(EMPTY);
+static STOP_LENGTHS: [u32; 26] = lengths(STOP);
+
+/// Returns the lengths that words of a list have, by first letter: of most words this says that they are none.
+const fn lengths(list: &[&str]) -> [u32; 26] {
+    let mut lengths = [0; 26];
+    let mut at = 0;
+    while at < list.len() {
+        let word = list[at].as_bytes();
+        lengths[(word[0] - b'a') as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+}
+
+fn may_be(lengths: &[u32; 26], word: &str) -> bool {
+    let first = word.bytes().next().map(|byte| byte.wrapping_sub(b'a'));
+    let lengths = first.and_then(|first| lengths.get(usize::from(first)));
+    word.len() < 32 && lengths.is_some_and(|lengths| lengths >> word.len() & 1 == 1)
 }
 
 #[cfg(test)]
@@ -164,5 +185,8 @@ mod tests {
     fn the_lists_are_sorted() {
         assert!(super::STOP.is_sorted() && super::EMPTY.is_sorted());
         assert!(super::EMPTY.iter().all(|word| super::is_stop(word)));
+        assert!(super::STOP.iter().all(|word| super::is_stop(word)));
+        assert!(super::EMPTY.iter().all(|word| super::is_empty(word)));
+        assert!(!super::is_stop("") && !super::is_stop("parser") && !super::is_stop("ä"));
     }
 }

@@ -108,7 +108,7 @@ fn check(folder: &Path, ids: &HashSet<RecordId>) {
     assert!(health.is_sound(), "{health:?}");
     let mut texts = HashSet::new();
     let mut found = 0;
-    let all = throughline_store::SessionFilter {
+    let all = SessionFilter {
         limit: usize::MAX,
         ..Default::default()
     };
