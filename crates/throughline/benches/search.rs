@@ -5,7 +5,10 @@
 //! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of them: one word, three
 //! words, and eight as a prompt has them. Beside it stands what the index alone needs to name its best twenty, asked in
 //! SQL. `throughline context` is run as a hook runs it, a process for each prompt, beside a process that only says its
-//! version. Then records and sessions are forgotten. Figures of a loaded machine are only good as ratios.
+//! version. Then records and sessions are forgotten.
+//!
+//! Times of questions are processor time where the system tells it (Linux), so that other work on the machine does not
+//! count; forgetting waits for the disk and is shown as it took.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -42,10 +45,10 @@ fn main() {
     let raw = Database::open(&Store::path_in(dir.path())).unwrap();
     for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
         let asked: Vec<_> = (0..rounds).map(|_| random.words(count)).collect();
-        let lists = asked.iter().map(|words| timed(|| lists(&store, words)));
+        let lists = asked.iter().map(|words| worked(|| lists(&store, words)));
         let (lists, ours) = (lists.collect(), asked.iter());
-        let ours = ours.map(|words| timed(|| search(&store, words))).collect();
-        let bare = asked.iter().map(|words| timed(|| bare(&raw, words)));
+        let ours = ours.map(|words| worked(|| search(&store, words))).collect();
+        let bare = asked.iter().map(|words| worked(|| bare(&raw, words)));
         show(name, ours, lists, bare.collect());
     }
     drop(store);
@@ -140,9 +143,16 @@ fn contexts(home: &Path, random: &mut Random, rounds: usize) {
         command.args(arguments).env("HOME", home);
         command
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        timed(|| command.status().unwrap())
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let process = format!("/proc/{}", child.id());
+        // Its output ends when it does; it still has its account then.
+        std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
+        let worked = processor_time(&process);
+        child.wait().unwrap();
+        worked.unwrap_or(start.elapsed())
     };
     let (mut ours, mut empty) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -208,7 +218,7 @@ fn meanings() {
     let words: Vec<_> = (0..20_000).map(word).collect();
     let bytes: usize = words.iter().map(String::len).sum();
     let mut vector = [0.0; recall::meaning::DIMS];
-    let took = timed(|| {
+    let took = worked(|| {
         for word in &words {
             meanings.add(word, &mut vector);
         }
@@ -335,6 +345,22 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let _result = std::hint::black_box(work());
     start.elapsed()
+}
+
+/// Returns how long the processor worked; how long it took, where the system does not tell.
+fn worked<T>(work: impl FnOnce() -> T) -> Duration {
+    let before = processor_time("/proc/thread-self");
+    let took = timed(work);
+    let after = processor_time("/proc/thread-self");
+    after
+        .zip(before)
+        .map_or(took, |(after, before)| after - before)
+}
+
+fn processor_time(process: &str) -> Option<Duration> {
+    let account = std::fs::read_to_string(format!("{process}/schedstat")).ok()?;
+    let nanoseconds = account.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {

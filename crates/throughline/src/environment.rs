@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::Context;
 use capture::Places;
@@ -71,7 +72,8 @@ pub struct Environment {
     /// Nothing of memory goes before agents.
     pub injection_off: bool,
     pub now: Timestamp,
-    pub zone: TimeZone,
+    /// Found when a time is shown: it is looked for in many folders.
+    pub zone: LazyLock<TimeZone>,
     pub color: bool,
     /// Somebody watches standard error.
     pub watched: bool,
@@ -146,7 +148,7 @@ impl Environment {
             injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
             now: fixed.unwrap_or_else(Timestamp::now),
             is_fixed: fixed.is_some(),
-            zone: TimeZone::system(),
+            zone: LazyLock::new(TimeZone::system),
             color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
             watched: std::io::stderr().is_terminal(),
             asked: std::io::stdin().is_terminal(),
