@@ -13,6 +13,8 @@ use crate::dates::Dates;
 
 /// Rows looked at for one term, the latest first; what is more common tells too little to go further.
 const LIST_MAX: usize = 3000;
+/// Rows that hold a term too common to be followed to its end, and a rarer one.
+const FOLLOW_MAX: usize = 6000;
 /// Rows that hold every term, looked at when some term was too common to be followed to its end.
 const TOGETHER_MAX: usize = 1000;
 /// Hits whose neighbours become candidates too.
@@ -39,6 +41,8 @@ pub struct Candidates {
     /// The best first.
     pub rows: Vec<Candidate>,
     pub sessions: HashMap<u32, SessionSeen>,
+    /// How much the best stretch of each session holds, 1 for the best.
+    pub stretches: HashMap<u32, f64>,
     /// Terms that are names of speakers.
     pub speakers: Bits,
 }
@@ -62,6 +66,8 @@ pub struct SessionSeen {
     /// Rows with each term.
     pub counts: [u16; TERMS_MAX],
     pub rows: u32,
+    /// How long those rows are together.
+    pub size_bytes: u64,
     pub latest: i64,
 }
 
@@ -79,13 +85,13 @@ pub fn find(
         ..Candidates::default()
     };
     let mut pairs: Vec<(i64, Bits, Bits)> = Vec::new();
-    let mut is_capped = false;
+    let mut capped: Bits = 0;
     for (at, term) in question.terms.iter().enumerate() {
         let bit = 1 << at;
         let expression = question.words.without_unwanted(term.expression());
         let rows = lookup.rows(scope, &expression, LIST_MAX)?;
         let df = frequency(&rows, total, latest);
-        is_capped |= rows.len() == LIST_MAX;
+        capped |= Bits::from(rows.len() == LIST_MAX) << at;
         pairs.extend(rows.into_iter().map(|row| (row, bit, 0)));
         let name = store::search::quote(&format!("{}{}", store::terms::SPEAKER, term.term));
         let spoken = lookup.rows(scope, &question.words.without_unwanted(name), LIST_MAX)?;
@@ -98,7 +104,10 @@ pub fn find(
             .idf
             .push(idf(total, df) * if term.is_substitute { 0.5 } else { 1.0 });
     }
-    if is_capped && question.terms.len() > 1 {
+    if capped != 0 {
+        follow(lookup, scope, question, capped, &mut pairs)?;
+    }
+    if capped != 0 && question.terms.len() > 1 {
         let together = together(question);
         let all = question
             .terms
@@ -112,6 +121,32 @@ pub fn find(
     let hits = merge(pairs);
     weigh(lookup, &mut found, hits, &question.dates, max)?;
     Ok(found)
+}
+
+/// Follows the terms that are too common to be listed to their end, to the rows that hold a rarer one too: there
+/// they tell something, however long ago it was.
+fn follow(
+    lookup: &Lookup<'_>,
+    scope: &Scope,
+    question: &Question,
+    capped: Bits,
+    pairs: &mut Vec<(i64, Bits, Bits)>,
+) -> Result<()> {
+    let terms = || question.terms.iter().enumerate();
+    let rare: Vec<_> = terms()
+        .filter(|(at, _)| capped >> at & 1 == 0)
+        .map(|(_, term)| term.expression())
+        .collect();
+    if rare.is_empty() {
+        return Ok(());
+    }
+    let rare = rare.join(" OR ");
+    for (at, term) in terms().filter(|(at, _)| capped >> at & 1 == 1) {
+        let both = format!("({}) AND ({rare})", term.expression());
+        let rows = lookup.rows(scope, &question.words.without_unwanted(both), FOLLOW_MAX)?;
+        pairs.extend(rows.into_iter().map(|row| (row, 1 << at, 0)));
+    }
+    Ok(())
 }
 
 fn together(question: &Question) -> String {
@@ -175,6 +210,7 @@ fn weigh(
         candidate.score = score(&candidate, &found.idf, dates);
         all.push(candidate);
     }
+    found.stretches = crate::stretches::best(lookup, &all, &found.idf)?;
     let by_row = |all: &mut Vec<Candidate>| all.sort_unstable_by_key(|c| c.row);
     spread(lookup, &mut all)?;
     by_row(&mut all);
@@ -195,6 +231,7 @@ fn weigh(
 fn count(sessions: &mut HashMap<u32, SessionSeen>, row: i64, own: Bits, mark: &Mark) {
     let seen = sessions.entry(mark.session).or_default();
     seen.rows += 1;
+    seen.size_bytes += u64::from(mark.size_bytes);
     seen.latest = seen.latest.max(row);
     let mut bits = own;
     while bits != 0 {

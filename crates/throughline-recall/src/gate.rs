@@ -16,7 +16,7 @@ pub enum Verdict {
 }
 
 /// Features of the best hits and the prompt.
-pub const COUNT: usize = 14;
+pub const COUNT: usize = 20;
 pub const NAMES: [&str; COUNT] = [
     "words_share",
     "coverage",
@@ -32,12 +32,19 @@ pub const NAMES: [&str; COUNT] = [
     "rarity",
     "rarity_of_best",
     "weight_of_best",
+    "telling",
+    "unknown",
+    "speaker",
+    "meaning_of_best",
+    "talk",
+    "together_of_best",
 ];
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
 pub const WEIGHTS: Features = [
-    -1.22, -0.97, 4.94, -0.90, 1.92, 1.25, 3.99, -2.39, 0.60, 4.13, 1.41, -2.10, -4.06, 6.76,
+    -1.22, -0.97, 4.94, -0.90, 1.92, 1.25, 3.99, -2.39, 0.60, 4.13, 1.41, -2.10, -4.06, 6.76, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0,
 ];
 pub const BIAS: f64 = -7.67;
 

@@ -31,8 +31,9 @@ pub mod questions;
 pub mod rank;
 pub mod recall;
 mod search;
-mod sessions;
+pub mod sessions;
 pub mod stale;
+mod stretches;
 pub mod used;
 
 pub use crate::ask::Ask;

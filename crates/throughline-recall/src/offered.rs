@@ -8,6 +8,7 @@ use memory::{Kind, RecordId, SessionId, Trust};
 use store::{Query, Store, StoredRecord};
 
 use crate::ask::Ask;
+use crate::gate;
 use crate::occasion::Occasion;
 use crate::search::{RankedHit, search};
 
@@ -36,6 +37,8 @@ pub struct Candidates {
     pub hits: Vec<Candidate>,
     /// How sure it is, from 0 to 1, that the best hit is about the prompt.
     pub confidence: f64,
+    /// What the confidence was made of, for measuring.
+    pub gate: gate::Features,
 }
 
 /// A record that may be shown.
@@ -68,7 +71,7 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
                 query: Query {
                     text: occasion.prompt.clone(),
                     kinds: KINDS.to_vec(),
-                    workspace: Some(workspace.clone()),
+                    workspace_key: Some(workspace.clone()),
                     limit: CANDIDATES_MAX,
                     ..Query::default()
                 },
@@ -80,7 +83,6 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
         )?;
         let best = ranked.hits.first().map_or(0.0, |best| best.hit.score);
         for RankedHit { hit, .. } in ranked.hits {
-            // The search takes a part of a workspace's name; here it must be the whole.
             if !occasion.allows(hit.workspace.as_deref()) {
                 continue;
             }
@@ -91,7 +93,9 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             all.hits
                 .push(candidate(record, hit.title, &hit.snippet.text, score));
         }
-        all.confidence = all.confidence.max(ranked.confidence);
+        if ranked.confidence > all.confidence {
+            (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
+        }
     }
     all.hits.sort_by(|a, b| {
         b.score

@@ -5,7 +5,7 @@
 
 use memory::Kind;
 use serde::Serialize;
-use store::{Detail, Mark};
+use store::{Detail, Lookup, Mark, USEFULNESS_UNKNOWN};
 
 use crate::ask::Question;
 use crate::candidates::{Bits, Candidate, Candidates};
@@ -17,8 +17,22 @@ const NEAR_WEIGHT: f64 = 0.3;
 const K1: f64 = 1.2;
 const B: f64 = 0.6;
 
+/// Words less alike than this do not stand for each other.
+const ALIKE_MIN: f64 = 0.45;
+/// The place that counts half of the first.
+const PLACE_HALF: f64 = 10.0;
+
 /// What the asker's own workspace adds: enough to decide between equals.
 const HERE_POINTS: f64 = 0.5;
+/// What a pin adds, and what use adds at most, or takes away.
+const PINNED_POINTS: f64 = 2.0;
+const USEFUL_POINTS: f64 = 2.0;
+/// What a question that an agent put to memory loses: it holds all the words and answers nothing.
+const ECHO_POINTS: f64 = -4.0;
+/// Parts of the names of tools that ask a memory.
+const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
+/// Hits of which it is asked what people and use have said of them.
+const WORTH_MAX: usize = 40;
 
 /// What is weighed, in the order of [`WEIGHTS`].
 pub const NAMES: [&str; COUNT] = [
@@ -50,14 +64,29 @@ pub const NAMES: [&str; COUNT] = [
     "words_x_meaning",
     "length_of_others",
     "recent",
+    "soft",
+    "near_alike",
+    "rarest",
+    "rarest_near",
+    "rank_words",
+    "rank_meaning",
+    "rank_alike",
+    "answers",
+    "number_for_count",
+    "stretch",
+    "whole_x_talk",
+    "meaning_x_talk",
+    "session_words_x_talk",
+    "together_x_talk",
 ];
-pub const COUNT: usize = 28;
+pub const COUNT: usize = 42;
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`.
 pub const WEIGHTS: Features = [
     2.96, -0.81, -1.42, 0.98, 0.47, 3.00, 0.34, 0.47, -0.06, 2.76, 1.23, -0.06, 0.57, -0.57, 0.40,
-    0.00, -0.20, 2.31, -2.44, -0.17, 3.73, 1.41, 1.47, 0.58, -0.64, 0.96, -1.50, 0.05,
+    0.00, -0.20, 2.31, -2.44, -0.17, 3.73, 1.41, 1.47, 0.58, -0.64, 0.96, -1.50, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
 ];
 
 /// A part of a score.
@@ -79,8 +108,8 @@ pub struct Read {
     pub score: f64,
     /// The bare lexical score.
     pub words: f64,
-    /// Was made where the asker stands.
-    pub is_here: bool,
+    /// What counts besides the features.
+    pub beyond: Vec<Part>,
 }
 
 impl Read {
@@ -94,15 +123,18 @@ impl Read {
             })
             .filter(|part| part.points != 0.0)
             .collect();
-        if self.is_here {
-            parts.push(Part {
-                name: "here",
-                value: 1.0,
-                points: HERE_POINTS,
-            });
-        }
+        parts.extend(self.beyond.iter().cloned());
         parts.sort_by(|a, b| b.points.abs().total_cmp(&a.points.abs()));
         parts
+    }
+
+    fn add(&mut self, name: &'static str, value: f64, points: f64) {
+        self.score += points;
+        self.beyond.push(Part {
+            name,
+            value,
+            points,
+        });
     }
 
     /// Returns the terms the record holds or is spoken by.
@@ -128,6 +160,8 @@ struct Background {
     chat: f64,
     speakers: Bits,
     rows: (i64, i64),
+    /// The term that says most.
+    rarest: usize,
 }
 
 /// Scores what was read, the best first.
@@ -144,6 +178,7 @@ pub fn rank(
     let session_words = crate::sessions::documents(found);
     let session_best = crate::sessions::best(&read, &lexical);
     let order = by_row(&read);
+    let ranks = background.ranks(&read, &lexical);
     for at in 0..read.len() {
         let near = near(&read, &order, at);
         let session = read[at].candidate.mark.session;
@@ -157,20 +192,63 @@ pub fn rank(
             ),
             session_words: session_words.get(&session).copied().unwrap_or_default(),
             session_best: session_best.get(&session).copied().unwrap_or_default(),
+            stretch: found.stretches.get(&session).copied().unwrap_or_default(),
+            near_alike: background.near_alike(&read, at, &near),
+            answers: answers(&read, &near, at, &lexical),
+            ranks: [ranks[0][at], ranks[1][at], ranks[2][at]],
         };
         let features = background.features(question, &read[at], &sums);
         read[at].words = lexical[at].0;
-        read[at].is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
-        let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
-        read[at].score = sum + if read[at].is_here { HERE_POINTS } else { 0.0 };
+        read[at].score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
         read[at].features = features;
+        let is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
+        if is_here {
+            read[at].add("here", 1.0, HERE_POINTS);
+        }
+        if is_echo(&read[at].detail) {
+            read[at].add("echo", 1.0, ECHO_POINTS);
+        }
     }
+    sort(&mut read);
+    read
+}
+
+/// Lets pins and what helped before come forward, and what did not help fall back.
+pub fn reward(lookup: &Lookup<'_>, read: &mut [Read]) -> store::Result<()> {
+    for read in read.iter_mut().take(WORTH_MAX) {
+        let worth = lookup.worth(read.detail.id)?;
+        if worth.pinned {
+            read.add("pinned", 1.0, PINNED_POINTS);
+        }
+        if let Some(useful) = worth.useful {
+            let value = 2.0 * (useful - USEFULNESS_UNKNOWN);
+            read.add("useful", value, value * USEFUL_POINTS);
+        }
+    }
+    sort(read);
+    Ok(())
+}
+
+fn sort(read: &mut [Read]) {
     read.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
             .then(b.candidate.row.cmp(&a.candidate.row))
     });
-    read
+}
+
+/// Says whether a record is a question that an agent put to a memory.
+fn is_echo(detail: &Detail) -> bool {
+    if detail.kind != Kind::ToolUse {
+        return false;
+    }
+    let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
+    let asks = |text: &str| {
+        ["throughline search", "throughline context", "throughline how", "throughline fix"]
+            .iter()
+            .any(|command| text.contains(command))
+    };
+    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || asks(&detail.text)
 }
 
 #[derive(Debug)]
@@ -181,6 +259,10 @@ struct Sums {
     near_cosine: Option<f64>,
     session_words: f64,
     session_best: f64,
+    stretch: f64,
+    near_alike: f64,
+    answers: f64,
+    ranks: [f64; 3],
 }
 
 impl Background {
@@ -210,6 +292,9 @@ impl Background {
             chat: talk as f64 / count,
             speakers: found.speakers,
             rows: (rows.clone().min().unwrap_or(0), rows.max().unwrap_or(0)),
+            rarest: (0..found.idf.len())
+                .max_by(|a, b| found.idf[*a].total_cmp(&found.idf[*b]))
+                .unwrap_or(0),
         }
     }
 
@@ -269,10 +354,8 @@ impl Background {
             self.best_mean,
             self.best_max,
         );
-        let alike = self.share(|at| {
-            let occurs = f64::from(own >> at & 1);
-            occurs.max(f64::from(reading.alike[at]))
-        });
+        let alike = self.alike(read, ALIKE_MIN);
+        let rarest: Bits = 1 << self.rarest;
         let asked = self.speakers != 0;
         let length = (f64::from(candidate.mark.size_bytes) + 1.0).ln() / 10.0;
         let (first, last) = self.rows;
@@ -310,6 +393,55 @@ impl Background {
             words * best.max(0.0),
             length * is(!is_person),
             (candidate.row - first) as f64 / ((last - first) as f64).max(1.0),
+            self.alike(read, 0.0),
+            talk * sums.near_alike,
+            is(own & rarest != 0),
+            is(near & rarest != 0) * talk,
+            sums.ranks[0],
+            sums.ranks[1],
+            sums.ranks[2],
+            talk * sums.answers / self.words_max.max(1e-9),
+            is(question.asks_count && reading.has_number),
+            sums.stretch,
+            talk * sums.whole / self.whole_max.max(1e-9),
+            talk * best,
+            talk * sums.session_words,
+            talk * share(reading.together),
+        ]
+    }
+
+    /// Returns the share of the question that a record holds or comes near to.
+    fn alike(&self, read: &Read, floor: f64) -> f64 {
+        let own = read.own();
+        self.share(|at| {
+            let near = (f64::from(read.reading.alike[at]) - floor) / (1.0 - floor);
+            f64::from(own >> at & 1).max(near)
+        })
+    }
+
+    /// Returns the share of the question that a record and those beside it hold or come near to.
+    fn near_alike(&self, read: &[Read], at: usize, near: &[usize]) -> f64 {
+        let beside = |term: usize| {
+            let of = |other: &usize| f64::from(read[*other].reading.alike[term]);
+            near.iter().map(of).fold(0.0, f64::max)
+        };
+        let candidate = &read[at].candidate;
+        let held = read[at].own() | candidate.near[0] | candidate.near[1];
+        self.share(|term| {
+            let own = f64::from(read[at].reading.alike[term]);
+            let alike = (own.max(0.8 * beside(term)) - ALIKE_MIN) / (1.0 - ALIKE_MIN);
+            f64::from(held >> term & 1).max(alike)
+        })
+    }
+
+    /// Returns each record's place by its words, by its meaning and by both, 1 for the first and falling.
+    fn ranks(&self, read: &[Read], lexical: &[(f64, f64)]) -> [Vec<f64>; 3] {
+        let cosines = read.iter().map(|r| f64::from(r.reading.cosine_best));
+        let alike = read.iter().map(|read| self.alike(read, ALIKE_MIN));
+        [
+            places(lexical.iter().map(|l| l.0).collect()),
+            places(cosines.collect()),
+            places(alike.collect()),
         ]
     }
 
@@ -323,6 +455,27 @@ impl Background {
             .sum();
         sum / self.idf_sum
     }
+}
+
+/// Returns how much a record answers: what was asked just before it holds the words.
+fn answers(read: &[Read], near: &[usize], at: usize, lexical: &[(f64, f64)]) -> f64 {
+    let row = read[at].candidate.row;
+    let before = near
+        .iter()
+        .find(|other| read[**other].candidate.row == row - 1);
+    before
+        .filter(|other| read[**other].reading.is_question)
+        .map_or(0.0, |other| lexical[*other].0)
+}
+
+fn places(values: Vec<f64>) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    let mut places = vec![0.0; values.len()];
+    for (place, at) in order.into_iter().enumerate() {
+        places[at] = PLACE_HALF / (PLACE_HALF + place as f64);
+    }
+    places
 }
 
 /// Returns where each row is among what was read.

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::marks::{Mark, Pages};
 use crate::sessions::timestamp;
 use crate::terms::SCOPE;
+use crate::worth::{self, Worth};
 use crate::{Query, Store, blocks, records};
 
 /// A question being answered. Pages and blocks that were read stay at hand until it is.
@@ -192,6 +193,11 @@ impl Lookup<'_> {
             });
         }
         Ok(details)
+    }
+
+    /// Returns what people and use have said of a record.
+    pub fn worth(&self, id: RecordId) -> Result<Worth> {
+        worth::of(self.connection, id)
     }
 
     /// Returns terms of the index that begin with `prefix`, with how many rows hold them.
