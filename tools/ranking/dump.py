@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
 
-    python3 dump.py THROUGHLINE OUT.pickle DIR [DIR ...]
+    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] DIR [DIR ...]
 
 Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
-people type every day (`unrelated`), for the gate.
+people type every day (`unrelated`), for the gate. With --only the other folders just lend their questions, so that several can run side by side.
 """
 import gzip
 import json
@@ -44,8 +44,11 @@ class Throughline:
 
 
 def main():
-    program, out, folders = sys.argv[1], sys.argv[2], [folder.rstrip("/") for folder in sys.argv[3:]]
-    corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in folders}
+    program, out, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
+    only = rest[1].split(",") if rest[:1] == ["--only"] else None
+    folders = [folder.rstrip("/") for folder in (rest[2:] if only else rest)]
+    asked = [folder for folder in folders if not only or os.path.basename(folder) in only]
+    corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in asked}
     questions = {os.path.basename(folder): rows(folder, "queries") for folder in folders}
     dumped = {"sets": {}}
     for name, corpus in corpora.items():

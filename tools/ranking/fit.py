@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the weights of the ranker, of the order of sessions and of the gate to what dump.py kept, and prints them as constants.
 
-    python3 fit.py DUMP.pickle [--ablate]
+    python3 fit.py DUMP.pickle [DUMP.pickle ...] [--ablate]
 
 The losses of records and sessions are listwise: what is gold against everything that is not. Every corpus weighs the same. Namespaces are left
 out in turn (five folds; where there is one namespace, the sessions that questions are about) to say how well the weights carry over.
@@ -90,13 +90,13 @@ def fit(lists, among, names, bounds, l2, without=()):
         s = np.where(valid, x @ w.astype(np.float32), -1e9).astype(float)
         e = np.exp(s - s.max(1, keepdims=True)) + 1e-30 * valid
         rest = (e * ~gold).sum(1, keepdims=True)
-        alone = e / (e + rest)
+        alone = e / (e + rest + 1e-30)
         each = share[:, None] / count[:, None] * gold
         pos, everything = (e * gold).sum(1, keepdims=True), e.sum(1, keepdims=True)
-        value = np.where(together, -share[:, None] * np.log(pos / everything) / e.shape[1], -each * np.log(np.where(gold, alone, 1))).sum()
-        pull = (each / (e + rest)).sum(1, keepdims=True)
+        value = np.where(together, -share[:, None] * np.log(np.where(together, pos, everything) / everything) / e.shape[1], -each * np.log(np.where(gold, alone + 1e-30, 1))).sum()
+        pull = (each / (e + rest + 1e-30)).sum(1, keepdims=True)
         down = np.where(gold, -each * (1 - alone), e * pull)
-        d = np.where(together, share[:, None] * (e / everything - e * gold / pos), down)
+        d = np.where(together, share[:, None] * (e / everything - e * gold / np.maximum(pos, 1e-30)), down)
         g = np.einsum("qnf,qn->f", x, d.astype(np.float32), optimize=True).astype(float)
         return value + l2 * (w @ w), g + 2 * l2 * w
 
@@ -228,14 +228,18 @@ def fit_gate(dump, w):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dump")
+    parser.add_argument("dump", nargs="+")
     parser.add_argument("--l2", type=float, default=0.0002)
     parser.add_argument("--session-l2", type=float, default=0.001)
     parser.add_argument("--without", default="", help="features to leave out, with commas between")
     parser.add_argument("--ablate", action="store_true", help="also print what each group of features adds")
     args = parser.parse_args()
-    with open(args.dump, "rb") as file:
-        dump = pickle.load(file)
+    dump = {"sets": {}}
+    for path in args.dump:
+        with open(path, "rb") as file:
+            part = pickle.load(file)
+        dump["names"] = part["names"]
+        dump["sets"].update(part["sets"])
     names = dump["names"]["features"]
     bounds = {**BOUNDS, **{name: (0, 0) for name in args.without.split(",") if name}}
     lists = Lists(dump, "records")

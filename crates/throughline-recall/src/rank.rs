@@ -78,15 +78,82 @@ pub const NAMES: [&str; COUNT] = [
     "meaning_x_talk",
     "session_words_x_talk",
     "together_x_talk",
+    "named",
+    "words_x_words",
+    "alike_x_alike",
+    "coverage_x_coverage",
+    "meaning_best_x_meaning_best",
+    "length_x_length",
+    "length_of_others_x_length_of_others",
+    "whole_words_x_whole_words",
+    "session_words_x_session_words",
+    "words_x_person",
+    "coverage_x_person",
+    "alike_x_person",
+    "meaning_best_x_person",
+    "together_x_person",
+    "whole_words_x_person",
+    "session_words_x_person",
+    "length_x_person",
+    "words_x_named",
+    "alike_x_named",
+    "meaning_best_x_named",
+    "length_x_named",
+    "coverage_x_named",
+    "whole_words_x_named",
+    "session_words_x_named",
+    "together_x_named",
+    "near_words_x_named",
+    "near_meaning_x_named",
+    "question_x_named",
 ];
-pub const COUNT: usize = 42;
+pub const COUNT: usize = SEEN + PRODUCTS.len();
 pub type Features = [f64; COUNT];
+
+/// Features that are seen; the others are products of them: what counts much may count less and less, a person's
+/// words count otherwise than a model's, and people who talk to each other otherwise than to a model.
+const SEEN: usize = 43;
+const PRODUCTS: [(&str, &str); 27] = [
+    ("words", "words"),
+    ("alike", "alike"),
+    ("coverage", "coverage"),
+    ("meaning_best", "meaning_best"),
+    ("length", "length"),
+    ("length_of_others", "length_of_others"),
+    ("whole_words", "whole_words"),
+    ("session_words", "session_words"),
+    ("words", "person_in_chat"),
+    ("coverage", "person_in_chat"),
+    ("alike", "person_in_chat"),
+    ("meaning_best", "person_in_chat"),
+    ("together", "person_in_chat"),
+    ("whole_words", "person_in_chat"),
+    ("session_words", "person_in_chat"),
+    ("length", "person_in_chat"),
+    ("words", "named"),
+    ("alike", "named"),
+    ("meaning_best", "named"),
+    ("length", "named"),
+    ("coverage", "named"),
+    ("whole_words", "named"),
+    ("session_words", "named"),
+    ("together", "named"),
+    ("near_words", "named"),
+    ("near_meaning", "named"),
+    ("question", "named"),
+];
 
 /// Fitted by `tools/ranking/fit.py`.
 pub const WEIGHTS: Features = [
-    2.96, -0.81, -1.42, 0.98, 0.47, 3.00, 0.34, 0.47, -0.06, 2.76, 1.23, -0.06, 0.57, -0.57, 0.40,
-    0.00, -0.20, 2.31, -2.44, -0.17, 3.73, 1.41, 1.47, 0.58, -0.64, 0.96, -1.50, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    2.96, -0.81, -1.42, 0.98, 0.47, 3.00, 0.34, 0.47,
+    -0.06, 2.76, 1.23, -0.06, 0.57, -0.57, 0.40, 0.00,
+    -0.20, 2.31, -2.44, -0.17, 3.73, 1.41, 1.47, 0.58,
+    -0.64, 0.96, -1.50, 0.05, 0.0, 0.0, 0.0, 0.0,
     0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
 ];
 
 /// A part of a score.
@@ -162,6 +229,8 @@ struct Background {
     rows: (i64, i64),
     /// The term that says most.
     rarest: usize,
+    /// Places of [`PRODUCTS`].
+    products: [(usize, usize); PRODUCTS.len()],
 }
 
 /// Scores what was read, the best first.
@@ -244,9 +313,14 @@ fn is_echo(detail: &Detail) -> bool {
     }
     let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
     let asks = |text: &str| {
-        ["throughline search", "throughline context", "throughline how", "throughline fix"]
-            .iter()
-            .any(|command| text.contains(command))
+        [
+            "throughline search",
+            "throughline context",
+            "throughline how",
+            "throughline fix",
+        ]
+        .iter()
+        .any(|command| text.contains(command))
     };
     MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || asks(&detail.text)
 }
@@ -292,6 +366,7 @@ impl Background {
             chat: talk as f64 / count,
             speakers: found.speakers,
             rows: (rows.clone().min().unwrap_or(0), rows.max().unwrap_or(0)),
+            products: PRODUCTS.map(|(a, b)| (place_of(a), place_of(b))),
             rarest: (0..found.idf.len())
                 .max_by(|a, b| found.idf[*a].total_cmp(&found.idf[*b]))
                 .unwrap_or(0),
@@ -332,6 +407,15 @@ impl Background {
     }
 
     fn features(&self, question: &Question, read: &Read, sums: &Sums) -> Features {
+        let mut features = [0.0; COUNT];
+        features[..SEEN].copy_from_slice(&self.seen(question, read, sums));
+        for (at, (a, b)) in self.products.iter().enumerate() {
+            features[SEEN + at] = features[*a] * features[*b];
+        }
+        features
+    }
+
+    fn seen(&self, question: &Question, read: &Read, sums: &Sums) -> [f64; SEEN] {
         let reading = &read.reading;
         let candidate = &read.candidate;
         let share = |bits: Bits| self.share(|at| f64::from(bits >> at & 1));
@@ -407,6 +491,7 @@ impl Background {
             talk * best,
             talk * sums.session_words,
             talk * share(reading.together),
+            is(read.detail.speaker.is_some()),
         ]
     }
 
@@ -455,6 +540,12 @@ impl Background {
             .sum();
         sum / self.idf_sum
     }
+}
+
+/// Returns the place of a feature.
+pub fn place_of(name: &str) -> usize {
+    let place = NAMES.iter().position(|known| *known == name);
+    place.unwrap_or_default()
 }
 
 /// Returns how much a record answers: what was asked just before it holds the words.
@@ -517,4 +608,18 @@ fn max_or(values: impl Iterator<Item = f64>, none: Option<f64>) -> Option<f64> {
     values.fold(none, |best, value| {
         Some(best.map_or(value, |best| best.max(value)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_of_features_that_are_seen() {
+        for (a, b) in PRODUCTS {
+            for name in [a, b] {
+                assert!(NAMES[..SEEN].contains(&name), "{name}");
+            }
+        }
+    }
 }

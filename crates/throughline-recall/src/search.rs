@@ -228,12 +228,7 @@ fn gate_features(
         return [0.0; gate::COUNT];
     };
     let top = &ranked[..ranked.len().min(8)];
-    let of = |name: &str| {
-        rank::NAMES
-            .iter()
-            .position(|known| *known == name)
-            .unwrap_or(0)
-    };
+    let of = rank::place_of;
     let max = |name: &str| {
         let at = of(name);
         top.iter().map(|read| read.features[at]).fold(0.0, f64::max)
@@ -258,7 +253,12 @@ fn gate_features(
     let matched: f64 = found.idf.iter().enumerate().map(matched).sum();
     let talking = ranked
         .iter()
-        .filter(|read| matches!(read.detail.kind, memory::Kind::Prompt | memory::Kind::Assistant))
+        .filter(|read| {
+            matches!(
+                read.detail.kind,
+                memory::Kind::Prompt | memory::Kind::Assistant
+            )
+        })
         .count();
     [
         max("words_share"),

@@ -109,11 +109,7 @@ pub fn order(read: &[Read], found: &Candidates) -> Vec<Weighed> {
             }
         })
         .collect();
-    all.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then(b.session.cmp(&a.session))
-    });
+    all.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.session.cmp(&a.session)));
     all
 }
 
@@ -132,7 +128,9 @@ impl Evidence {
     fn of(read: &[Read], found: &Candidates) -> Self {
         let top = read.first().map_or(0.0, |best| best.score);
         let by = |value: fn(&Read) -> f64| {
-            let values = read.iter().map(move |r| (r.candidate.mark.session, value(r)));
+            let values = read
+                .iter()
+                .map(move |r| (r.candidate.mark.session, value(r)));
             let mut sums = decayed(values);
             normalise(&mut sums);
             sums
@@ -167,7 +165,10 @@ impl Evidence {
         let held = |at: usize| seen.is_some_and(|seen| seen.counts[at] > 0);
         let idf = &found.idf;
         let sum: f64 = idf.iter().sum();
-        let coverage: f64 = (0..idf.len()).filter(|at| held(*at)).map(|at| idf[at]).sum();
+        let coverage: f64 = (0..idf.len())
+            .filter(|at| held(*at))
+            .map(|at| idf[at])
+            .sum();
         let bits = self.together.get(&session).copied().unwrap_or_default();
         let pair = |at: usize| idf[at - 1] + idf[at];
         let pairs: f64 = (1..idf.len()).map(pair).sum();

@@ -50,7 +50,9 @@ struct Stretch {
 fn centres(hits: &[Candidate]) -> Vec<usize> {
     let mut best: Vec<usize> = (0..hits.len()).filter(|at| hits[*at].own != 0).collect();
     if best.len() > CENTRES_MAX {
-        best.select_nth_unstable_by(CENTRES_MAX, |a, b| hits[*b].score.total_cmp(&hits[*a].score));
+        best.select_nth_unstable_by(CENTRES_MAX, |a, b| {
+            hits[*b].score.total_cmp(&hits[*a].score)
+        });
         best.truncate(CENTRES_MAX);
     }
     best
@@ -69,9 +71,7 @@ fn surroundings(
     rows.retain(|row| *row > 0 && hits.binary_search_by_key(row, |hit| hit.row).is_err());
     let marks = lookup.marks(&rows)?;
     let known = rows.into_iter().zip(marks);
-    Ok(known
-        .filter_map(|(row, mark)| Some((row, mark?)))
-        .collect())
+    Ok(known.filter_map(|(row, mark)| Some((row, mark?))).collect())
 }
 
 fn stretch(hits: &[Candidate], centre: usize, marks: &HashMap<i64, Mark>) -> Stretch {
@@ -81,7 +81,9 @@ fn stretch(hits: &[Candidate], centre: usize, marks: &HashMap<i64, Mark>) -> Str
         bytes: 0.0,
     };
     let first = hits[..centre].partition_point(|hit| hit.row < row - REACH);
-    let within = hits[first..].iter().take_while(|hit| hit.row <= row + REACH);
+    let within = hits[first..]
+        .iter()
+        .take_while(|hit| hit.row <= row + REACH);
     for hit in within.filter(|hit| hit.mark.session == mark.session) {
         stretch.bytes += f64::from(hit.mark.size_bytes);
         let mut bits = hit.own;

@@ -37,7 +37,7 @@ struct Answers {
     took_ms: Vec<f64>,
     /// What came of questions whose evidence is among the best hits.
     answerable: Vec<Reaction>,
-    /// Of those, how many would be given evidence if the gate were open.
+    /// Of those, how many are given evidence.
     given: usize,
 }
 
@@ -135,15 +135,21 @@ fn ask(
     Ok(answers)
 }
 
-/// Says whether evidence is among what would be shown.
+/// Says whether evidence is among what is shown.
 fn is_given(reaction: &Reaction, question: &Question, ids: &[&str], sessions: &[&str]) -> bool {
-    reaction.shown.iter().any(|shown| {
-        if !question.gold.is_empty() {
-            return question.gold.contains(shown);
-        }
-        let place = ids.iter().position(|id| id == shown);
-        place.is_some_and(|at| question.gold_sessions.iter().any(|gold| gold == sessions[at]))
-    })
+    reaction.injects
+        && reaction.shown.iter().any(|shown| {
+            if !question.gold.is_empty() {
+                return question.gold.contains(shown);
+            }
+            let place = ids.iter().position(|id| id == shown);
+            place.is_some_and(|at| {
+                question
+                    .gold_sessions
+                    .iter()
+                    .any(|gold| gold == sessions[at])
+            })
+        })
 }
 
 fn among(found: &[&str], gold: &[String]) -> bool {
@@ -205,7 +211,7 @@ fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<Reaction>>) 
             share(&negatives, above)
         );
     }
-    out += "\n| prompts | count | get something | would be given evidence |\n|---|---|---|---|\n";
+    out += "\n| prompts | count | get something | are given evidence |\n|---|---|---|---|\n";
     let injects = |reaction: &&Reaction| reaction.injects;
     for answers in answers.iter() {
         let all: Vec<_> = answers.answerable.iter().collect();

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use memory::Item;
-use recall::{Answer, Budget, Config, Fate, Occasion, World, offered};
+use recall::{Answer, Config, Fate, Occasion, World, offered};
+use store::Store;
 
 use crate::evaluation::corpus::{self, Library};
 
@@ -22,7 +23,7 @@ pub struct Reaction {
     pub confidence: f64,
     /// What the confidence was made of.
     pub gate: recall::gate::Features,
-    /// Names of the records that would be shown if the gate were open.
+    /// Names of the records that are shown, or would be if the gate were open.
     pub shown: Vec<String>,
 }
 
@@ -38,26 +39,39 @@ pub fn react(
         workspace: Some(corpus::key(ns)),
         ..Occasion::default()
     };
+    let usual = attempt(library, &occasion, &Config::default(), now)?;
+    if usual.injects {
+        return Ok(usual);
+    }
+    let open = Config {
+        gate: 0.0,
+        ..Config::default()
+    };
+    Ok(Reaction {
+        injects: false,
+        ..attempt(library, &occasion, &open, now)?
+    })
+}
+
+fn attempt(
+    library: &Library,
+    occasion: &Occasion,
+    config: &Config,
+    now: Timestamp,
+) -> anyhow::Result<Reaction> {
     let world = World {
         now,
         word: "measure",
         changed_since: &|_, _| false,
     };
-    let open = Config {
-        budget: Budget::default(),
-        gate: 0.0,
-        ..Config::default()
-    };
-    let mut gate = [0.0; recall::gate::COUNT];
-    let recalled = recall::recall(&library.store, &occasion, &open, &world, |store, asked, now| {
+    let mut reaction = Reaction::default();
+    let find = |store: &Store, asked: &Occasion, now: Timestamp| {
         let found = offered::find(store, asked, now)?;
-        gate = found.gate;
+        reaction.gate = found.gate;
         Ok(found)
-    })?;
-    let mut reaction = Reaction {
-        gate,
-        ..Reaction::default()
     };
+    let recalled = recall::recall(&library.store, occasion, config, &world, find)?;
+    reaction.injects = matches!(recalled.answer, Answer::Inject(_));
     for considered in &recalled.considered {
         if considered.fate == Fate::Injected
             && let Item::Record(id) = considered.item
@@ -66,7 +80,5 @@ pub fn react(
             reaction.shown.extend(library.name(id).map(str::to_owned));
         }
     }
-    let usual = recall::recall(&library.store, &occasion, &Config::default(), &world, offered::find)?;
-    reaction.injects = matches!(usual.answer, Answer::Inject(_));
     Ok(reaction)
 }
