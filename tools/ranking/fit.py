@@ -18,7 +18,8 @@ FOLDS = 5
 # How late a record is among the others: no corpus here rewards it, and it must not be held against anybody.
 FIXED = {"recent": 0.05}
 # A person's words come before a tool's, whatever a corpus of summaries rewards.
-BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "length_of_others": (-1.5, None)}
+BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "length_of_others": (-1.5, None),
+          "length_of_others_x_length_of_others": (-1, None)}
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
