@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
 
-    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] DIR [DIR ...]
+    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] [--every N] DIR [DIR ...]
 
 Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
-people type every day (`unrelated`), for the gate. With --only the other folders just lend their questions, so that several can run side by side.
+people type every day (`unrelated`), for the gate. With --only the other folders just lend their questions, so that several can run side by side; with
+--every N only one question in N is asked.
 """
 import gzip
 import json
@@ -45,8 +46,12 @@ class Throughline:
 
 def main():
     program, out, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
-    only = rest[1].split(",") if rest[:1] == ["--only"] else None
-    folders = [folder.rstrip("/") for folder in (rest[2:] if only else rest)]
+    options = {}
+    while rest[0].startswith("--"):
+        options[rest[0]], rest = rest[1], rest[2:]
+    only = options["--only"].split(",") if "--only" in options else None
+    every = int(options.get("--every", 1))
+    folders = [folder.rstrip("/") for folder in rest]
     asked = [folder for folder in folders if not only or os.path.basename(folder) in only]
     corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in asked}
     questions = {os.path.basename(folder): rows(folder, "queries") for folder in folders}
@@ -71,9 +76,9 @@ def main():
             return {"gate": reply["gate"], "confidence": reply["confidence"], "injects": reply["injects"], "shown": reply["shown"]}
 
         asked = [{**ask(q["ns"], q["query"]), **prompt(q["ns"], q["query"]), "gold": q["gold"], "gold_sessions": q["gold_sessions"], "qid": q["qid"], "category": q["category"]}
-                 for q in questions[name] if q["gold"] or q["gold_sessions"]]
+                 for q in questions[name][::every] if q["gold"] or q["gold_sessions"]]
         places = list(dict.fromkeys(row["ns"] for row in corpus))
-        others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3]]
+        others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3 * every]]
         unrelated = [{"query": text, "everyday": i >= len(others), **prompt(places[i % len(places)], text)}
                      for i, text in enumerate(others + EVERYDAY)]
         dumped["names"] = memory.names

@@ -23,7 +23,7 @@ BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "leng
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
-FALSE_MAX = 0.04
+FALSE_MAX = 0.025
 
 
 def fold_of(name):
