@@ -144,10 +144,6 @@ fn an_agents_own_question_to_memory_comes_last() {
     let talk = [
         (Kind::Prompt, "The reorder threshold for parts is twelve."),
         (Kind::ToolUse, "query: reorder threshold"),
-        (
-            Kind::Assistant,
-            "A reorder at the threshold is placed at night.",
-        ),
     ];
     for tool in ["mcp__throughline__search", "search_memory"] {
         let dir = tempfile::tempdir().unwrap();
@@ -155,7 +151,7 @@ fn an_agents_own_question_to_memory_comes_last() {
         said(&store, &talk, Some(tool));
         let texts = found(&store, "reorder threshold");
         assert!(texts[0].contains("twelve"), "{tool}: {texts:?}");
-        assert!(texts[2].contains("query:"), "{tool}: {texts:?}");
+        assert!(texts[1].contains("query:"), "{tool}: {texts:?}");
     }
 }
 
@@ -178,24 +174,32 @@ fn what_is_pinned_or_helped_comes_forward_and_what_did_not_falls_back() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let ids = said(&store, &talk, None);
-    assert!(found(&store, "deploy key vault")[0].contains("client"));
+    let place = |text: &str| {
+        let texts = found(&store, "deploy key vault");
+        texts.iter().position(|found| found.contains(text)).unwrap()
+    };
+    let names = ["team", "company", "client"];
+    let last = (0..3).find(|at| place(names[*at]) == 2).unwrap();
     store
         .remember(NewFact {
             workspace: None,
             kind: FactKind::Note,
-            text: "deploy key of the team".into(),
+            text: "deploy key in the vault".into(),
             tags: Vec::new(),
             trust: Trust::User,
             pinned: true,
             at: now(),
-            sources: vec![ids[0]],
+            sources: vec![ids[last]],
         })
         .unwrap();
-    assert!(found(&store, "deploy key vault")[0].contains("team"));
-    shown(&store, "shown1", ids[1], store::Verdict::Good);
-    shown(&store, "shown2", ids[0], store::Verdict::Bad);
-    let texts = found(&store, "deploy key vault");
-    assert!(texts[0].contains("company"), "{texts:?}");
+    assert_eq!(place(names[last]), 0, "pinned");
+    let next = (0..3).find(|at| place(names[*at]) == 2).unwrap();
+    shown(&store, "shown1", ids[next], store::Verdict::Good);
+    assert_eq!(place(names[next]), 1, "helped");
+    let other = 3 - last - next;
+    shown(&store, "shown2", ids[next], store::Verdict::Bad);
+    shown(&store, "shown3", ids[next], store::Verdict::Bad);
+    assert!(place(names[next]) > place(names[other]), "did not help");
 }
 
 /// Records that something was shown, and what was said of it.
