@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
 
-    python3 dump.py THROUGHLINE OUT.pickle DIR [DIR ...]
+    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] [--every N] DIR [DIR ...]
 
 Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
-people type every day (`unrelated`), for the gate.
+people type every day (`unrelated`), for the gate. With --only the other folders just lend their questions, so that several can run side by side; with
+--every N only one question in N is asked.
 """
 import gzip
 import json
@@ -14,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-EVERYDAY = """continue|yes|go on|ok, do it|thanks|run the tests|fix the lint errors|commit this|commit and push|what does this function do?|looks good
-try again|no, undo that|explain this file|make it faster|add a test for this|what's next?|please proceed with the next step|it still fails
-can you clean up the code a bit|rename this variable|show me the diff|why?|write the documentation|use a shorter name|stop|that's wrong|build it again
-open a pull request|hi""".replace("\n", "|").split("|")
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, "../../crates/throughline/src/evaluation/everyday.txt"), encoding="utf8") as lines:
+    EVERYDAY = [line.strip() for line in lines if line.strip()]
 
 
 def rows(folder, name):
@@ -33,7 +33,7 @@ class Throughline:
     def __init__(self, program):
         self.home = tempfile.mkdtemp()
         self.child = subprocess.Popen([program, "eval", "--stdio", "--home", self.home], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.call({"op": "hello"})
+        self.names = self.call({"op": "hello"})["names"]
 
     def call(self, request):
         self.child.stdin.write(json.dumps(request, ensure_ascii=False) + "\n")
@@ -45,10 +45,17 @@ class Throughline:
 
 
 def main():
-    program, out, folders = sys.argv[1], sys.argv[2], [folder.rstrip("/") for folder in sys.argv[3:]]
-    corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in folders}
+    program, out, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
+    options = {}
+    while rest[0].startswith("--"):
+        options[rest[0]], rest = rest[1], rest[2:]
+    only = options["--only"].split(",") if "--only" in options else None
+    every = int(options.get("--every", 1))
+    folders = [folder.rstrip("/") for folder in rest]
+    asked = [folder for folder in folders if not only or os.path.basename(folder) in only]
+    corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in asked}
     questions = {os.path.basename(folder): rows(folder, "queries") for folder in folders}
-    dumped = {}
+    dumped = {"sets": {}}
     for name, corpus in corpora.items():
         memory = Throughline(program)
         for ns in dict.fromkeys(row["ns"] for row in corpus):
@@ -62,14 +69,20 @@ def main():
             reply = memory.call({"op": "search", "ns": ns, "query": text, "k": k, "explain": True})
             found = reply["results"]
             return {"ns": ns, "query": text, "ids": [r["id"] for r in found], "features": [r["features"] for r in found],
-                    "of": [session_of[r["id"]] for r in found], "sessions": reply["sessions"], "parts": reply["session_parts"], "gate": reply["gate"]}
+                    "of": [session_of[r["id"]] for r in found], "sessions": reply["sessions"], "session_features": reply["session_features"]}
 
-        asked = [{**ask(q["ns"], q["query"]), "gold": q["gold"], "gold_sessions": q["gold_sessions"], "qid": q["qid"], "category": q["category"]}
-                 for q in questions[name] if q["gold"] or q["gold_sessions"]]
+        def prompt(ns, text):
+            reply = memory.call({"op": "context", "ns": ns, "prompt": text})
+            return {"gate": reply["gate"], "confidence": reply["confidence"], "injects": reply["injects"], "shown": reply["shown"]}
+
+        asked = [{**ask(q["ns"], q["query"]), **prompt(q["ns"], q["query"]), "gold": q["gold"], "gold_sessions": q["gold_sessions"], "qid": q["qid"], "category": q["category"]}
+                 for q in questions[name][::every] if q["gold"] or q["gold_sessions"]]
         places = list(dict.fromkeys(row["ns"] for row in corpus))
-        others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3]] + EVERYDAY
-        unrelated = [ask(places[i % len(places)], text, 8) for i, text in enumerate(others)]
-        dumped[name] = {"asked": asked, "unrelated": unrelated}
+        others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3 * every]]
+        unrelated = [{"query": text, "everyday": i >= len(others), **prompt(places[i % len(places)], text)}
+                     for i, text in enumerate(others + EVERYDAY)]
+        dumped["names"] = memory.names
+        dumped["sets"][name] = {"asked": asked, "unrelated": unrelated}
         print(name, len(asked), len(unrelated), flush=True)
         memory.child.stdin.write('{"op":"bye"}\n')
         memory.child.stdin.close()

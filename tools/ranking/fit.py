@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fits the weights of the ranker and of the gate to what dump.py kept, and prints them as constants.
+"""Fits the weights of the ranker, of the order of sessions and of the gate to what dump.py kept, and prints them as constants.
 
-    python3 fit.py DUMP.pickle [--l2 0.003]
+    python3 fit.py DUMP.pickle [DUMP.pickle ...] [--ablate]
 
-The ranker's loss is listwise: each gold record against everything that is not (where only sessions are gold, their records together). Every
-corpus weighs the same. Namespaces are left out in turn (five folds) to say how well the weights carry over. Needs numpy and scipy.
+The losses of records and sessions are listwise: what is gold against everything that is not. Every corpus weighs the same. Namespaces are left
+out in turn (five folds; where there is one namespace, the sessions that questions are about) to say how well the weights carry over.
+Needs numpy and scipy.
 """
 import argparse
 import pickle
@@ -13,183 +14,255 @@ import zlib
 import numpy as np
 from scipy.optimize import minimize
 
-
-def lists(dump):
-    """Yields (fold, set, features, gold mask, is_session_level, share of gold that is reachable)."""
-    for name, data in dump.items():
-        for q in data["asked"]:
-            if not q["ids"]:
-                continue
-            x = np.array(q["features"])
-            if q["gold"]:
-                mask = np.array([i in set(q["gold"]) for i in q["ids"]])
-                total, session = len(q["gold"]), False
-                fold = zlib.crc32(q["ns"].encode()) % 5
-            else:
-                mask = np.array([s in set(q["gold_sessions"]) for s in q["of"]])
-                total, session = 1, True
-                fold = zlib.crc32(q["gold_sessions"][0].encode()) % 5
-            yield {"fold": fold, "set": name, "x": x, "gold": mask, "session": session, "total": total, "q": q}
-
-
-def loss(w, data, l2, weights):
-    value, gradient = l2 * (w @ w), 2 * l2 * w
-    for d, share in zip(data, weights):
-        s = d["x"] @ w
-        s = s - s.max()
-        e = np.exp(s)
-        if d["session"]:
-            pos, all_ = e[d["gold"]].sum(), e.sum()
-            value += share * -np.log(pos / all_)
-            gradient = gradient + share * (d["x"].T @ (e / all_) - d["x"][d["gold"]].T @ (e[d["gold"]] / pos))
-            continue
-        rest = e[~d["gold"]]
-        rest_sum, rest_x = rest.sum(), d["x"][~d["gold"]].T @ rest
-        n = d["gold"].sum()
-        for i in np.flatnonzero(d["gold"]):
-            z = e[i] + rest_sum
-            value += share / n * -np.log(e[i] / z)
-            gradient = gradient + share / n * ((rest_x + d["x"][i] * e[i]) / z - d["x"][i])
-    return value, gradient
-
-
+FOLDS = 5
 # How late a record is among the others: no corpus here rewards it, and it must not be held against anybody.
-RECENT, RECENT_WEIGHT = 27, 0.05
-EVERYDAY_WEIGHT = 6
-PERSON, MODEL, TOOL, LENGTH_OF_OTHERS = 14, 15, 16, 26
-BOUNDS = {PERSON: (0.4, None), MODEL: (0, None), TOOL: (None, -0.2), LENGTH_OF_OTHERS: (-1.5, None)}
+FIXED = {"recent": 0.05}
+# A person's words come before a tool's, whatever a corpus of summaries rewards.
+BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "length_of_others": (-1.5, None),
+          "length_of_others_x_length_of_others": (-1, None)}
+SESSION_BOUNDS = {"size": (0, 0)}
+# Everyday prompts are typed far more often than questions about somebody else's work.
+EVERYDAY_WEIGHT = 3
+FALSE_MAX = 0.025
 
 
-def fit(data, l2, without=()):
-    usable = [d for d in data if d["gold"].any()]
-    counts = {}
-    for d in usable:
-        counts[d["set"]] = counts.get(d["set"], 0) + 1
-    weights = [1 / counts[d["set"]] / len(counts) for d in usable]
-    size = usable[0]["x"].shape[1]
-    bounds = [(0, 0) if i in without else (None, None) for i in range(size)]
-    bounds[RECENT] = (RECENT_WEIGHT, RECENT_WEIGHT)
-    # A person's words come before a tool's, whatever a corpus of summaries rewards.
-    for at, bound in BOUNDS.items():
-        if at not in without:
-            bounds[at] = bound
-    return minimize(loss, np.zeros(size), (usable, l2, weights), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}).x
+def fold_of(name):
+    return zlib.crc32(name.encode()) % FOLDS
 
 
-def measure(data, w):
+class Lists:
+    """The candidates of every question, padded to one block."""
+
+    def __init__(self, dump, kind, weights=None):
+        rows = [(name, q) for name, data in dump["sets"].items() for q in data["asked"] if q["ids"]]
+        rows = [(name, q) for name, q in rows if kind == "records" or q["gold_sessions"]]
+        places = {name: sorted({q["ns"] for q in data["asked"]}) for name, data in dump["sets"].items()}
+        width = max(len(q["ids"]) if kind == "records" else len(q["sessions"]) for _, q in rows)
+        size = len(dump["names"]["features" if kind == "records" else "session_features"])
+        self.x = np.zeros((len(rows), width, size), np.float32)
+        self.valid = np.zeros((len(rows), width), bool)
+        self.gold = np.zeros((len(rows), width), bool)
+        self.together = np.zeros(len(rows), bool)
+        self.total = np.ones(len(rows))
+        self.sets = np.array([name for name, _ in rows])
+        self.rows = rows
+        self.fold = np.zeros(len(rows), int)
+        for i, (name, q) in enumerate(rows):
+            if len(places[name]) > 1:
+                self.fold[i] = places[name].index(q["ns"]) % FOLDS
+            else:
+                self.fold[i] = fold_of(q["gold_sessions"][0])
+            if kind == "records":
+                n, self.together[i] = len(q["ids"]), not q["gold"]
+                keys, gold = (q["of"], q["gold_sessions"]) if not q["gold"] else (q["ids"], q["gold"])
+                self.x[i, :n] = q["features"]
+            else:
+                n, keys, gold = len(q["sessions"]), q["sessions"], q["gold_sessions"]
+                self.x[i, :n] = q["session_features"]
+                self.x[i, :n, 0] = felt(q, weights)
+            self.valid[i, :n] = True
+            self.gold[i, :n] = [key in set(gold) for key in keys]
+            self.total[i] = len(gold)
+
+    def shares(self, among):
+        counts = {name: (self.sets[among] == name).sum() for name in set(self.sets[among])}
+        return np.array([1 / counts[name] / len(counts) if ok else 0 for name, ok in zip(self.sets, among)])
+
+
+def felt(q, weights, decay=0.7, top=5):
+    """What the best records of each session weigh together, 1 for the best, as sessions.rs has it."""
+    s = np.array(q["features"]) @ weights
+    by = {}
+    for session, value in zip(q["of"], np.exp(s - s.max())):
+        by.setdefault(session, []).append(value)
+    sums = {k: sum(x * decay ** i for i, x in enumerate(sorted(v, reverse=True)[:top])) for k, v in by.items()}
+    best = max(sums.values())
+    return [sums.get(k, 0) / best for k in q["sessions"]]
+
+
+def fit(lists, among, names, bounds, l2, without=()):
+    usable = among & lists.gold.any(1)
+    x, valid, gold = lists.x[usable], lists.valid[usable], lists.gold[usable]
+    share = lists.shares(usable)[usable]
+    together = lists.together[usable][:, None]
+    count = gold.sum(1)
+
+    def loss(w):
+        s = np.where(valid, x @ w.astype(np.float32), -1e9).astype(float)
+        e = np.exp(s - s.max(1, keepdims=True)) + 1e-30 * valid
+        rest = (e * ~gold).sum(1, keepdims=True)
+        alone = e / (e + rest + 1e-30)
+        each = share[:, None] / count[:, None] * gold
+        pos, everything = (e * gold).sum(1, keepdims=True), e.sum(1, keepdims=True)
+        value = np.where(together, -share[:, None] * np.log(np.where(together, pos, everything) / everything) / e.shape[1], -each * np.log(np.where(gold, alone + 1e-30, 1))).sum()
+        pull = (each / (e + rest + 1e-30)).sum(1, keepdims=True)
+        down = np.where(gold, -each * (1 - alone), e * pull)
+        d = np.where(together, share[:, None] * (e / everything - e * gold / np.maximum(pos, 1e-30)), down)
+        g = np.einsum("qnf,qn->f", x, d.astype(np.float32), optimize=True).astype(float)
+        return value + l2 * (w @ w), g + 2 * l2 * w
+
+    limits = [(0, 0) if n in without else (FIXED[n], FIXED[n]) if n in FIXED else bounds.get(n, (None, None)) for n in names]
+    start = np.array([FIXED.get(n, 0.0) for n in names])
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 300}).x
+
+
+def measure(lists, scores, among):
     out = {}
-    for d in data:
-        order = np.argsort(-(d["x"] @ w), kind="stable")
-        if d["session"]:
+    for i in np.flatnonzero(among):
+        if lists.together[i]:
             continue
-        places = np.flatnonzero(d["gold"][order])
-        m = out.setdefault(d["set"], [])
-        m.append(((places < 10).sum() / d["total"], (places < 20).sum() / d["total"], 1 / (places[0] + 1) if len(places) else 0))
-    return {k: tuple(round(100 * x, 1) for x in np.mean(v, 0)) for k, v in out.items()}
-
-
-def session_measure(data, w, sharp=1.0, decay=0.7, top=5, words=0.3):
-    out = {}
-    for d in data:
-        gold = set(d["q"]["gold_sessions"])
-        if not gold:
-            continue
-        s = d["x"] @ w
-        felt = np.exp(sharp * (s - s.max()))
-        by = {}
-        for session, value in zip(d["q"]["of"], felt):
-            by.setdefault(session, []).append(value)
-        sums = {k: sum(x * decay ** i for i, x in enumerate(sorted(v, reverse=True)[:top])) for k, v in by.items()}
-        hi = max(sums.values())
-        docs = {k: words * p[1] for k, p in zip(d["q"]["sessions"], d["q"]["parts"])}
-        score = {k: sums.get(k, 0) / hi + docs.get(k, 0) for k in set(sums) | set(docs)}
-        order = sorted(score, key=lambda k: -score[k])
-        places = [i for i, k in enumerate(order) if k in gold]
-        n = len(gold)
-        out.setdefault(d["set"], []).append((bool(places and places[0] == 0), sum(p < 5 for p in places) / n, sum(p < 10 for p in places) / n, 1 / (places[0] + 1) if places else 0))
+        s = np.where(lists.valid[i], scores[i], -1e9)
+        places = np.flatnonzero(lists.gold[i][np.argsort(-s, kind="stable")])
+        n = lists.total[i]
+        gain = (1 / np.log2(places[places < 10] + 2)).sum() / (1 / np.log2(np.arange(min(10, int(n))) + 2)).sum()
+        out.setdefault(lists.sets[i], []).append(
+            (len(places) > 0 and places[0] == 0, (places < 5).sum() / n, (places < 10).sum() / n, (places < 20).sum() / n,
+             1 / (places[0] + 1) if len(places) else 0, gain))
     return {k: tuple(round(100 * float(x), 1) for x in np.mean(np.array(v, float), 0)) for k, v in out.items()}
 
 
-GROUPS = [("words of the best passage", (0, 1, 2, 4, 24)), ("neighbours", (3, 22)), ("speaker and day", (12, 13, 20, 21)), ("words together", (5,)),
-          ("who says it, and how long", (14, 15, 16, 17, 18, 19, 26)), ("session", (10, 11)), ("meaning", (6, 7, 8, 9, 23, 25))]
+def show(title, measured):
+    print(f"{title}: hit@1, recall@5, recall@10, recall@20, mrr, ndcg@10")
+    for name, values in measured.items():
+        print("   ", name.ljust(12), *(f"{value:5.1f}" for value in values))
 
 
-def ablate(data, l2):
-    have = set()
-    for name, group in GROUPS:
-        have |= set(group)
-        w = fit(data, l2, without=set(range(27)) - have)
-        print("ablation:", name, measure(data, w), session_measure(data, w))
+def left_out(lists, names, bounds, l2):
+    scores = np.zeros(lists.valid.shape)
+    for fold in range(FOLDS):
+        out = lists.fold == fold
+        scores[out] = lists.x[out] @ fit(lists, ~out, names, bounds, l2)
+    return scores
 
 
-def gate_data(dump, w):
-    xs, ys, sets, often = [], [], [], []
-    for name, data in dump.items():
+GROUPS = [
+    ("words of the best passage", "words words_share coverage exact whole_words rarest rank_words"),
+    ("neighbours", "coverage_near near_words rarest_near answers"),
+    ("speaker and day", "speaker other_speaker day time_for_when number_for_count"),
+    ("words together", "together together_x_talk"),
+    ("who says it, and how long", "person model tool person_in_chat length question length_of_others whole_x_talk"),
+    ("session", "session_words session_best stretch session_words_x_talk"),
+    ("meaning", "meaning meaning_best meaning_raw alike near_meaning words_x_meaning soft near_alike rank_meaning rank_alike meaning_x_talk"),
+]
+
+
+def ablate(dump, lists, names, l2):
+    everything = np.ones(len(lists.sets), bool)
+    have = set(FIXED)
+    for title, group in GROUPS:
+        have |= set(group.split())
+        w = fit(lists, everything, names, BOUNDS, l2, without=set(names) - have)
+        show(f"+ {title}", measure(lists, lists.x @ w, everything))
+        sessions = Lists(dump, "sessions", w)
+        show(f"+ {title}, sessions", measure(sessions, sessions.x[:, :, 0] + 0.3 * sessions.x[:, :, 2], np.ones(len(sessions.sets), bool)))
+
+
+def gate_rows(dump, w):
+    """Prompts whose evidence is among the best eight, and prompts that nothing answers."""
+    rows = []
+    for name, data in dump["sets"].items():
         for q in data["asked"]:
             if not q["ids"]:
                 continue
             order = np.argsort(-(np.array(q["features"]) @ w), kind="stable")[:8]
             top = {q["ids"][i] for i in order} if q["gold"] else {q["of"][i] for i in order}
             if top & set(q["gold"] or q["gold_sessions"]):
-                xs.append(q["gate"]); ys.append(1); sets.append(name); often.append(1)
-        for q in data["unrelated"]:
-            xs.append(q["gate"] if q["gate"] else [0.0] * 14); ys.append(0); sets.append(name); often.append(1)
-        # The last thirty are what people type every day, and so often.
-        often[-30:] = [EVERYDAY_WEIGHT] * 30
-    return np.array(xs), np.array(ys), sets, np.array(often)
+                rows.append((name, "answerable", q))
+        rows += [(name, "everyday" if q["everyday"] else "foreign", q) for q in data["unrelated"]]
+    return rows
+
+
+def fit_gate(dump, w):
+    rows = gate_rows(dump, w)
+    x = np.array([q["gate"] for _, _, q in rows])
+    # What is turned away before the gate, or has nothing to show behind it, is no matter of the gate.
+    able = np.array([bool(q["shown"]) for _, _, q in rows])
+    kinds = np.array([kind for _, kind, _ in rows])
+    sets = np.array([name for name, _, _ in rows])
+    y = kinds == "answerable"
+    fold = np.array([fold_of(q["query"]) for _, _, q in rows])
+
+    def weights(among):
+        often = np.where(kinds == "everyday", EVERYDAY_WEIGHT, 1.0) * among * able
+        # Each set counts the same among those that could be answered.
+        per = {name: max(1, (often * y * (sets == name)).sum()) for name in set(sets)}
+        positive = np.array([1 / per[name] / len(per) for name in sets])
+        return np.where(y, 0.5 * positive, 0.5 / max(1, (often * ~y).sum())) * often
+
+    def train(among):
+        share = weights(among)
+
+        def loss(v):
+            p = 1 / (1 + np.exp(-np.clip(x @ v[:-1] + v[-1], -30, 30)))
+            value = -(share * np.where(y, np.log(p + 1e-12), np.log(1 - p + 1e-12))).sum() + 1e-4 * (v[:-1] @ v[:-1])
+            g = share * (p - y)
+            return value, np.append(x.T @ g + 2e-4 * v[:-1], g.sum())
+
+        v = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
+        z = np.where(able, x @ v[:-1] + v[-1], -99)
+        cuts = [np.quantile(z[among & (kinds == kind)], 1 - FALSE_MAX) for kind in ("foreign", "everyday")]
+        return v, z, max(cuts)
+
+    def report(title, z):
+        print(f"{title}: share that gets something")
+        for kind in ("answerable", "foreign", "everyday"):
+            for name in dump["sets"]:
+                at = (kinds == kind) & (sets == name)
+                print(f"    {kind:10} {name:12} {at.sum():5} {100 * (z[at] >= 0).mean():5.1f} %")
+            at = kinds == kind
+            print(f"    {kind:10} {'all':12} {at.sum():5} {100 * (z[at] >= 0).mean():5.1f} %")
+
+    everything = np.ones(len(rows), bool)
+    v, z, cut = train(everything)
+    report("gate, all in", z - cut)
+    out = np.zeros(len(rows))
+    for f in range(FOLDS):
+        _, part, at = train(fold != f)
+        out[fold == f] = (part - at)[fold == f]
+    report("gate, left out", out)
+    print("gate curve:")
+    for false in (0.01, 0.02, 0.04, 0.05, 0.1, 0.2):
+        at = np.quantile(z[~y], 1 - false)
+        print(f"    {100 * false:4.0f} % of unrelated, {100 * (z[y] > at).mean():5.1f} % of answerable")
+    print("gate.rs WEIGHTS:", ", ".join(f"{a:.2f}" for a in v[:-1]), "BIAS:", f"{v[-1] - cut:.2f}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dump")
+    parser.add_argument("dump", nargs="+")
     parser.add_argument("--l2", type=float, default=0.0002)
+    parser.add_argument("--session-l2", type=float, default=0.001)
+    parser.add_argument("--without", default="", help="features to leave out, with commas between")
     parser.add_argument("--ablate", action="store_true", help="also print what each group of features adds")
     args = parser.parse_args()
-    with open(args.dump, "rb") as file:
-        dump = pickle.load(file)
-    data = list(lists(dump))
-    everything = fit(data, args.l2)
+    dump = {"sets": {}}
+    for path in args.dump:
+        with open(path, "rb") as file:
+            part = pickle.load(file)
+        dump["names"] = part["names"]
+        dump["sets"].update(part["sets"])
+    names = dump["names"]["features"]
+    bounds = {**BOUNDS, **{name: (0, 0) for name in args.without.split(",") if name}}
+    lists = Lists(dump, "records")
+    everything = np.ones(len(lists.sets), bool)
     if args.ablate:
-        ablate(data, args.l2)
-    print("records, all in: recall@10, recall@20, mrr", measure(data, everything))
-    left_out = {}
-    for fold in range(5):
-        w = fit([d for d in data if d["fold"] != fold], args.l2)
-        for d in data:
-            if d["fold"] == fold:
-                left_out.setdefault(fold, (w, []))[1].append(d)
-    total = {}
-    for w, part in left_out.values():
-        for name, values in measure(part, w).items():
-            count = sum(d["set"] == name for d in part)
-            old = total.get(name, (0, np.zeros(3)))
-            total[name] = (old[0] + count, old[1] + count * np.array(values))
-    print("records, left out:", {k: tuple(np.round(v[1] / v[0], 1)) for k, v in total.items()})
-    print("sessions: hit@1, recall@5, recall@10, mrr")
-    for sharp in (0.5, 1.0):
-        for words in (0.0, 0.3, 0.6):
-            print(" ", sharp, words, session_measure(data, everything, sharp=sharp, words=words))
-    print("weights:", ", ".join(f"{x:.2f}" for x in everything))
-    x, y, sets, often = gate_data(dump, everything)
-    bounds = [(None, None)] * (x.shape[1] + 1)
-
-    def gate_loss(v):
-        z = x @ v[:-1] + v[-1]
-        p = 1 / (1 + np.exp(-np.clip(z, -30, 30)))
-        share = np.where(y == 1, 0.5 / max(1, y.sum()), 0.5 * often / max(1, ((1 - y) * often).sum()))
-        value = -(share * (y * np.log(p + 1e-12) + (1 - y) * np.log(1 - p + 1e-12))).sum() + 1e-4 * (v[:-1] @ v[:-1])
-        g = share * (p - y)
-        return value, np.append(x.T @ g + 2e-4 * v[:-1], g.sum())
-
-    v = minimize(gate_loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds).x
-    z = x @ v[:-1] + v[-1]
-    cut = np.quantile(z[y == 0], 0.955)
-    print(f"gate: at 4.5 % of unrelated, {100 * (z[y == 1] > cut).mean():.1f} % of answered pass")
-    for name in dump:
-        at = np.array([s == name for s in sets])
-        print(f"  {name}: answered {100 * (z[(y == 1) & at] > cut).mean():.1f} % pass, unrelated {100 * (z[(y == 0) & at] > cut).mean():.1f} %")
-    # The bias makes one half the default.
-    print("gate weights:", ", ".join(f"{a:.2f}" for a in v[:-1]), "bias", f"{v[-1] - cut:.2f}")
+        ablate(dump, lists, names, args.l2)
+    w = fit(lists, everything, names, bounds, args.l2)
+    show("records, all in", measure(lists, lists.x @ w, everything))
+    show("records, left out", measure(lists, left_out(lists, names, bounds, args.l2), everything))
+    # The order of sessions is fitted to what is shipped: weights of records with two digits.
+    w = np.round(w, 2)
+    sessions = Lists(dump, "sessions", w)
+    all_sessions = np.ones(len(sessions.sets), bool)
+    session_names = dump["names"]["session_features"]
+    v = fit(sessions, all_sessions, session_names, SESSION_BOUNDS, args.session_l2)
+    show("sessions, all in", measure(sessions, sessions.x @ v, all_sessions))
+    show("sessions, left out", measure(sessions, left_out(sessions, session_names, SESSION_BOUNDS, args.session_l2), all_sessions))
+    fit_gate(dump, w)
+    print("rank.rs WEIGHTS:", ", ".join(f"{value:.2f}" for value in w))
+    for name, value in sorted(zip(names, w), key=lambda pair: -abs(pair[1])):
+        print(f"    {name:24}{value:6.2f}")
+    print("sessions.rs WEIGHTS:", ", ".join(f"{value:.2f}" for value in v), dict(zip(session_names, np.round(v, 2))))
 
 
 if __name__ == "__main__":

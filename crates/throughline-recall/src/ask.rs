@@ -34,6 +34,8 @@ pub struct Question {
     pub dates: Dates,
     /// Asks for a time.
     pub asks_when: bool,
+    /// Asks for a number.
+    pub asks_count: bool,
 }
 
 /// A term to look for.
@@ -86,6 +88,9 @@ impl Question {
             || all
                 .windows(2)
                 .any(|pair| pair[0] == "how" && pair[1] == "long");
+        let asks_count = all.windows(2).any(|pair| {
+            pair[0] == "how" && matches!(pair[1].as_str(), "many" | "much" | "often" | "old")
+        });
         Self {
             dates: Dates::read(&all, now),
             words,
@@ -93,6 +98,7 @@ impl Question {
             phrases,
             required,
             asks_when,
+            asks_count,
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::dates::Dates;
 
 /// Rows looked at for one term, the latest first; what is more common tells too little to go further.
 const LIST_MAX: usize = 3000;
+/// Rows that hold a term too common to be followed to its end, and a rarer one.
+const FOLLOW_MAX: usize = 6000;
 /// Rows that hold every term, looked at when some term was too common to be followed to its end.
 const TOGETHER_MAX: usize = 1000;
 /// Hits whose neighbours become candidates too.
@@ -39,6 +41,8 @@ pub struct Candidates {
     /// The best first.
     pub rows: Vec<Candidate>,
     pub sessions: HashMap<u32, SessionSeen>,
+    /// How much the best stretch of each session holds, 1 for the best.
+    pub stretches: HashMap<u32, f64>,
     /// Terms that are names of speakers.
     pub speakers: Bits,
 }
@@ -62,6 +66,8 @@ pub struct SessionSeen {
     /// Rows with each term.
     pub counts: [u16; TERMS_MAX],
     pub rows: u32,
+    /// How long those rows are together.
+    pub size_bytes: u64,
     pub latest: i64,
 }
 
@@ -81,11 +87,11 @@ pub fn find(
     let finder = Finder::new(lookup, scope, question)?;
     let has_speakers = lookup.has_speakers()?;
     let mut pairs: Vec<(i64, Bits, Bits)> = Vec::new();
-    let mut is_capped = false;
+    let mut capped: Bits = 0;
     for (at, term) in question.terms.iter().enumerate() {
         let bit = 1 << at;
         let held = finder.term(term, total, latest)?;
-        is_capped |= held.rows.len() == LIST_MAX;
+        capped |= Bits::from(held.rows.len() == LIST_MAX) << at;
         pairs.extend(held.rows.into_iter().map(|row| (row, bit, 0)));
         if has_speakers {
             let spoken = finder.speaker(&term.term)?;
@@ -97,7 +103,10 @@ pub fn find(
             .idf
             .push(idf(total, held.count) * if term.is_substitute { 0.5 } else { 1.0 });
     }
-    if is_capped && question.terms.len() > 1 {
+    if capped != 0 {
+        finder.follow(capped, &mut pairs)?;
+    }
+    if capped != 0 && question.terms.len() > 1 {
         let (rows, bits) = finder.together()?;
         pairs.extend(rows.into_iter().map(|row| (row, bits, 0)));
     }
@@ -170,6 +179,52 @@ impl<'a> Finder<'a> {
         Ok((self.asked(all.join(" AND "), TOGETHER_MAX)?, bits))
     }
 
+    /// Follows the terms that are too common to be listed to their end, to the rows that hold a rarer one
+    /// too: there they tell something, however long ago it was.
+    fn follow(&self, capped: Bits, pairs: &mut Vec<(i64, Bits, Bits)>) -> Result<()> {
+        let terms = || self.question.terms.iter().enumerate();
+        let is_capped = |at: usize| capped >> at & 1 == 1;
+        let rare: Vec<&Term> = terms()
+            .filter(|(at, _)| !is_capped(*at))
+            .map(|(_, term)| term)
+            .collect();
+        for (at, term) in terms().filter(|(at, _)| is_capped(*at)) {
+            for row in self.both(term, &rare)? {
+                pairs.push((row, 1 << at, 0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns rows that hold a term and one of others.
+    fn both(&self, term: &Term, others: &[&Term]) -> Result<Vec<i64>> {
+        if others.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(rows) = self.both_listed(term, others)? {
+            return Ok(rows);
+        }
+        let others: Vec<_> = others.iter().map(|other| other.expression()).collect();
+        let both = format!("({}) AND ({})", term.expression(), others.join(" OR "));
+        self.asked(both, FOLLOW_MAX)
+    }
+
+    fn both_listed(&self, term: &Term, others: &[&Term]) -> Result<Option<Vec<i64>>> {
+        if term.is_prefix || others.iter().any(|other| other.is_prefix) {
+            return Ok(None);
+        }
+        let mut rows = Vec::new();
+        for other in others {
+            match self.listed(&[&term.term, &other.term], FOLLOW_MAX)? {
+                Some(held) => rows.extend(held.rows),
+                None => return Ok(None),
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(Some(rows))
+    }
+
     fn listed(&self, terms: &[&str], max: usize) -> Result<Option<Held>> {
         match &self.within {
             Some(within) => self.lookup.holding(within, terms, max),
@@ -239,6 +294,7 @@ fn weigh(
         all.push(candidate);
     }
     count(&mut found.sessions, &all);
+    found.stretches = crate::stretches::best(lookup, &all, &found.idf)?;
     spread(lookup, &mut all)?;
     // Two runs, each in order already.
     all.sort_by_key(|candidate| candidate.row);
@@ -264,6 +320,7 @@ fn count(sessions: &mut HashMap<u32, SessionSeen>, all: &[Candidate]) {
         let seen = sessions.entry(run[0].mark.session).or_default();
         for candidate in run {
             seen.rows += 1;
+            seen.size_bytes += u64::from(candidate.mark.size_bytes);
             seen.latest = seen.latest.max(candidate.row);
             let mut bits = candidate.own;
             while bits != 0 {

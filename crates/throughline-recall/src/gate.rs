@@ -16,7 +16,7 @@ pub enum Verdict {
 }
 
 /// Features of the best hits and the prompt.
-pub const COUNT: usize = 14;
+pub const COUNT: usize = 20;
 pub const NAMES: [&str; COUNT] = [
     "words_share",
     "coverage",
@@ -32,14 +32,21 @@ pub const NAMES: [&str; COUNT] = [
     "rarity",
     "rarity_of_best",
     "weight_of_best",
+    "telling",
+    "unknown",
+    "speaker",
+    "meaning_of_best",
+    "talk",
+    "together_of_best",
 ];
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
 pub const WEIGHTS: Features = [
-    -1.22, -0.97, 4.94, -0.90, 1.92, 1.25, 3.99, -2.39, 0.60, 4.13, 1.41, -2.10, -4.06, 6.76,
+    -1.31, -1.75, -0.38, 1.03, 0.72, 1.86, 3.98, -1.37, 0.80, 3.12, -0.37, -3.68, -3.17, 3.50,
+    3.37, -7.89, 6.37, 2.28, -0.01, -0.11,
 ];
-pub const BIAS: f64 = -7.67;
+pub const BIAS: f64 = -8.39;
 
 /// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
 pub fn confidence(features: &Features) -> f64 {

@@ -33,9 +33,10 @@ pub mod questions;
 pub mod rank;
 pub mod recall;
 mod search;
-mod sessions;
+pub mod sessions;
 pub mod stale;
 pub mod standing;
+mod stretches;
 pub mod used;
 
 pub use crate::ask::Ask;

@@ -8,6 +8,7 @@ use memory::{Kind, RecordId, SessionId, Trust};
 use store::{Query, Store};
 
 use crate::ask::Ask;
+use crate::gate;
 use crate::occasion::Occasion;
 use crate::search::{RankedHit, search};
 
@@ -36,6 +37,8 @@ pub struct Candidates {
     pub hits: Vec<Candidate>,
     /// How sure it is, from 0 to 1, that the best hit is about the prompt.
     pub confidence: f64,
+    /// What the confidence was made of, for measuring.
+    pub gate: gate::Features,
 }
 
 /// A record that may be shown.
@@ -68,7 +71,7 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
                 query: Query {
                     text: occasion.prompt.clone(),
                     kinds: KINDS.to_vec(),
-                    workspace: Some(workspace.clone()),
+                    workspace_key: Some(workspace.clone()),
                     limit: CANDIDATES_MAX,
                     ..Query::default()
                 },
@@ -88,7 +91,9 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             let score = ranked.confidence * (1.0 - behind).max(0.0);
             all.hits.push(candidate(found, score));
         }
-        all.confidence = all.confidence.max(ranked.confidence);
+        if ranked.confidence > all.confidence {
+            (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
+        }
     }
     all.hits.sort_by(|a, b| {
         b.score

@@ -18,7 +18,7 @@ const READ_BYTES_MAX: usize = 12 << 10;
 /// Question words this near to each other stand together.
 const TOGETHER_WORDS: usize = 3;
 /// Words less alike than this have nothing to do with each other.
-const ALIKE_MIN: f32 = 0.45;
+const ALIKE_MIN: f32 = 0.25;
 
 /// Words that tell of a time.
 const TIMES: &[&str] = &[
@@ -60,6 +60,12 @@ const TIMES: &[&str] = &[
     "yesterday",
 ];
 
+/// Words that tell how many.
+const NUMBERS: &[&str] = &[
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen",
+    "hundred", "thousand", "couple", "once", "twice", "daily", "weekly", "monthly",
+];
+
 /// Reads texts with one question in mind.
 #[derive(Debug)]
 pub struct Reader<'q> {
@@ -80,6 +86,7 @@ struct Known {
     term: Option<usize>,
     is_exact: bool,
     is_time: bool,
+    is_number: bool,
     vector: Option<Box<Vector>>,
     /// Terms that mean something alike, and how much.
     alike: Vec<(usize, f32)>,
@@ -93,9 +100,10 @@ pub struct Reading {
     pub exact: Bits,
     /// Terms that follow the one before them in the question closely.
     pub together: Bits,
-    /// How much each term is meant, where it does not occur.
+    /// How near the nearest word comes to each term that does not occur.
     pub alike: [f32; TERMS_MAX],
     pub has_time: bool,
+    pub has_number: bool,
     pub is_question: bool,
     /// How near the whole, and its nearest sentence or passage, are to the question.
     pub cosine: f32,
@@ -190,6 +198,7 @@ impl<'q> Reader<'q> {
         state.sentence_bytes += bytes + 1;
         state.passage_bytes += bytes + 1;
         reading.has_time |= word.is_time;
+        reading.has_number |= word.is_number;
         if let Some(vector) = &word.vector {
             for (sum, value) in state.sentence.iter_mut().zip(vector.iter()) {
                 *sum += value;
@@ -252,7 +261,7 @@ impl<'q> Reader<'q> {
                 if let Some(other) = other {
                     let near = dot(&unit, other);
                     if near > ALIKE_MIN {
-                        alike.push((at, (near - ALIKE_MIN) / (1.0 - ALIKE_MIN)));
+                        alike.push((at, near));
                     }
                 }
             }
@@ -263,6 +272,8 @@ impl<'q> Reader<'q> {
             term,
             is_time: TIMES.binary_search(&folded).is_ok()
                 || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
+            is_number: NUMBERS.contains(&folded)
+                || (folded.len() < 4 && folded.bytes().all(|byte| byte.is_ascii_digit())),
             vector: has.then(|| Box::new(vector)),
             alike,
         });

@@ -5,7 +5,7 @@
 
 use memory::Kind;
 use serde::Serialize;
-use store::{Detail, Mark};
+use store::{Detail, Lookup, Mark, USEFULNESS_UNKNOWN};
 
 use crate::ask::Question;
 use crate::candidates::{Bits, Candidate, Candidates};
@@ -17,8 +17,22 @@ const NEAR_WEIGHT: f64 = 0.3;
 const K1: f64 = 1.2;
 const B: f64 = 0.6;
 
+/// Words less alike than this do not stand for each other.
+const ALIKE_MIN: f64 = 0.45;
+/// The place that counts half of the first.
+const PLACE_HALF: f64 = 10.0;
+
 /// What the asker's own workspace adds: enough to decide between equals.
 const HERE_POINTS: f64 = 0.5;
+/// What a pin adds, and what use adds at most, or takes away.
+const PINNED_POINTS: f64 = 2.0;
+const USEFUL_POINTS: f64 = 2.0;
+/// What a question that an agent put to memory loses: it holds all the words and answers nothing.
+const ECHO_POINTS: f64 = -4.0;
+/// Parts of the names of tools that ask a memory.
+const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
+/// Hits of which it is asked what people and use have said of them.
+const WORTH_MAX: usize = 40;
 
 /// What is weighed, in the order of [`WEIGHTS`].
 pub const NAMES: [&str; COUNT] = [
@@ -50,14 +64,92 @@ pub const NAMES: [&str; COUNT] = [
     "words_x_meaning",
     "length_of_others",
     "recent",
+    "soft",
+    "near_alike",
+    "rarest",
+    "rarest_near",
+    "rank_words",
+    "rank_meaning",
+    "rank_alike",
+    "answers",
+    "number_for_count",
+    "stretch",
+    "whole_x_talk",
+    "meaning_x_talk",
+    "session_words_x_talk",
+    "together_x_talk",
+    "named",
+    "words_x_words",
+    "alike_x_alike",
+    "coverage_x_coverage",
+    "meaning_best_x_meaning_best",
+    "length_x_length",
+    "length_of_others_x_length_of_others",
+    "whole_words_x_whole_words",
+    "session_words_x_session_words",
+    "words_x_person",
+    "coverage_x_person",
+    "alike_x_person",
+    "meaning_best_x_person",
+    "together_x_person",
+    "whole_words_x_person",
+    "session_words_x_person",
+    "length_x_person",
+    "words_x_named",
+    "alike_x_named",
+    "meaning_best_x_named",
+    "length_x_named",
+    "coverage_x_named",
+    "whole_words_x_named",
+    "session_words_x_named",
+    "together_x_named",
+    "near_words_x_named",
+    "near_meaning_x_named",
+    "question_x_named",
 ];
-pub const COUNT: usize = 28;
+pub const COUNT: usize = SEEN + PRODUCTS.len();
 pub type Features = [f64; COUNT];
+
+/// Features that are seen; the others are products of them: what counts much may count less and less, a person's
+/// words count otherwise than a model's, and people who talk to each other otherwise than to a model.
+const SEEN: usize = 43;
+const PRODUCTS: [(&str, &str); 27] = [
+    ("words", "words"),
+    ("alike", "alike"),
+    ("coverage", "coverage"),
+    ("meaning_best", "meaning_best"),
+    ("length", "length"),
+    ("length_of_others", "length_of_others"),
+    ("whole_words", "whole_words"),
+    ("session_words", "session_words"),
+    ("words", "person_in_chat"),
+    ("coverage", "person_in_chat"),
+    ("alike", "person_in_chat"),
+    ("meaning_best", "person_in_chat"),
+    ("together", "person_in_chat"),
+    ("whole_words", "person_in_chat"),
+    ("session_words", "person_in_chat"),
+    ("length", "person_in_chat"),
+    ("words", "named"),
+    ("alike", "named"),
+    ("meaning_best", "named"),
+    ("length", "named"),
+    ("coverage", "named"),
+    ("whole_words", "named"),
+    ("session_words", "named"),
+    ("together", "named"),
+    ("near_words", "named"),
+    ("near_meaning", "named"),
+    ("question", "named"),
+];
 
 /// Fitted by `tools/ranking/fit.py`.
 pub const WEIGHTS: Features = [
-    2.96, -0.81, -1.42, 0.98, 0.47, 3.00, 0.34, 0.47, -0.06, 2.76, 1.23, -0.06, 0.57, -0.57, 0.40,
-    0.00, -0.20, 2.31, -2.44, -0.17, 3.73, 1.41, 1.47, 0.58, -0.64, 0.96, -1.50, 0.05,
+    1.93, -0.41, 0.29, 0.70, 0.66, 2.84, 0.36, 1.07, -0.03, 0.51, 2.13, -0.53, 0.43, -0.43, 0.40,
+    0.00, -0.20, 2.74, -2.49, 0.06, 4.11, 1.24, 1.02, 0.42, 0.75, -0.23, -1.50, 0.05, 2.80, 0.33,
+    -0.48, 0.05, 1.21, 0.32, 0.17, 0.82, 1.77, 0.77, -2.21, -0.93, -1.26, 1.12, 0.00, 0.03, -1.40,
+    -0.56, 0.60, -1.91, -1.00, -0.05, 0.84, 1.12, -1.15, 2.37, 0.37, 0.02, -0.92, -1.57, 0.09,
+    -0.25, 1.25, -0.69, 3.64, -0.61, -0.08, 1.33, -2.59, 0.60, 0.32, -0.93,
 ];
 
 /// A part of a score.
@@ -79,8 +171,8 @@ pub struct Read {
     pub score: f64,
     /// The bare lexical score.
     pub words: f64,
-    /// Was made where the asker stands.
-    pub is_here: bool,
+    /// What counts besides the features.
+    pub beyond: Vec<Part>,
 }
 
 impl Read {
@@ -94,15 +186,18 @@ impl Read {
             })
             .filter(|part| part.points != 0.0)
             .collect();
-        if self.is_here {
-            parts.push(Part {
-                name: "here",
-                value: 1.0,
-                points: HERE_POINTS,
-            });
-        }
+        parts.extend(self.beyond.iter().cloned());
         parts.sort_by(|a, b| b.points.abs().total_cmp(&a.points.abs()));
         parts
+    }
+
+    fn add(&mut self, name: &'static str, value: f64, points: f64) {
+        self.score += points;
+        self.beyond.push(Part {
+            name,
+            value,
+            points,
+        });
     }
 
     /// Returns the terms the record holds or is spoken by.
@@ -128,6 +223,10 @@ struct Background {
     chat: f64,
     speakers: Bits,
     rows: (i64, i64),
+    /// The term that says most.
+    rarest: usize,
+    /// Places of [`PRODUCTS`].
+    products: [(usize, usize); PRODUCTS.len()],
 }
 
 /// Scores what was read, the best first.
@@ -144,6 +243,7 @@ pub fn rank(
     let session_words = crate::sessions::documents(found);
     let session_best = crate::sessions::best(&read, &lexical);
     let order = by_row(&read);
+    let ranks = background.ranks(&read, &lexical);
     for at in 0..read.len() {
         let near = near(&read, &order, at);
         let session = read[at].candidate.mark.session;
@@ -157,20 +257,68 @@ pub fn rank(
             ),
             session_words: session_words.get(&session).copied().unwrap_or_default(),
             session_best: session_best.get(&session).copied().unwrap_or_default(),
+            stretch: found.stretches.get(&session).copied().unwrap_or_default(),
+            near_alike: background.near_alike(&read, at, &near),
+            answers: answers(&read, &near, at, &lexical),
+            ranks: [ranks[0][at], ranks[1][at], ranks[2][at]],
         };
         let features = background.features(question, &read[at], &sums);
         read[at].words = lexical[at].0;
-        read[at].is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
-        let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
-        read[at].score = sum + if read[at].is_here { HERE_POINTS } else { 0.0 };
+        read[at].score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
         read[at].features = features;
+        let is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
+        if is_here {
+            read[at].add("here", 1.0, HERE_POINTS);
+        }
+        if is_echo(&read[at].detail) {
+            read[at].add("echo", 1.0, ECHO_POINTS);
+        }
     }
+    sort(&mut read);
+    read
+}
+
+/// Lets pins and what helped before come forward, and what did not help fall back.
+pub fn reward(lookup: &Lookup<'_>, read: &mut [Read]) -> store::Result<()> {
+    for read in read.iter_mut().take(WORTH_MAX) {
+        let worth = lookup.worth(read.detail.id)?;
+        if worth.pinned {
+            read.add("pinned", 1.0, PINNED_POINTS);
+        }
+        if let Some(useful) = worth.useful {
+            let value = 2.0 * (useful - USEFULNESS_UNKNOWN);
+            read.add("useful", value, value * USEFUL_POINTS);
+        }
+    }
+    sort(read);
+    Ok(())
+}
+
+fn sort(read: &mut [Read]) {
     read.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
             .then(b.candidate.row.cmp(&a.candidate.row))
     });
-    read
+}
+
+/// Says whether a record is a question that an agent put to a memory.
+fn is_echo(detail: &Detail) -> bool {
+    if detail.kind != Kind::ToolUse {
+        return false;
+    }
+    let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
+    let asks = |text: &str| {
+        [
+            "throughline search",
+            "throughline context",
+            "throughline how",
+            "throughline fix",
+        ]
+        .iter()
+        .any(|command| text.contains(command))
+    };
+    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || asks(&detail.text)
 }
 
 #[derive(Debug)]
@@ -181,6 +329,10 @@ struct Sums {
     near_cosine: Option<f64>,
     session_words: f64,
     session_best: f64,
+    stretch: f64,
+    near_alike: f64,
+    answers: f64,
+    ranks: [f64; 3],
 }
 
 impl Background {
@@ -210,6 +362,10 @@ impl Background {
             chat: talk as f64 / count,
             speakers: found.speakers,
             rows: (rows.clone().min().unwrap_or(0), rows.max().unwrap_or(0)),
+            products: PRODUCTS.map(|(a, b)| (place_of(a), place_of(b))),
+            rarest: (0..found.idf.len())
+                .max_by(|a, b| found.idf[*a].total_cmp(&found.idf[*b]))
+                .unwrap_or(0),
         }
     }
 
@@ -247,6 +403,15 @@ impl Background {
     }
 
     fn features(&self, question: &Question, read: &Read, sums: &Sums) -> Features {
+        let mut features = [0.0; COUNT];
+        features[..SEEN].copy_from_slice(&self.seen(question, read, sums));
+        for (at, (a, b)) in self.products.iter().enumerate() {
+            features[SEEN + at] = features[*a] * features[*b];
+        }
+        features
+    }
+
+    fn seen(&self, question: &Question, read: &Read, sums: &Sums) -> [f64; SEEN] {
         let reading = &read.reading;
         let candidate = &read.candidate;
         let share = |bits: Bits| self.share(|at| f64::from(bits >> at & 1));
@@ -269,10 +434,8 @@ impl Background {
             self.best_mean,
             self.best_max,
         );
-        let alike = self.share(|at| {
-            let occurs = f64::from(own >> at & 1);
-            occurs.max(f64::from(reading.alike[at]))
-        });
+        let alike = self.alike(read, ALIKE_MIN);
+        let rarest: Bits = 1 << self.rarest;
         let asked = self.speakers != 0;
         let length = (f64::from(candidate.mark.size_bytes) + 1.0).ln() / 10.0;
         let (first, last) = self.rows;
@@ -310,6 +473,56 @@ impl Background {
             words * best.max(0.0),
             length * is(!is_person),
             (candidate.row - first) as f64 / ((last - first) as f64).max(1.0),
+            self.alike(read, 0.0),
+            talk * sums.near_alike,
+            is(own & rarest != 0),
+            is(near & rarest != 0) * talk,
+            sums.ranks[0],
+            sums.ranks[1],
+            sums.ranks[2],
+            talk * sums.answers / self.words_max.max(1e-9),
+            is(question.asks_count && reading.has_number),
+            sums.stretch,
+            talk * sums.whole / self.whole_max.max(1e-9),
+            talk * best,
+            talk * sums.session_words,
+            talk * share(reading.together),
+            is(read.detail.speaker.is_some()),
+        ]
+    }
+
+    /// Returns the share of the question that a record holds or comes near to.
+    fn alike(&self, read: &Read, floor: f64) -> f64 {
+        let own = read.own();
+        self.share(|at| {
+            let near = (f64::from(read.reading.alike[at]) - floor) / (1.0 - floor);
+            f64::from(own >> at & 1).max(near)
+        })
+    }
+
+    /// Returns the share of the question that a record and those beside it hold or come near to.
+    fn near_alike(&self, read: &[Read], at: usize, near: &[usize]) -> f64 {
+        let beside = |term: usize| {
+            let of = |other: &usize| f64::from(read[*other].reading.alike[term]);
+            near.iter().map(of).fold(0.0, f64::max)
+        };
+        let candidate = &read[at].candidate;
+        let held = read[at].own() | candidate.near[0] | candidate.near[1];
+        self.share(|term| {
+            let own = f64::from(read[at].reading.alike[term]);
+            let alike = (own.max(0.8 * beside(term)) - ALIKE_MIN) / (1.0 - ALIKE_MIN);
+            f64::from(held >> term & 1).max(alike)
+        })
+    }
+
+    /// Returns each record's place by its words, by its meaning and by both, 1 for the first and falling.
+    fn ranks(&self, read: &[Read], lexical: &[(f64, f64)]) -> [Vec<f64>; 3] {
+        let cosines = read.iter().map(|r| f64::from(r.reading.cosine_best));
+        let alike = read.iter().map(|read| self.alike(read, ALIKE_MIN));
+        [
+            places(lexical.iter().map(|l| l.0).collect()),
+            places(cosines.collect()),
+            places(alike.collect()),
         ]
     }
 
@@ -323,6 +536,33 @@ impl Background {
             .sum();
         sum / self.idf_sum
     }
+}
+
+/// Returns the place of a feature.
+pub fn place_of(name: &str) -> usize {
+    let place = NAMES.iter().position(|known| *known == name);
+    place.unwrap_or_default()
+}
+
+/// Returns how much a record answers: what was asked just before it holds the words.
+fn answers(read: &[Read], near: &[usize], at: usize, lexical: &[(f64, f64)]) -> f64 {
+    let row = read[at].candidate.row;
+    let before = near
+        .iter()
+        .find(|other| read[**other].candidate.row == row - 1);
+    before
+        .filter(|other| read[**other].reading.is_question)
+        .map_or(0.0, |other| lexical[*other].0)
+}
+
+fn places(values: Vec<f64>) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    let mut places = vec![0.0; values.len()];
+    for (place, at) in order.into_iter().enumerate() {
+        places[at] = PLACE_HALF / (PLACE_HALF + place as f64);
+    }
+    places
 }
 
 /// Returns where each row is among what was read.
@@ -364,4 +604,18 @@ fn max_or(values: impl Iterator<Item = f64>, none: Option<f64>) -> Option<f64> {
     values.fold(none, |best, value| {
         Some(best.map_or(value, |best| best.max(value)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_of_features_that_are_seen() {
+        for (a, b) in PRODUCTS {
+            for name in [a, b] {
+                assert!(NAMES[..SEEN].contains(&name), "{name}");
+            }
+        }
+    }
 }

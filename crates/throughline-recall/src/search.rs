@@ -10,7 +10,7 @@ use crate::gate::{self, Verdict};
 use crate::meaning::Meanings;
 use crate::passages::Reader;
 use crate::rank::{self, Part, Read};
-use crate::sessions::{self, RankedSession};
+use crate::sessions::{self, RankedSession, Weighed};
 
 /// Candidates whose texts are read.
 const READ_MAX: usize = 200;
@@ -100,8 +100,9 @@ fn answer(
     is_fuzzy: bool,
 ) -> Result<Ranked> {
     let read = read(lookup, ask, question, found)?;
-    let ranked = rank::rank(question, found, read, ask.here.as_deref());
-    let gate = gate_features(question, found, &ranked);
+    let mut ranked = rank::rank(question, found, read, ask.here.as_deref());
+    rank::reward(lookup, &mut ranked)?;
+    let gate = gate_features(&ask.query.text, question, found, &ranked);
     let confidence = gate::confidence(&gate);
     let sessions = sessions::order(&ranked, found);
     let sessions = name_sessions(lookup, &sessions)?;
@@ -196,7 +197,7 @@ fn read(
             features: [0.0; rank::COUNT],
             score: 0.0,
             words: 0.0,
-            is_here: false,
+            beyond: Vec::new(),
         });
     }
     Ok(read)
@@ -208,35 +209,32 @@ fn holds(text: &str, phrase: &[String]) -> bool {
     words.windows(phrase.len()).any(|window| window == phrase)
 }
 
-fn name_sessions(
-    lookup: &Lookup<'_>,
-    sessions: &[(u32, f64, [f64; 2])],
-) -> Result<Vec<RankedSession>> {
+fn name_sessions(lookup: &Lookup<'_>, sessions: &[Weighed]) -> Result<Vec<RankedSession>> {
     let best = &sessions[..sessions.len().min(SESSIONS_MAX)];
-    let numbers: Vec<u32> = best.iter().map(|session| session.0).collect();
+    let numbers: Vec<u32> = best.iter().map(|weighed| weighed.session).collect();
     let names = lookup.session_names(&numbers)?;
     let named = names.into_iter().zip(best);
     Ok(named
-        .map(|((id, title), (_, score, parts))| RankedSession {
+        .map(|((id, title), weighed)| RankedSession {
             id,
             title,
-            score: *score,
-            parts: *parts,
+            score: weighed.score,
+            features: weighed.features,
         })
         .collect())
 }
 
-fn gate_features(question: &Question, found: &Candidates, ranked: &[Read]) -> gate::Features {
+fn gate_features(
+    text: &str,
+    question: &Question,
+    found: &Candidates,
+    ranked: &[Read],
+) -> gate::Features {
     let Some(best) = ranked.first() else {
         return [0.0; gate::COUNT];
     };
     let top = &ranked[..ranked.len().min(8)];
-    let of = |name: &str| {
-        rank::NAMES
-            .iter()
-            .position(|known| *known == name)
-            .unwrap_or(0)
-    };
+    let of = rank::place_of;
     let max = |name: &str| {
         let at = of(name);
         top.iter().map(|read| read.features[at]).fold(0.0, f64::max)
@@ -259,6 +257,15 @@ fn gate_features(question: &Question, found: &Candidates, ranked: &[Read]) -> ga
         .map(matched)
         .fold(0.0, f64::max);
     let matched: f64 = found.idf.iter().enumerate().map(matched).sum();
+    let talking = ranked
+        .iter()
+        .filter(|read| {
+            matches!(
+                read.detail.kind,
+                memory::Kind::Prompt | memory::Kind::Assistant
+            )
+        })
+        .count();
     [
         max("words_share"),
         max("coverage"),
@@ -274,6 +281,12 @@ fn gate_features(question: &Question, found: &Candidates, ranked: &[Read]) -> ga
         idf_max / 10.0,
         rarest / 10.0,
         matched / 20.0,
+        memory::words::Words::of(text).weight().ln_1p(),
+        found.df.iter().filter(|df| **df == 0).count() as f64 / found.df.len().max(1) as f64,
+        f64::from(u8::from(best.candidate.who != 0)),
+        best.features[of("meaning_raw")],
+        talking as f64 / ranked.len() as f64,
+        best.features[of("together")],
     ]
 }
 

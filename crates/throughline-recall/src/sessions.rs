@@ -6,16 +6,24 @@ use memory::SessionId;
 use serde::Serialize;
 
 use crate::ask::TERMS_MAX;
-use crate::candidates::{Candidates, SessionSeen, idf};
+use crate::candidates::{Bits, Candidates, SessionSeen, idf};
 use crate::rank::Read;
 
 /// Records of a session that count, and how much less each counts than the one before.
 const BEST_MAX: usize = 5;
 const DECAY: f64 = 0.7;
-/// How much the words of the whole session count beside its best records.
-const WORDS_WEIGHT: f64 = 0.3;
 /// How sharply a record's score is felt.
 const SHARPNESS: f64 = 1.0;
+
+/// What is weighed of a session, in the order of [`WEIGHTS`].
+pub const NAMES: [&str; COUNT] = [
+    "records", "lexical", "words", "coverage", "together", "stretch", "meaning", "size",
+];
+pub const COUNT: usize = 8;
+pub type Features = [f64; COUNT];
+
+/// Fitted by `tools/ranking/fit.py`.
+pub const WEIGHTS: Features = [1.89, 1.46, 1.23, -0.48, 2.85, 0.40, 3.00, 0.00];
 
 /// A session that was found.
 #[derive(Clone, Debug, Serialize)]
@@ -23,28 +31,37 @@ pub struct RankedSession {
     pub id: SessionId,
     pub title: Option<String>,
     pub score: f64,
-    /// Best records, and words of all of it: what the score is made of.
-    pub parts: [f64; 2],
+    /// What the score is made of.
+    #[serde(skip)]
+    pub features: Features,
+}
+
+/// A session by its number in marks, weighed.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed {
+    pub session: u32,
+    pub score: f64,
+    pub features: Features,
 }
 
 /// Returns how well each session holds the question's words, 1 for the best.
 pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
     let sessions = found.sessions.len() as u64;
     let mut holding = [0_u64; TERMS_MAX];
-    let mut rows = 0_u64;
+    let mut bytes = 0_u64;
     #[expect(
         clippy::iter_over_hash_type,
         reason = "sums do not depend on the order"
     )]
     for seen in found.sessions.values() {
-        rows += u64::from(seen.rows);
+        bytes += seen.size_bytes;
         for (count, holding) in seen.counts.iter().zip(&mut holding) {
             *holding += u64::from(*count > 0);
         }
     }
-    let typical = (rows as f64 / sessions.max(1) as f64).max(1.0);
+    let typical = (bytes as f64 / sessions.max(1) as f64).max(1.0);
     let score = |seen: &SessionSeen| -> f64 {
-        let norm = 1.2 * (0.25 + 0.75 * f64::from(seen.rows) / typical);
+        let norm = 1.2 * (0.25 + 0.75 * seen.size_bytes as f64 / typical);
         (0..found.idf.len())
             .map(|at| {
                 let times = f64::from(seen.counts[at]);
@@ -72,32 +89,105 @@ pub fn best(read: &[Read], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
     sums
 }
 
-/// Orders the sessions of ranked records: number, score and its parts, the best first.
-pub fn order(read: &[Read], found: &Candidates) -> Vec<(u32, f64, [f64; 2])> {
-    let top = read.first().map_or(0.0, |best| best.score);
-    let felt = read.iter().map(|read| {
-        (
-            read.candidate.mark.session,
-            (SHARPNESS * (read.score - top)).exp(),
-        )
-    });
-    let mut records = decayed(felt);
-    normalise(&mut records);
-    let words = documents(found);
-    let mut all: Vec<_> = words
-        .iter()
-        .map(|(session, words)| {
-            let records = records.get(session).copied().unwrap_or_default();
-            (*session, records + WORDS_WEIGHT * words, [records, *words])
+/// Orders the sessions of ranked records, the best first.
+pub fn order(read: &[Read], found: &Candidates) -> Vec<Weighed> {
+    let evidence = Evidence::of(read, found);
+    let mut numbers: Vec<u32> = found.sessions.keys().copied().collect();
+    // A session whose records were only read as neighbours has no words of its own.
+    numbers.extend(read.iter().map(|read| read.candidate.mark.session));
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut all: Vec<_> = numbers
+        .into_iter()
+        .map(|session| {
+            let features = evidence.features(session, found);
+            let score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
+            Weighed {
+                session,
+                score,
+                features,
+            }
         })
         .collect();
-    // A session whose records were only read as neighbours has no words of its own.
-    let only = records
-        .iter()
-        .filter(|(session, _)| !words.contains_key(session));
-    all.extend(only.map(|(session, records)| (*session, *records, [*records, 0.0])));
-    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    all.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.session.cmp(&a.session)));
     all
+}
+
+/// What speaks for each session.
+#[derive(Debug)]
+struct Evidence {
+    records: HashMap<u32, f64>,
+    lexical: HashMap<u32, f64>,
+    words: HashMap<u32, f64>,
+    /// Terms that stand together somewhere in it.
+    together: HashMap<u32, Bits>,
+    meaning: HashMap<u32, f64>,
+}
+
+impl Evidence {
+    fn of(read: &[Read], found: &Candidates) -> Self {
+        let top = read.first().map_or(0.0, |best| best.score);
+        let by = |value: fn(&Read) -> f64| {
+            let values = read
+                .iter()
+                .map(move |r| (r.candidate.mark.session, value(r)));
+            let mut sums = decayed(values);
+            normalise(&mut sums);
+            sums
+        };
+        let felt = read.iter().map(|read| {
+            let felt = (SHARPNESS * (read.score - top)).exp();
+            (read.candidate.mark.session, felt)
+        });
+        let mut records = decayed(felt);
+        normalise(&mut records);
+        let mut together: HashMap<u32, Bits> = HashMap::new();
+        let mut meaning: HashMap<u32, f64> = HashMap::new();
+        for read in read {
+            let session = read.candidate.mark.session;
+            *together.entry(session).or_default() |= read.reading.together;
+            let near = meaning.entry(session).or_default();
+            *near = near.max(f64::from(read.reading.cosine_best));
+        }
+        normalise(&mut meaning);
+        Self {
+            records,
+            lexical: by(|read| read.words),
+            words: documents(found),
+            together,
+            meaning,
+        }
+    }
+
+    fn features(&self, session: u32, found: &Candidates) -> Features {
+        let of = |map: &HashMap<u32, f64>| map.get(&session).copied().unwrap_or_default();
+        let seen = found.sessions.get(&session);
+        let held = |at: usize| seen.is_some_and(|seen| seen.counts[at] > 0);
+        let idf = &found.idf;
+        let sum: f64 = idf.iter().sum();
+        let coverage: f64 = (0..idf.len())
+            .filter(|at| held(*at))
+            .map(|at| idf[at])
+            .sum();
+        let bits = self.together.get(&session).copied().unwrap_or_default();
+        let pair = |at: usize| idf[at - 1] + idf[at];
+        let pairs: f64 = (1..idf.len()).map(pair).sum();
+        let together: f64 = (1..idf.len())
+            .filter(|at| bits >> at & 1 == 1)
+            .map(pair)
+            .sum();
+        let bytes = seen.map_or(0, |seen| seen.size_bytes) as f64;
+        [
+            of(&self.records),
+            of(&self.lexical),
+            of(&self.words),
+            coverage / sum.max(1e-9),
+            together / pairs.max(1e-9),
+            of(&found.stretches),
+            of(&self.meaning),
+            (bytes + 1.0).ln() / 10.0,
+        ]
+    }
 }
 
 fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
@@ -121,7 +211,7 @@ fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
         .collect()
 }
 
-fn normalise(scores: &mut HashMap<u32, f64>) {
+pub fn normalise(scores: &mut HashMap<u32, f64>) {
     let max = scores.values().copied().fold(0.0, f64::max);
     if max > 0.0 {
         #[expect(clippy::iter_over_hash_type, reason = "each is divided by itself")]

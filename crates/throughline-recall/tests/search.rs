@@ -5,8 +5,11 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Rung, Store};
+use memory::{
+    FactKind, Flavor, Item, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Tokens,
+    Trust, Workspace,
+};
+use store::{Batch, Cursor, From, Incoming, NewFact, NewInjection, Oddities, Reading, Rung, Store};
 use throughline_recall::{Ask, Ranked, Verdict, search};
 
 const TALK: &[(Kind, &str)] = &[
@@ -38,8 +41,17 @@ const TALK: &[(Kind, &str)] = &[
 fn ask(text: &str) -> Ranked {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
+    said(&store, TALK, None);
+    search(&store, &Ask::from(text), now()).unwrap()
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_767_600_000).unwrap()
+}
+
+fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordId> {
     let session = SessionId::of(Flavor::Claude, "one");
-    let at = Timestamp::from_second(1_767_600_000).unwrap();
+    let at = now();
     let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
     patch.touch(at);
     let workspace = Workspace {
@@ -53,7 +65,7 @@ fn ask(text: &str) -> Ranked {
         line,
         kind: *kind,
         session: session.clone(),
-        tool: None,
+        tool: tool.filter(|_| *kind == Kind::ToolUse).map(str::to_owned),
         path: None,
         call: None,
         content: (*text).to_owned(),
@@ -64,10 +76,11 @@ fn ask(text: &str) -> Ranked {
     };
     let mut door = store.door();
     let cleaned = door.clean(Incoming {
-        records: (0..).zip(TALK).map(record).collect(),
+        records: (0..).zip(talk).map(record).collect(),
         sessions: vec![(patch, Some(workspace))],
         usage: Vec::new(),
     });
+    let ids = cleaned.ids.clone();
     let from = From {
         flavor: Flavor::Claude,
         path: Path::new("/logs/a.jsonl"),
@@ -80,7 +93,14 @@ fn ask(text: &str) -> Ranked {
     let written = store.append(batch);
     store.flush().unwrap();
     written.wait().unwrap();
-    search(&store, &Ask::from(text), at).unwrap()
+    ids
+}
+
+/// Returns the texts of what is found, the best first.
+fn found(store: &Store, question: &str) -> Vec<String> {
+    let ranked = search(store, &Ask::from(question), now()).unwrap();
+    let text = |hit: throughline_recall::RankedHit| hit.hit.snippet.text;
+    ranked.hits.into_iter().map(text).collect()
 }
 
 #[track_caller]
@@ -117,6 +137,85 @@ fn questions_as_typed() {
 #[test]
 fn a_persons_words_come_before_a_tools() {
     check("decided migrations", Rung::Exact, "never edited");
+}
+
+#[test]
+fn an_agents_own_question_to_memory_comes_last() {
+    let talk = [
+        (Kind::Prompt, "The reorder threshold for parts is twelve."),
+        (Kind::ToolUse, "query: reorder threshold"),
+    ];
+    for tool in ["mcp__throughline__search", "search_memory"] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        said(&store, &talk, Some(tool));
+        let texts = found(&store, "reorder threshold");
+        assert!(texts[0].contains("twelve"), "{tool}: {texts:?}");
+        assert!(texts[1].contains("query:"), "{tool}: {texts:?}");
+    }
+}
+
+#[test]
+fn what_is_pinned_or_helped_comes_forward_and_what_did_not_falls_back() {
+    let talk = [
+        (
+            Kind::Assistant,
+            "The deploy key lives in the vault of the team.",
+        ),
+        (
+            Kind::Assistant,
+            "The deploy key lives in the vault of the company.",
+        ),
+        (
+            Kind::Assistant,
+            "The deploy key lives in the vault of the client.",
+        ),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let ids = said(&store, &talk, None);
+    let place = |text: &str| {
+        let texts = found(&store, "deploy key vault");
+        texts.iter().position(|found| found.contains(text)).unwrap()
+    };
+    let names = ["team", "company", "client"];
+    let last = (0..3).find(|at| place(names[*at]) == 2).unwrap();
+    store
+        .remember(NewFact {
+            workspace: None,
+            kind: FactKind::Note,
+            text: "deploy key in the vault".into(),
+            tags: Vec::new(),
+            trust: Trust::User,
+            pinned: true,
+            at: now(),
+            sources: vec![ids[last]],
+        })
+        .unwrap();
+    assert_eq!(place(names[last]), 0, "pinned");
+    let next = (0..3).find(|at| place(names[*at]) == 2).unwrap();
+    shown(&store, "shown1", ids[next], store::Verdict::Good);
+    assert_eq!(place(names[next]), 1, "helped");
+    let other = 3 - last - next;
+    shown(&store, "shown2", ids[next], store::Verdict::Bad);
+    shown(&store, "shown3", ids[next], store::Verdict::Bad);
+    assert!(place(names[next]) > place(names[other]), "did not help");
+}
+
+/// Records that something was shown, and what was said of it.
+fn shown(store: &Store, name: &str, record: RecordId, verdict: store::Verdict) {
+    store
+        .record_injection(NewInjection {
+            name: name.into(),
+            session: None,
+            workspace: None,
+            at: now(),
+            prompt: "where is the key".into(),
+            tokens: Tokens(10),
+            items: vec![(Item::Record(record), Tokens(10))],
+        })
+        .unwrap();
+    store.judge(name, verdict).unwrap();
 }
 
 #[test]

@@ -185,26 +185,14 @@ impl Store {
     /// smoothed. Items that were never injected are left out; think [`USEFULNESS_UNKNOWN`] of them.
     pub fn usefulness(&self, items: &[Item]) -> Result<BTreeMap<Item, f64>> {
         self.read(|connection| {
-            let mut useful = BTreeMap::new();
-            let mut statement = connection.prepare_cached(
-                "SELECT coalesce(sum(x.used), 0), count(x.used), coalesce(sum(i.verdict > 0), 0),
-                    count(i.verdict), count(*)
-                 FROM injected x JOIN injections i ON i.id = x.injection WHERE x.item = ?1",
-            )?;
+            let mut known = BTreeMap::new();
             for item in items {
                 let (_, id) = item.parts();
-                let (used, seen, good, judged, shown): (f64, f64, f64, f64, i64) = statement
-                    .query_row([id], |row| {
-                        let number = |at| row.get::<_, i64>(at).map(|number| number as f64);
-                        Ok((number(0)?, number(1)?, number(2)?, number(3)?, row.get(4)?))
-                    })?;
-                if shown > 0 {
-                    let helped = used + VERDICT_WEIGHT * good + PRIOR_WEIGHT * USEFULNESS_UNKNOWN;
-                    let cases = seen + VERDICT_WEIGHT * judged + PRIOR_WEIGHT;
-                    useful.insert(*item, helped / cases);
+                if let Some(share) = useful(connection, &id)? {
+                    known.insert(*item, share);
                 }
             }
-            Ok(useful)
+            Ok(known)
         })
     }
 
@@ -309,4 +297,21 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: &str) -> Result<()> 
     tx.prepare_cached("DELETE FROM injections WHERE session = ?1")?
         .execute([session])?;
     Ok(())
+}
+
+/// Returns how useful an item proved; `None` when it was never shown.
+pub(crate) fn useful(connection: &Connection, item: &[u8]) -> Result<Option<f64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT coalesce(sum(x.used), 0), count(x.used), coalesce(sum(i.verdict > 0), 0),
+            count(i.verdict), count(*)
+         FROM injected x JOIN injections i ON i.id = x.injection WHERE x.item = ?1",
+    )?;
+    let (used, seen, good, judged, shown): (f64, f64, f64, f64, i64) =
+        statement.query_row([item], |row| {
+            let number = |at| row.get::<_, i64>(at).map(|number| number as f64);
+            Ok((number(0)?, number(1)?, number(2)?, number(3)?, row.get(4)?))
+        })?;
+    let helped = used + VERDICT_WEIGHT * good + PRIOR_WEIGHT * USEFULNESS_UNKNOWN;
+    let cases = seen + VERDICT_WEIGHT * judged + PRIOR_WEIGHT;
+    Ok((shown > 0).then(|| helped / cases))
 }

@@ -69,6 +69,7 @@ mod touches;
 mod usage;
 mod verify;
 mod workspaces;
+mod worth;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -104,6 +105,7 @@ pub use crate::swap::{OnStep, Recovered, SwapStep};
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};
+pub use crate::worth::Worth;
 pub use crate::writer::Ticket;
 
 use crate::lock::Guard;

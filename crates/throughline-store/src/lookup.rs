@@ -14,6 +14,7 @@ use crate::marks::{Mark, Pages};
 use crate::postings::Postings;
 use crate::sessions::timestamp;
 use crate::terms::{SCOPE, SPEAKER};
+use crate::worth::{self, Worth};
 use crate::{Query, Store, blocks, records};
 
 /// A question being answered. Pages and blocks that were read stay at hand until it is.
@@ -301,6 +302,11 @@ impl Lookup<'_> {
             });
         }
         Ok(details)
+    }
+
+    /// Returns what people and use have said of a record.
+    pub fn worth(&self, id: RecordId) -> Result<Worth> {
+        worth::of(self.connection, id)
     }
 
     /// Returns terms of the index that begin with `prefix`, with how many rows hold them.

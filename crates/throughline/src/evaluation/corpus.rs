@@ -37,6 +37,8 @@ pub struct Question {
     pub gold: Vec<String>,
     #[serde(default)]
     pub gold_sessions: Vec<String>,
+    /// What came later was not known when this was asked.
+    pub asof: Option<String>,
 }
 
 /// A store that holds corpora, and the names its records have there.
@@ -105,11 +107,12 @@ impl Library {
         self.names.get(&id).map(String::as_str)
     }
 
-    /// Asks as somebody would who works in the workspace of a namespace.
+    /// Asks as somebody would who works in the workspace of a namespace, before `until`.
     pub fn ask(
         &self,
         ns: &str,
         text: &str,
+        until: Option<&str>,
         limit: usize,
         now: Timestamp,
     ) -> anyhow::Result<recall::Ranked> {
@@ -117,6 +120,7 @@ impl Library {
             query: Query {
                 text: text.to_owned(),
                 workspace_key: Some(key(ns)),
+                until: until.and_then(moment),
                 limit,
                 ..Query::default()
             },
@@ -126,7 +130,8 @@ impl Library {
     }
 }
 
-fn key(ns: &str) -> String {
+/// Returns the key of a namespace's workspace.
+pub fn key(ns: &str) -> String {
     format!("corpus/{ns}")
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::evaluation::corpus::{self, Library, Question, Row};
 use crate::evaluation::measures::{Means, percentile};
-use crate::evaluation::silence::EVERYDAY;
+use crate::evaluation::silence::{Reaction, everyday, react};
 use crate::output::say;
 
 /// How deep an order is looked at.
@@ -17,6 +17,8 @@ const DEPTH: usize = 200;
 const BATCH_ROWS: usize = 500;
 /// What a prompt may be given: evidence below that place is as good as not found.
 const INJECTED_MAX: usize = 8;
+/// Of others' questions one in so many is asked.
+const FOREIGN_STEP: usize = 3;
 const MEASURES: [&str; 6] = [
     "recall@5",
     "recall@10",
@@ -33,8 +35,10 @@ struct Answers {
     records: Means,
     sessions: Means,
     took_ms: Vec<f64>,
-    /// Confidence of questions whose evidence is among what a prompt is given.
-    answered: Vec<f64>,
+    /// What came of questions whose evidence is among the best hits.
+    answerable: Vec<Reaction>,
+    /// Of those, how many are given evidence.
+    given: usize,
 }
 
 /// Loads each folder's corpus, asks its questions and the others', and returns the report.
@@ -95,7 +99,8 @@ fn ask(
             continue;
         }
         let start = Instant::now();
-        let ranked = library.ask(&question.ns, &question.query, DEPTH, now)?;
+        let asof = question.asof.as_deref();
+        let ranked = library.ask(&question.ns, &question.query, asof, DEPTH, now)?;
         answers.took_ms.push(start.elapsed().as_secs_f64() * 1000.0);
         let ids: Vec<&str> = ranked
             .hits
@@ -107,26 +112,44 @@ fn ask(
             .iter()
             .map(|session| session.id.native())
             .collect();
-        let mut is_answered = false;
-        if !question.gold.is_empty() {
-            answers.records.add(&ids, &question.gold);
-            is_answered |= among(&ids, &question.gold);
+        let top: Vec<&str> = ranked
+            .hits
+            .iter()
+            .map(|hit| hit.hit.session.native())
+            .collect();
+        let is_answerable = if question.gold.is_empty() {
+            among(&top, &question.gold_sessions)
         } else {
-            let top: Vec<&str> = ranked
-                .hits
-                .iter()
-                .map(|hit| hit.hit.session.native())
-                .collect();
-            is_answered |= among(&top, &question.gold_sessions);
-        }
+            answers.records.add(&ids, &question.gold);
+            among(&ids, &question.gold)
+        };
         if !question.gold_sessions.is_empty() {
             answers.sessions.add(&sessions, &question.gold_sessions);
         }
-        if is_answered {
-            answers.answered.push(ranked.confidence);
+        if is_answerable {
+            let reaction = react(library, &question.ns, &question.query, now)?;
+            answers.given += usize::from(is_given(&reaction, question, &ids, &top));
+            answers.answerable.push(reaction);
         }
     }
     Ok(answers)
+}
+
+/// Says whether evidence is among what is shown.
+fn is_given(reaction: &Reaction, question: &Question, ids: &[&str], sessions: &[&str]) -> bool {
+    reaction.injects
+        && reaction.shown.iter().any(|shown| {
+            if !question.gold.is_empty() {
+                return question.gold.contains(shown);
+            }
+            let place = ids.iter().position(|id| id == shown);
+            place.is_some_and(|at| {
+                question
+                    .gold_sessions
+                    .iter()
+                    .any(|gold| gold == sessions[at])
+            })
+        })
 }
 
 fn among(found: &[&str], gold: &[String]) -> bool {
@@ -136,54 +159,96 @@ fn among(found: &[&str], gold: &[String]) -> bool {
         .any(|id| gold.iter().any(|gold| gold == id))
 }
 
-/// Asks each corpus what others' questions ask, and what people type every day.
+/// Sends each corpus what others' questions ask, and what people type every day.
 fn unrelated(
     sets: &[(String, Library, Vec<Question>)],
     now: Timestamp,
-) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
-    let mut confidences: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (at, (name, library, questions)) in sets.iter().enumerate() {
-        let mut places: Vec<&str> = questions
-            .iter()
-            .map(|question| question.ns.as_str())
-            .collect();
+) -> anyhow::Result<BTreeMap<String, Vec<Reaction>>> {
+    let mut reactions: BTreeMap<String, Vec<Reaction>> = BTreeMap::new();
+    for (name, library, questions) in sets {
+        let mut places: Vec<&str> = questions.iter().map(|q| q.ns.as_str()).collect();
         places.dedup();
         let mut place = places.iter().cycle();
-        let mut ask = |text: &str| -> anyhow::Result<f64> {
+        let mut send = |text: &str| {
             let ns = place.next().copied().unwrap_or_default();
-            Ok(library.ask(ns, text, INJECTED_MAX, now)?.confidence)
+            react(library, ns, text, now)
         };
-        for (_, (other, _, foreign)) in sets.iter().enumerate().filter(|(other, _)| *other != at) {
-            // Sets of one family are about the same things.
-            if family(other) == family(name) {
-                continue;
-            }
-            let list = confidences.entry(format!("{other} in {name}")).or_default();
-            for question in foreign {
-                list.push(ask(&question.query)?);
+        // Sets of one family are about the same things.
+        let others = sets.iter().filter(|set| family(&set.0) != family(name));
+        for (other, _, foreign) in others {
+            let list = reactions.entry(format!("{other} in {name}")).or_default();
+            for question in foreign.iter().step_by(FOREIGN_STEP) {
+                list.push(send(&question.query)?);
             }
         }
-        let list = confidences
-            .entry(format!("everyday in {name}"))
-            .or_default();
-        for text in EVERYDAY {
-            list.push(ask(text)?);
+        let list = reactions.entry(format!("everyday in {name}")).or_default();
+        for text in everyday() {
+            list.push(send(text)?);
         }
     }
-    Ok(confidences)
+    Ok(reactions)
 }
 
 fn family(name: &str) -> &str {
     name.split_once('-').map_or(name, |(family, _)| family)
 }
 
-fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<f64>>) -> String {
-    let mut out = String::new();
-    let head = format!(
+fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<Reaction>>) -> String {
+    let mut out = measures(answers);
+    out += "\n| confidence from | answered of what could be | unrelated prompts that get something |\n|---|---|---|\n";
+    let positives: Vec<&Reaction> = answers.iter().flat_map(|a| &a.answerable).collect();
+    let negatives: Vec<&Reaction> = unrelated.values().flatten().collect();
+    for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
+        let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 {
+            " (default)"
+        } else {
+            ""
+        };
+        let above = |reaction: &&Reaction| reaction.confidence >= floor;
+        out += &format!(
+            "| {floor:.1}{mark} | {:.1} % | {:.1} % |\n",
+            share(&positives, above),
+            share(&negatives, above)
+        );
+    }
+    out += "\n| prompts | count | get something | are given evidence |\n|---|---|---|---|\n";
+    let injects = |reaction: &&Reaction| reaction.injects;
+    for answers in answers.iter() {
+        let all: Vec<_> = answers.answerable.iter().collect();
+        let given = 100.0 * answers.given as f64 / all.len().max(1) as f64;
+        out += &format!(
+            "| {} | {} | {:.1} % | {given:.1} % |\n",
+            answers.name,
+            all.len(),
+            share(&all, injects)
+        );
+    }
+    for (name, reactions) in unrelated {
+        let all: Vec<_> = reactions.iter().collect();
+        out += &format!(
+            "| {name} | {} | {:.1} % | – |\n",
+            all.len(),
+            share(&all, injects)
+        );
+    }
+    out += &format!(
+        "| all unrelated | {} | {:.1} % | – |\n",
+        negatives.len(),
+        share(&negatives, injects)
+    );
+    out
+}
+
+fn share(reactions: &[&Reaction], is: impl Fn(&&Reaction) -> bool) -> f64 {
+    let count = reactions.iter().filter(|reaction| is(reaction)).count();
+    100.0 * count as f64 / reactions.len().max(1) as f64
+}
+
+fn measures(answers: &mut [Answers]) -> String {
+    let mut out = format!(
         "| set | level | questions | {} | p50 ms | p95 ms |\n",
         MEASURES.join(" | ")
     );
-    out += &head;
     out += &"|---".repeat(MEASURES.len() + 5);
     out += "|\n";
     for answers in answers.iter_mut() {
@@ -206,41 +271,6 @@ fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<f64>>) -> St
                 values.join(" | ")
             );
         }
-    }
-    out += "\n| confidence from | answered of what could be | unrelated prompts that get something |\n|---|---|---|\n";
-    let positives: Vec<f64> = answers
-        .iter()
-        .flat_map(|a| a.answered.iter().copied())
-        .collect();
-    let negatives: Vec<f64> = unrelated.values().flatten().copied().collect();
-    let above = |values: &[f64], floor: f64| {
-        let count = values.iter().filter(|value| **value >= floor).count();
-        100.0 * count as f64 / values.len().max(1) as f64
-    };
-    for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
-        let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 {
-            " (default)"
-        } else {
-            ""
-        };
-        out += &format!(
-            "| {floor:.1}{mark} | {:.1} % | {:.1} % |\n",
-            above(&positives, floor),
-            above(&negatives, floor)
-        );
-    }
-    out += "\n| prompts | count | pass the default gate |\n|---|---|---|\n";
-    let gate = recall::gate::CONFIDENCE_MIN;
-    for answers in answers.iter() {
-        let (count, share) = (answers.answered.len(), above(&answers.answered, gate));
-        out += &format!("| {} | {count} | {share:.1} % |\n", answers.name);
-    }
-    for (name, values) in unrelated {
-        out += &format!(
-            "| {name} | {} | {:.1} % |\n",
-            values.len(),
-            above(values, gate)
-        );
     }
     out
 }

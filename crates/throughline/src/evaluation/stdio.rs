@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::corpus::{Library, Row};
+use crate::evaluation::silence;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
@@ -19,9 +20,16 @@ enum Request {
         ns: String,
         query: String,
         k: usize,
+        /// What came later is hidden.
+        asof: Option<String>,
         /// Also say what the scores are made of, for fitting.
         #[serde(default)]
         explain: bool,
+    },
+    /// What a prompt gets that nobody asked memory about.
+    Context {
+        ns: String,
+        prompt: String,
     },
     Bye,
 }
@@ -33,17 +41,31 @@ struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Names>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     results: Option<Vec<Found>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    session_parts: Option<Vec<[f64; 2]>>,
+    session_features: Option<Vec<Vec<f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    injects: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<Vec<String>>,
+}
+
+/// What the numbers of an explained answer are called.
+#[derive(Debug, Serialize)]
+struct Names {
+    features: &'static [&'static str],
+    session_features: &'static [&'static str],
+    gate: &'static [&'static str],
 }
 
 #[derive(Debug, Serialize)]
@@ -93,6 +115,11 @@ fn answer(library: &mut Library, request: Request, now: Timestamp) -> anyhow::Re
     Ok(match request {
         Request::Hello => Reply {
             name: Some("throughline"),
+            names: Some(Names {
+                features: &recall::rank::NAMES,
+                session_features: &recall::sessions::NAMES,
+                gate: &recall::gate::NAMES,
+            }),
             ..done
         },
         Request::Ingest { records } => {
@@ -107,8 +134,22 @@ fn answer(library: &mut Library, request: Request, now: Timestamp) -> anyhow::Re
             ns,
             query,
             k,
+            asof,
             explain,
-        } => found(library, &library.ask(&ns, &query, k, now)?, explain),
+        } => {
+            let ranked = library.ask(&ns, &query, asof.as_deref(), k, now)?;
+            found(library, &ranked, explain)
+        }
+        Request::Context { ns, prompt } => {
+            let reaction = silence::react(library, &ns, &prompt, now)?;
+            Reply {
+                confidence: Some(reaction.confidence),
+                gate: Some(reaction.gate.to_vec()),
+                injects: Some(reaction.injects),
+                shown: Some(reaction.shown),
+                ..Reply::default()
+            }
+        }
         Request::Bye => done,
     })
 }
@@ -126,15 +167,15 @@ fn found(library: &Library, ranked: &recall::Ranked, explain: bool) -> Reply {
         })
     };
     let session = |session: &recall::RankedSession| session.id.native().to_owned();
-    let parts = ranked
+    let features = ranked
         .sessions
         .iter()
-        .map(|session| session.parts)
+        .map(|session| session.features.to_vec())
         .collect();
     Reply {
         results: Some(ranked.hits.iter().filter_map(result).collect()),
         sessions: Some(ranked.sessions.iter().map(session).collect()),
-        session_parts: explain.then_some(parts),
+        session_features: explain.then_some(features),
         confidence: Some(ranked.confidence),
         gate: explain.then(|| ranked.gate.to_vec()),
         ..Reply::default()
