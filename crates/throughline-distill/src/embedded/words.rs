@@ -168,6 +168,15 @@ pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Takes the name of an argument off a line of a call: `file_path` says nothing of the session.
+pub fn without_argument(line: &str) -> &str {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match line.split_once(':') {
+        Some((name, value)) if is_name(name.trim_start()) && !value.starts_with(':') => value,
+        _ => line,
+    }
+}
+
 /// Returns the names that a change defines: functions, types, constants.
 pub fn definitions(diff: &str) -> Vec<String> {
     const KEYWORDS: &[&str] = &[
@@ -215,6 +224,14 @@ pub fn definitions(diff: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_have_no_names() {
+        assert_eq!(without_argument("file_path: /a/b.rs"), " /a/b.rs");
+        assert_eq!(without_argument("use a::b;"), "use a::b;");
+        assert_eq!(without_argument("std::fs::read"), "std::fs::read");
+        assert_eq!(without_argument("plain"), "plain");
+    }
 
     #[test]
     fn rules_and_findings() {
