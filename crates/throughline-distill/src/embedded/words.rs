@@ -156,16 +156,35 @@ pub fn head(text: &str, bytes_max: usize) -> String {
 
 /// Finds words that can only be names in code: `snake_case`, `camelCase`, `a::b`, `a.b`.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    let inner = |c: char| c.is_alphanumeric() || "_.:".contains(c);
-    let words = text
-        .split(move |c: char| !inner(c))
-        .map(|word| word.trim_matches(['.', ':']));
+    let inner = |c: char| match c {
+        '_' | '.' | ':' => true,
+        c if c.is_ascii() => c.is_ascii_alphanumeric(),
+        c => c.is_alphanumeric(),
+    };
+    let words = text.split(move |c: char| !inner(c));
+    // Most words are too short; whatever else is asked of them costs more.
+    let words = words.filter(|word| word.len() >= NAME_BYTES_MIN);
+    let words = words.map(|word| word.trim_matches(['.', ':']));
     words.filter(|word| {
-        let pairs = || word.chars().zip(word.chars().skip(1));
-        let camel = pairs().any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-        let parted = word.contains('_') || word.contains("::") || word.contains('.') || camel;
-        (5..=60).contains(&word.len()) && parted && word.starts_with(|c: char| c.is_alphabetic())
+        (NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&word.len())
+            && word.starts_with(|c: char| c.is_alphabetic())
+            && is_parted(word)
     })
+}
+
+const NAME_BYTES_MIN: usize = 5;
+const NAME_BYTES_MAX: usize = 60;
+
+/// Says whether a word is made of several, as only names in code are.
+fn is_parted(word: &str) -> bool {
+    let (mut was_lower, mut was_colon) = (false, false);
+    for c in word.chars() {
+        if c == '_' || c == '.' || (was_colon && c == ':') || (was_lower && c.is_uppercase()) {
+            return true;
+        }
+        (was_lower, was_colon) = (c.is_lowercase(), c == ':');
+    }
+    false
 }
 
 /// Takes the name of an argument off a line of a call: `file_path` says nothing of the session.
