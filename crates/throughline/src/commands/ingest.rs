@@ -105,11 +105,7 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
         let store = app.open()?;
         let sweep = capture::sweep(&store, &plan, now)?;
         bar.set_message("distilling");
-        let stages = Stages {
-            app,
-            store: &store,
-            stop: &stop,
-        };
+        let stages = Stages::new(app, &store, &stop);
         (sweep, Some(stages.all(now)?))
     };
     bar.finish_and_clear();
