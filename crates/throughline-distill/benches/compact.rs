@@ -4,7 +4,8 @@
 //!
 //! Makes conversations of 1,000, 10,000 and 100,000 messages, compacts them with notes that cover
 //! all but the end, and prints the time beside two floors of the same run: cloning the messages,
-//! and estimating their tokens, without which nobody knows how large they are.
+//! and estimating their tokens, without which nobody knows how large they are. The time is that of the processor
+//! where the system tells it (Linux), so that a busy machine does not count.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -20,7 +21,8 @@ use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
 use throughline_distill::compact::{Limits, Notes, Task, Ties, Trigger, compact, full, settle};
 
-const RUNS: usize = 7;
+const RUNS: u32 = 7;
+const SPAN: Duration = Duration::from_secs(1);
 
 fn main() {
     println!(
@@ -29,8 +31,8 @@ fn main() {
     for count in [1_000, 10_000, 100_000] {
         let messages = conversation(count);
         let bytes: usize = messages.iter().map(size).sum();
-        let cloned = best(|| drop(black_box(messages.clone())));
-        let estimated = best(|| {
+        let cloned = mean(|| drop(black_box(messages.clone())));
+        let estimated = mean(|| {
             black_box(messages.iter().map(Message::tokens).sum::<Tokens>());
         });
         let summary = Summary::parse("# Task\nSort the lists.\n# Worklog\nSorted half of them.\n");
@@ -50,9 +52,9 @@ fn main() {
             trigger: Trigger::Auto,
             limits: &limits,
         };
-        let compacted = best(|| drop(black_box(compact(&task).unwrap())));
-        let whole = best(|| drop(black_box(full(&task).unwrap())));
-        let cut = best(|| {
+        let compacted = mean(|| drop(black_box(compact(&task).unwrap())));
+        let whole = mean(|| drop(black_box(full(&task).unwrap())));
+        let cut = mean(|| {
             let from = Ties::of(&messages).close(messages.len() - 40);
             drop(black_box(settle(&messages[from..])));
         });
@@ -93,13 +95,27 @@ fn size(message: &Message) -> usize {
     usize::try_from(tokens.0).unwrap() * 3
 }
 
-fn best(mut run: impl FnMut()) -> Duration {
-    let time = |_| {
-        let start = Instant::now();
+/// Returns what one run takes, on average over many: the system counts in steps of milliseconds.
+fn mean(mut run: impl FnMut()) -> Duration {
+    run();
+    let (mut runs, started) = (0, Instant::now());
+    let before = processor_time();
+    while runs < RUNS || started.elapsed() < SPAN {
         run();
-        start.elapsed()
+        runs += 1;
+    }
+    let spent = match before.zip(processor_time()) {
+        Some((before, after)) => after - before,
+        None => started.elapsed(),
     };
-    (0..RUNS).map(time).min().unwrap()
+    spent / runs
+}
+
+/// Returns the time that this thread has run for.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
 
 fn ms(time: Duration) -> f64 {

@@ -239,7 +239,11 @@ pub fn with_asker<T>(
         config.provider,
         Provider::Ollama | Provider::Llamacpp | Provider::Cli
     );
-    let zoned = app.environment.now.to_zoned(app.environment.zone.clone());
+    // A watcher may run for days.
+    let zoned = app
+        .environment
+        .clock()
+        .to_zoned(app.environment.zone.clone());
     let today: Timestamp = zoned.start_of_day()?.timestamp();
     let prices = app.config.prices();
     Ok(run(&Asker {

@@ -1,8 +1,8 @@
 //! What follows a sweep, stage by stage. Each pulls its own pending work from the store and may be run at
 //! any time; `ingest` runs them all, `watch` when something came and every few minutes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use distill::model::Asker;
 use distill::renew::{How, Renewed, renew_pending};
@@ -24,6 +24,8 @@ pub struct Stages<'a> {
     pub app: &'a App<'a>,
     pub store: &'a Store,
     pub stop: &'a Arc<AtomicBool>,
+    /// The configured model, made when it is first needed: its key may lie in a keychain.
+    model: OnceLock<Option<Stoppable>>,
 }
 
 /// What all of them did.
@@ -35,7 +37,16 @@ pub struct Done {
     pub told: Option<model_facts::stage::Report>,
 }
 
-impl Stages<'_> {
+impl<'a> Stages<'a> {
+    pub fn new(app: &'a App<'a>, store: &'a Store, stop: &'a Arc<AtomicBool>) -> Self {
+        Self {
+            app,
+            store,
+            stop,
+            model: OnceLock::new(),
+        }
+    }
+
     /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
     pub fn renew(&self, now: Timestamp) -> Renewed {
         // The file would tell in plain text what the store keeps sealed.
@@ -98,23 +109,28 @@ impl Stages<'_> {
 
     /// Runs with an asker of the configured model; `None` where there is none, or it cannot be had.
     fn asking<T>(&self, purpose: &'static str, run: impl FnOnce(&Asker<'_>) -> T) -> Option<T> {
+        let model = self.model.get_or_init(|| self.model()).as_ref()?;
+        let asked = model::with_asker(self.app, self.store, model, purpose, None, |asker| {
+            let sleep = |time| Stoppable::sleep(self.stop, time);
+            let mut asker = *asker;
+            asker.clock.sleep = &sleep;
+            run(&asker)
+        });
+        asked
+            .map_err(|error| say(&format!("warning: no model is asked: {error:#}")))
+            .ok()
+    }
+
+    fn model(&self) -> Option<Stoppable> {
         if !model::is_usable(self.app) {
             return None;
         }
-        let had = model::model(self.app).and_then(|model| {
-            let model = Stoppable {
-                model,
-                stop: Arc::clone(self.stop),
-            };
-            model::with_asker(self.app, self.store, &model, purpose, None, |asker| {
-                let sleep = |time| Stoppable::sleep(self.stop, time);
-                let mut asker = *asker;
-                asker.clock.sleep = &sleep;
-                run(&asker)
-            })
-        });
-        had.map_err(|error| say(&format!("warning: no model is asked: {error:#}")))
-            .ok()
+        let model = model::model(self.app);
+        let model = model.map_err(|error| say(&format!("warning: no model is asked: {error:#}")));
+        Some(Stoppable {
+            model: model.ok()?,
+            stop: Arc::clone(self.stop),
+        })
     }
 
     fn stopped(&self) -> bool {

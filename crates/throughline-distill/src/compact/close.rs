@@ -11,51 +11,69 @@ use std::collections::{HashMap, HashSet};
 use memory::{ApiId, Block, CallId, Message, Role};
 
 /// For each message, the first one that must be kept with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ties {
     needs: Vec<usize>,
     /// The first message of those that hold calls whose results are still to come.
     in_flight: Option<usize>,
 }
 
-impl Ties {
-    pub fn of(messages: &[Message]) -> Self {
-        let mut calls: HashMap<&CallId, usize> = HashMap::new();
-        let mut responses: HashMap<&ApiId, usize> = HashMap::new();
-        let mut thought: Option<usize> = None;
-        let mut needs = Vec::with_capacity(messages.len());
-        for (place, message) in messages.iter().enumerate() {
-            let mut first = place;
-            if let Some(api) = &message.api_id {
-                first = first.min(*responses.entry(api).or_insert(place));
-            }
-            for block in &message.blocks {
-                match block {
-                    Block::ToolUse(call) => {
-                        calls.insert(&call.call, place);
-                    }
-                    Block::ToolResult(result) => {
-                        let call = result.call.as_ref().and_then(|call| calls.get(call));
-                        first = first.min(call.copied().unwrap_or(place));
-                    }
-                    _ => {}
-                }
-            }
-            if is_part(message) {
-                let plain = message.role == Role::Assistant && message.api_id.is_none();
-                if plain {
-                    first = first.min(thought.unwrap_or(place));
-                }
-                let last = message.blocks.iter().rfind(|block| is_sent(block));
-                let thinks = plain && matches!(last, Some(Block::Thinking(_)));
-                thought = thinks.then_some(place);
-            }
-            needs.push(first);
+/// Ties in the making: messages are taken one by one, so that whoever walks over them anyway does it once.
+#[derive(Default)]
+pub struct Tying<'a> {
+    calls: HashMap<&'a CallId, usize>,
+    responses: HashMap<&'a ApiId, usize>,
+    thought: Option<usize>,
+    needs: Vec<usize>,
+}
+
+impl<'a> Tying<'a> {
+    pub fn take(&mut self, message: &'a Message) {
+        let place = self.needs.len();
+        let mut first = place;
+        if let Some(api) = &message.api_id {
+            first = first.min(*self.responses.entry(api).or_insert(place));
         }
-        Self {
-            needs,
+        for block in &message.blocks {
+            match block {
+                Block::ToolUse(call) => {
+                    self.calls.insert(&call.call, place);
+                }
+                Block::ToolResult(result) => {
+                    let call = result.call.as_ref().and_then(|call| self.calls.get(call));
+                    first = first.min(call.copied().unwrap_or(place));
+                }
+                _ => {}
+            }
+        }
+        if is_part(message) {
+            let plain = message.role == Role::Assistant && message.api_id.is_none();
+            if plain {
+                first = first.min(self.thought.unwrap_or(place));
+            }
+            let last = message.blocks.iter().rfind(|block| is_sent(block));
+            let thinks = plain && matches!(last, Some(Block::Thinking(_)));
+            self.thought = thinks.then_some(place);
+        }
+        self.needs.push(first);
+    }
+
+    /// Ends with all the messages that were taken.
+    pub fn finish(self, messages: &[Message]) -> Ties {
+        Ties {
+            needs: self.needs,
             in_flight: in_flight(messages),
         }
+    }
+}
+
+impl Ties {
+    pub fn of(messages: &[Message]) -> Self {
+        let mut tying = Tying::default();
+        for message in messages {
+            tying.take(message);
+        }
+        tying.finish(messages)
     }
 
     /// Returns where the cut must be so that nothing kept is parted from what it needs.

@@ -1,6 +1,6 @@
 //! What is put back beside the summary: files in use, the todo list, the plan.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use memory::tokens::estimate;
 use memory::{Block, CallId, Message, Tokens, ToolResult, ToolUse, summary};
@@ -45,23 +45,31 @@ const RANGES: &[&str] = &[
 
 impl Restored {
     /// Takes the last used files, todos and plan from the messages that are cut, unless the kept
-    /// ones show them anyway.
+    /// ones show them anyway. Walks back only as far as something is still looked for.
     pub fn from_messages(cut: &[Message], kept: &[Message], limits: &RestoreLimits) -> Self {
         let shown: HashSet<&str> = results(kept).flat_map(|result| paths(result)).collect();
-        let todos = |messages: &[Message]| calls(messages).rev().find_map(todos);
-        let plan = |messages: &[Message]| calls(messages).rev().find_map(plan);
-        Self {
-            files: files(cut, &shown, limits),
-            todos: match todos(kept) {
-                Some(_) => Vec::new(),
-                None => todos(cut).unwrap_or_default(),
-            },
-            plan: if plan(kept).is_some() {
-                None
-            } else {
-                plan(cut)
-            },
+        let mut search = Search {
+            shown,
+            files_max: limits.files,
+            todos: calls(kept).rev().find_map(todos).map(|_| Vec::new()),
+            plan: calls(kept).rev().find_map(plan).map(|_| None),
+            ..Search::default()
+        };
+        let blocks = cut
+            .iter()
+            .rev()
+            .flat_map(|message| message.blocks.iter().rev());
+        for block in blocks {
+            match block {
+                Block::ToolUse(call) => search.call(call),
+                Block::ToolResult(result) if !result.is_error => search.result(result),
+                _ => {}
+            }
+            if search.is_over() {
+                break;
+            }
         }
+        search.finish()
     }
 
     /// Returns the text that says all of it within the budget, or `None` when there is nothing to say.
@@ -135,28 +143,70 @@ fn quoted(text: &str) -> String {
     format!("{marks}\n{}\n{marks}", text.trim_end())
 }
 
-fn files(cut: &[Message], shown: &HashSet<&str>, limits: &RestoreLimits) -> Vec<RestoredFile> {
-    let inputs: HashMap<&CallId, &ToolUse> = calls(cut).map(|call| (&call.call, call)).collect();
-    let mut files: Vec<RestoredFile> = Vec::new();
-    for result in results(cut).rev().filter(|result| !result.is_error) {
-        let call = result.call.as_ref().and_then(|call| inputs.get(call));
+/// What was found so far on the way back.
+#[derive(Default)]
+struct Search<'a> {
+    shown: HashSet<&'a str>,
+    files_max: usize,
+    files: Vec<RestoredFile>,
+    /// Files that were read, by the call whose arguments say whether all of it was.
+    reads: Vec<(&'a CallId, usize)>,
+    todos: Option<Vec<Todo>>,
+    plan: Option<Option<String>>,
+}
+
+impl<'a> Search<'a> {
+    fn is_over(&self) -> bool {
+        let files = self.files.len() >= self.files_max && self.reads.is_empty();
+        files && self.todos.is_some() && self.plan.is_some()
+    }
+
+    fn result(&mut self, result: &'a ToolResult) {
         for path in paths(result) {
-            if shown.contains(path) || files.iter().any(|file| file.path == path) {
+            let known = self.shown.contains(path) || self.files.iter().any(|f| f.path == path);
+            if known || self.files.len() >= self.files_max {
                 continue;
             }
-            let is_whole = result.changes.is_empty()
-                && reads(result.tool.as_deref().unwrap_or_default())
-                && call.is_some_and(|call| !RANGES.iter().any(|name| names(&call.input, name)));
-            files.push(RestoredFile {
+            let reads = reads(result.tool.as_deref().unwrap_or_default());
+            let call = result.call.as_ref();
+            let call = call.filter(|_| reads && result.changes.is_empty());
+            self.reads.extend(call.map(|call| (call, self.files.len())));
+            self.files.push(RestoredFile {
                 path: path.to_owned(),
-                content: is_whole.then(|| result.content.clone()),
+                content: call.map(|_| result.content.clone()),
             });
-            if files.len() >= limits.files {
-                return files;
-            }
         }
     }
-    files
+
+    fn call(&mut self, call: &'a ToolUse) {
+        if self.todos.is_none() {
+            self.todos = todos(call);
+        }
+        if self.plan.is_none() {
+            self.plan = plan(call).map(Some);
+        }
+        let is_part = || RANGES.iter().any(|name| names(&call.input, name));
+        let files = &mut self.files;
+        self.reads.retain(|(id, file)| {
+            let is_it = **id == call.call;
+            if is_it && is_part() {
+                files[*file].content = None;
+            }
+            !is_it
+        });
+    }
+
+    fn finish(mut self) -> Restored {
+        // A result without its call may show a part.
+        for (_, file) in &self.reads {
+            self.files[*file].content = None;
+        }
+        Restored {
+            files: self.files,
+            todos: self.todos.unwrap_or_default(),
+            plan: self.plan.flatten(),
+        }
+    }
 }
 
 /// Says whether arguments name a parameter, without reading them.
@@ -165,8 +215,14 @@ fn names(input: &str, parameter: &str) -> bool {
 }
 
 fn reads(tool: &str) -> bool {
-    let tool = tool.to_ascii_lowercase();
-    tool.contains("read") || tool.contains("view") || tool == "cat" || tool == "open"
+    let is = |name: &str| tool.eq_ignore_ascii_case(name);
+    holds(tool, "read") || holds(tool, "view") || is("cat") || is("open")
+}
+
+/// Says whether a name holds a word in whatever case.
+fn holds(name: &str, word: &str) -> bool {
+    let mut windows = name.as_bytes().windows(word.len());
+    windows.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 fn paths(result: &ToolResult) -> Vec<&str> {
@@ -223,8 +279,7 @@ fn plan(call: &ToolUse) -> Option<String> {
 }
 
 fn planning(call: &ToolUse) -> Option<Value> {
-    let tool = call.tool.to_ascii_lowercase();
-    if !tool.contains("todo") && !tool.contains("plan") {
+    if !holds(&call.tool, "todo") && !holds(&call.tool, "plan") {
         return None;
     }
     serde_json::from_str(&call.input).ok()

@@ -1,9 +1,11 @@
 //! A conversation before it is cut, and what comes of cutting it somewhere.
 
+use std::borrow::Cow;
+
 use memory::{Block, Message, Summary, Tokens};
 
-use super::close::Ties;
-use super::keep::{Weight, floor, keep_from};
+use super::close::{Ties, Tying};
+use super::keep::{Weight, keep_from};
 use super::outcome::{Compacted, Declined, Figures, Way};
 use super::restore::Restored;
 use super::settle::settle;
@@ -18,7 +20,11 @@ const BRIEF: [u64; 2] = [2, 4];
 pub(super) struct Scene<'a> {
     pub(super) task: &'a Task<'a>,
     weights: Vec<Weight>,
+    /// Which messages a model sees.
+    said: Vec<bool>,
     ties: Ties,
+    /// Summaries of earlier compactions, with their places.
+    summaries: Vec<(usize, &'a str)>,
     /// The first message behind the last boundary.
     floor: usize,
     tokens_before: Tokens,
@@ -33,29 +39,44 @@ pub(super) struct Written<'a> {
 }
 
 impl<'a> Scene<'a> {
+    /// Looks at every message once: a long conversation does not stay in the processor's caches from one walk
+    /// to the next.
     pub(super) fn of(task: &'a Task<'a>) -> Result<Self, Declined> {
-        let weights: Vec<_> = task.messages.iter().map(Weight::of).collect();
-        let floor = floor(task.messages);
-        let scene = Self {
+        let messages = task.messages;
+        let mut scene = Self {
             task,
+            weights: Vec::with_capacity(messages.len()),
+            said: Vec::with_capacity(messages.len()),
+            ties: Ties::default(),
+            summaries: Vec::new(),
+            floor: 0,
             tokens_before: Tokens(0),
-            ties: Ties::of(task.messages),
-            weights,
-            floor,
         };
-        let kept: Tokens = scene.weights[scene.first_live()..]
-            .iter()
-            .map(|weight| weight.tokens)
-            .sum();
-        let summaries: Tokens = scene.summaries().map(memory::tokens::estimate).sum();
-        let tokens_before = kept + summaries;
-        if tokens_before == Tokens(0) {
+        let mut tying = Tying::default();
+        for (place, message) in messages.iter().enumerate() {
+            let weight = Weight::of(message);
+            let before = scene.summaries.len();
+            for block in &message.blocks {
+                match block {
+                    Block::Boundary(_) => scene.floor = place + 1,
+                    Block::Summary(text) => scene.summaries.push((place, text)),
+                    _ => {}
+                }
+            }
+            scene.weights.push(weight);
+            let is_said = weight.tokens > Tokens(0) || scene.summaries.len() > before;
+            scene.said.push(is_said);
+            tying.take(message);
+        }
+        scene.ties = tying.finish(messages);
+        let kept = scene.weights[scene.first_live()..].iter();
+        let kept: Tokens = kept.map(|weight| weight.tokens).sum();
+        let summaries: Tokens = scene.live_summaries().map(memory::tokens::estimate).sum();
+        scene.tokens_before = kept + summaries;
+        if scene.tokens_before == Tokens(0) {
             return Err(Declined::Empty);
         }
-        Ok(Self {
-            tokens_before,
-            ..scene
-        })
+        Ok(scene)
     }
 
     /// The boundary's own entry may hold the summary that replaced what it cut off.
@@ -107,10 +128,17 @@ impl<'a> Scene<'a> {
     pub(super) fn by_account(&self, way: Way, summary: &Summary) -> Result<Compacted, Declined> {
         let file = self.task.transcript.unwrap_or("the transcript");
         let room = self.room();
-        let brief = BRIEF.map(|share| summary.first(Tokens(room.0 / share), file));
+        let brief = BRIEF.iter().map(|share| {
+            let brief = summary.first(Tokens(room.0 / share), file);
+            Cow::Owned(brief)
+        });
         let mut declined = Declined::Empty;
-        for summary in std::iter::once(summary).chain(&brief) {
-            let written = Written { way, summary, file };
+        for summary in std::iter::once(Cow::Borrowed(summary)).chain(brief) {
+            let written = Written {
+                way,
+                summary: &summary,
+                file,
+            };
             for from in self.ends() {
                 match self.build(&written, from) {
                     Ok(compacted) => return Ok(compacted),
@@ -137,26 +165,24 @@ impl<'a> Scene<'a> {
         threshold.map_or(self.tokens_before, |most| most.min(self.tokens_before))
     }
 
-    fn summaries(&self) -> impl Iterator<Item = &'a str> {
-        let blocks = self.live().iter().flat_map(|message| &message.blocks);
-        blocks.filter_map(|block| match block {
-            Block::Summary(text) => Some(text.as_str()),
-            _ => None,
-        })
+    /// Returns the summaries that the model still sees.
+    fn live_summaries(&self) -> impl Iterator<Item = &'a str> {
+        let first = self.first_live();
+        let live = self
+            .summaries
+            .iter()
+            .filter(move |(place, _)| *place >= first);
+        live.map(|(_, text)| *text)
     }
 
     /// Counts the messages that a model sees.
     fn said(&self, from: usize) -> usize {
-        let is_summary = |block: &Block| matches!(block, Block::Summary(_));
-        let messages = self.task.messages[from..].iter().zip(&self.weights[from..]);
-        messages
-            .filter(|(m, weight)| weight.tokens > Tokens(0) || m.blocks.iter().any(is_summary))
-            .count()
+        self.said[from..].iter().filter(|is_said| **is_said).count()
     }
 
     /// Returns the summary of the compaction before.
     fn earlier(&self) -> Option<&'a str> {
-        self.summaries().next()
+        self.live_summaries().next()
     }
 
     /// Cuts at `from`, or before it where the APIs' rules want that.

@@ -7,7 +7,9 @@ use memory::{Kind, MessageId, Tokens, fence};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
-use super::words::{complaint, definitions, head, identifiers, is_finding, is_rule, one_line};
+use super::words::{
+    complaint, definitions, head, identifiers, is_finding, is_rule, one_line, without_argument,
+};
 
 /// Counts up with the meaning of the fields: what an older version carried is made anew.
 const VERSION: u32 = 2;
@@ -342,7 +344,12 @@ impl Fold {
         self.steps += 1;
         let text = step.content;
         let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
-        for name in identifiers(text) {
+        let is_call = step.kind == Kind::ToolUse;
+        let lines = text.lines().map(|line| match is_call {
+            true => without_argument(line),
+            false => line,
+        });
+        for name in lines.flat_map(identifiers) {
             if let Some(known) = self.names.get_mut(name) {
                 *known = (known.0.saturating_add(weight), self.steps);
                 continue;

@@ -156,16 +156,44 @@ pub fn head(text: &str, bytes_max: usize) -> String {
 
 /// Finds words that can only be names in code: `snake_case`, `camelCase`, `a::b`, `a.b`.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    let inner = |c: char| c.is_alphanumeric() || "_.:".contains(c);
-    let words = text
-        .split(move |c: char| !inner(c))
-        .map(|word| word.trim_matches(['.', ':']));
+    let inner = |c: char| match c {
+        '_' | '.' | ':' => true,
+        c if c.is_ascii() => c.is_ascii_alphanumeric(),
+        c => c.is_alphanumeric(),
+    };
+    let words = text.split(move |c: char| !inner(c));
+    // Most words are too short; whatever else is asked of them costs more.
+    let words = words.filter(|word| word.len() >= NAME_BYTES_MIN);
+    let words = words.map(|word| word.trim_matches(['.', ':']));
     words.filter(|word| {
-        let pairs = || word.chars().zip(word.chars().skip(1));
-        let camel = pairs().any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-        let parted = word.contains('_') || word.contains("::") || word.contains('.') || camel;
-        (5..=60).contains(&word.len()) && parted && word.starts_with(|c: char| c.is_alphabetic())
+        (NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&word.len())
+            && word.starts_with(|c: char| c.is_alphabetic())
+            && is_parted(word)
     })
+}
+
+const NAME_BYTES_MIN: usize = 5;
+const NAME_BYTES_MAX: usize = 60;
+
+/// Says whether a word is made of several, as only names in code are.
+fn is_parted(word: &str) -> bool {
+    let (mut was_lower, mut was_colon) = (false, false);
+    for c in word.chars() {
+        if c == '_' || c == '.' || (was_colon && c == ':') || (was_lower && c.is_uppercase()) {
+            return true;
+        }
+        (was_lower, was_colon) = (c.is_lowercase(), c == ':');
+    }
+    false
+}
+
+/// Takes the name of an argument off a line of a call: `file_path` says nothing of the session.
+pub fn without_argument(line: &str) -> &str {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match line.split_once(':') {
+        Some((name, value)) if is_name(name.trim_start()) && !value.starts_with(':') => value,
+        _ => line,
+    }
 }
 
 /// Returns the names that a change defines: functions, types, constants.
@@ -215,6 +243,14 @@ pub fn definitions(diff: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_have_no_names() {
+        assert_eq!(without_argument("file_path: /a/b.rs"), " /a/b.rs");
+        assert_eq!(without_argument("use a::b;"), "use a::b;");
+        assert_eq!(without_argument("std::fs::read"), "std::fs::read");
+        assert_eq!(without_argument("plain"), "plain");
+    }
 
     #[test]
     fn rules_and_findings() {

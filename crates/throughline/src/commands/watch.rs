@@ -58,18 +58,15 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
         poll: args.poll,
     };
     let store = app.open()?;
-    let stages = Stages {
-        app,
-        store: &store,
-        stop: &stop,
-    };
+    let stages = Stages::new(app, &store, &stop);
     // One waiting message is enough: whoever is woken looks at everything that is pending.
     let (wake, woken) = sync_channel(1);
     let mut sweeps = 0_u64;
     let mut printed = Ok(());
     let now = || app.environment.clock();
     let watched = std::thread::scope(|scope| {
-        scope.spawn(|| follow(&stages, woken));
+        let stages = &stages;
+        scope.spawn(move || follow(stages, &woken));
         let mut on_sweep = |sweep: &Sweep| {
             sweeps += 1;
             if sweep.records > 0 || sweeps == 1 {
@@ -98,7 +95,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
 
 /// Does what follows the reading, on a thread of its own, so that the reading waits for nothing: neither
 /// for a long digest nor for a model.
-fn follow(stages: &Stages<'_>, woken: Receiver<()>) {
+fn follow(stages: &Stages<'_>, woken: &Receiver<()>) {
     let clock = || stages.app.environment.clock();
     let mut rested: Option<Timestamp> = None;
     let mut began = false;
