@@ -19,6 +19,8 @@ const FILES_MAX: usize = 8;
 /// Said before a compaction: short, for the conversation is nearly too long already.
 const SURVIVES_TOKENS: Tokens = Tokens(600);
 const STATE_CHARS_MAX: usize = 600;
+/// What the agent itself wrote at a compaction is still in its context.
+const EARLIER: &str = "Earlier summary";
 /// The notes are tried at these sizes until they fit.
 const NOTES_TOKENS: &[u64] = &[2_400, 1_800, 1_200, 800, 400, 200];
 
@@ -81,7 +83,10 @@ fn notes(scene: &Scene<'_>, session: &SessionId, page: &mut Page) -> store::Resu
     let Some(stored) = scene.store.summary(session)? else {
         return Ok(());
     };
-    let summary = Summary::parse(&stored.text);
+    let mut summary = Summary::parse(&stored.text);
+    summary
+        .sections
+        .retain(|section| !section.text.trim().is_empty() && section.heading != EARLIER);
     let file = stored.path.display().to_string();
     for whole in NOTES_TOKENS {
         let limits = Limits {

@@ -1,11 +1,5 @@
 //! Hooks as agents call them: what each of them gets, in its own words, and that none ever suffers.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "tests start processes; longer runs are asked for by the environment and tell of it"
-)]
-
 mod answers;
 mod faults;
 mod schema;
