@@ -142,7 +142,7 @@ fn the_summary_is_current_before_a_compaction() {
 
 #[test]
 fn what_is_put_back_fits_every_agent() {
-    let test = Test::new();
+    let mut test = Test::new();
     test.carry_out(vec![
         After::Read {
             flavor: Flavor::Claude,
@@ -161,6 +161,8 @@ fn what_is_put_back_fits_every_agent() {
     let mut codex = start(SESSION, "compact", "/c/rollout-1.jsonl");
     codex.session = Some(id);
     for event in [claude, codex] {
+        // Else it would be the second delivery of one event.
+        test.now += jiff::SignedDuration::from_mins(1);
         let answered = test.answer(&event);
         let text = answered.answer.context.clone().unwrap();
         assert!(event.dialect.limit().holds(&text), "{}", text.len());
