@@ -9,7 +9,7 @@ use super::{AGENTS, Line, call, call_with, claude, lines, log, machine, schema};
 use crate::env::TestEnv;
 
 const NOW: &str = "THROUGHLINE_NOW";
-const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 
 /// A prompt about something that the samples hold.
 fn prompt(session: &str, id: &str) -> Line {

@@ -47,7 +47,7 @@ fn starts(env: &TestEnv) -> String {
     let start = claude(json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
     }));
-    let ran = call_with(env, &start, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")]);
+    let ran = call_with(env, &start, &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")]);
     assert_eq!(ran.code, Some(0));
     ran.stdout
 }
@@ -121,7 +121,7 @@ fn what_a_daemon_says_is_printed_to_the_byte() {
     }));
     let payload = line.payload.to_string();
     let args = ["hook", "--agent", "claude", "--event=E"];
-    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "5000")];
+    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "30000")];
     let ran = feed(&env, &args, payload.as_bytes(), &line, &patient);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
@@ -184,7 +184,7 @@ fn in_a_home_that_cannot_be_written_hooks_still_answer() {
     let mut told = 0;
     for (agent, line) in calls(FAULTS) {
         let mut command = env.command(&["hook", "--event", line.event()]);
-        command.env("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+        command.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
         let Some(mut command) = bound(&command) else {
             return println!("skipped: nobody here is bound by permissions");
         };
@@ -257,7 +257,7 @@ fn a_payload_beyond_the_limit_is_not_read() {
     let line = claude(json!({}));
     let mut payload = b"{\"hook_event_name\":\"Stop\",\"session_id\":\"s\",\"x\":\"".to_vec();
     payload.resize(17 << 20, b'x');
-    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "5000")];
+    let patient = [("THROUGHLINE_HOOK_DEADLINE_MS", "30000")];
     let ran = feed(&env, &["hook"], &payload, &line, &patient);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(log(&env).contains("too long"), "{}", log(&env));
@@ -321,7 +321,7 @@ fn hook_log_and_queue_are_their_owners_alone() {
         call_with(
             &env,
             stop.as_ref().unwrap(),
-            &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")],
+            &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")],
         );
         let memory = env.home().join("memory");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

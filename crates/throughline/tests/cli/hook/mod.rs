@@ -52,7 +52,7 @@ pub fn machine() -> TestEnv {
 
 /// Calls the hook as the agent does, with more time than a busy machine needs.
 pub fn call(env: &TestEnv, line: &Line) -> Ran {
-    call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")])
+    call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")])
 }
 
 pub fn call_with(env: &TestEnv, line: &Line, variables: &[(&str, &str)]) -> Ran {
