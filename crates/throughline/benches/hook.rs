@@ -60,7 +60,7 @@ fn main() {
                 .env_clear()
                 .env("THROUGHLINE_HOME", &home);
             command.env("HOME", dir.path());
-            command.env("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+            command.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
             if name.ends_with("inside") {
                 command.env("THROUGHLINE_INSIDE", "1");
             }

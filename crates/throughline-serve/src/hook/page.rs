@@ -43,6 +43,11 @@ impl Page {
         self.add(&format!("{head}\n{quoted}"))
     }
 
+    /// Returns how much it holds, in characters.
+    pub fn chars(&self) -> usize {
+        self.body.chars().count()
+    }
+
     fn add(&mut self, part: &str) -> bool {
         let before = self.body.len();
         self.body.push('\n');

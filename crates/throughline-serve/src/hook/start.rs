@@ -24,7 +24,7 @@ pub fn start(scene: &Scene<'_>, source: Start) -> store::Result<Answered> {
     let word = scene.word();
     let budget = scene.settings.injection.recall.budget;
     let mut page = Page::new(&word, HEAD, scene.limit, budget.tokens, budget.chars);
-    let items = facts(scene, &word, &mut page, Again::Never)?;
+    let items = facts(scene, &word, &mut page, Again::Never, budget.chars)?;
     // Who resumes a session knows where it stood.
     if source != Start::Resumed
         && let Some(last) = last(scene)?
@@ -37,12 +37,13 @@ pub fn start(scene: &Scene<'_>, source: Start) -> store::Result<Answered> {
     }
 }
 
-/// Adds the pins and preferences that fit, and returns which.
+/// Adds the pins and preferences that fit, until the page holds so many characters, and returns which.
 pub fn facts(
     scene: &Scene<'_>,
     word: &str,
     page: &mut Page,
     again: Again,
+    chars_max: usize,
 ) -> store::Result<Vec<(Item, Tokens)>> {
     let never = |_: &std::path::Path, _: jiff::Timestamp| false;
     let world = World {
@@ -56,6 +57,9 @@ pub fn facts(
         item, head, quoted, ..
     } in standing(scene.store, scene.occasion, config, &world, again)?
     {
+        if page.chars() >= chars_max {
+            break;
+        }
         let head = format!("{}. {head}", items.len() + 1);
         if page.quoted(&head, &quoted) {
             items.push((item, memory::tokens::estimate(&head)));

@@ -142,7 +142,7 @@ fn the_summary_is_current_before_a_compaction() {
 
 #[test]
 fn what_is_put_back_fits_every_agent() {
-    let test = Test::new();
+    let mut test = Test::new();
     test.carry_out(vec![
         After::Read {
             flavor: Flavor::Claude,
@@ -161,6 +161,8 @@ fn what_is_put_back_fits_every_agent() {
     let mut codex = start(SESSION, "compact", "/c/rollout-1.jsonl");
     codex.session = Some(id);
     for event in [claude, codex] {
+        // Else it would be the second delivery of one event.
+        test.now += jiff::SignedDuration::from_mins(1);
         let answered = test.answer(&event);
         let text = answered.answer.context.clone().unwrap();
         assert!(event.dialect.limit().holds(&text), "{}", text.len());
@@ -285,4 +287,29 @@ fn the_queue_has_its_limits() {
     let many = (0..20_000).map(|at| After::Summarize(SessionId::new(format!("claude:{at}"))));
     let many: Vec<_> = many.collect();
     assert!(pending::put(dir.path(), &session, &many).is_err());
+}
+
+#[test]
+fn a_daemon_replies_with_what_is_to_be_printed() {
+    let test = Test::new();
+    test.prefers("use tabs");
+    let respond = |payload: &[u8]| {
+        let settings = Settings::default();
+        wire::respond(&test.store, &settings, payload, &Hints::default(), test.now)
+    };
+    let payload = json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+        "timestamp": "2026-11-16T09:00:00Z",
+    });
+    let (reply, after) = respond(payload.to_string().as_bytes());
+    assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
+    assert!(reply.answer.contains("use tabs"));
+    assert!(matches!(after.as_slice(), [After::Injected(_)]));
+    let (again, after) = respond(payload.to_string().as_bytes());
+    assert_eq!(again.answer, "{}");
+    assert_eq!(again.silence.as_deref(), Some("delivered before"));
+    assert!(after.is_empty());
+    let (reply, after) = respond(b"?");
+    assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
+    assert!(reply.silence.is_some());
 }

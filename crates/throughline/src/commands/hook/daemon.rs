@@ -72,10 +72,11 @@ pub fn start(work: &Work) {
     if is_fresh || !Store::path_in(home).exists() {
         return;
     }
-    let started = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let started = options
         .open(&mark)
         .and_then(|file| file.set_modified(SystemTime::now()))
         .and_then(|()| std::env::current_exe())

@@ -7,6 +7,7 @@ mod daemon;
 mod log;
 mod work;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -67,11 +68,7 @@ pub fn called(arguments: &[OsString]) -> Option<Called> {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (&*argument, None),
         };
-        let mut value = || {
-            value
-                .clone()
-                .or_else(|| rest.next().map(|value| value.into_owned()))
-        };
+        let mut value = || value.clone().or_else(|| rest.next().map(Cow::into_owned));
         match name {
             "-h" | "--help" => return None,
             "--home" => called.home = value().map(PathBuf::from),
@@ -149,8 +146,8 @@ pub fn answer(called: Called) -> Outcome {
     }
 }
 
-/// Agents give a hook seconds at most, whatever somebody configures.
-const DEADLINE_MS_MAX: u64 = 5_000;
+/// No agent waits for longer, whatever somebody configures.
+const DEADLINE_MS_MAX: u64 = 30_000;
 
 fn limit(ms: u64) -> Duration {
     Duration::from_millis(ms.min(DEADLINE_MS_MAX))

@@ -95,7 +95,7 @@ impl Work {
             Err(unknown) => return self.log.say(&unknown.to_string()),
         };
         let Some(config) = config else {
-            return self.wait_for_later(&event, after::of(&event), true);
+            return self.say_nothing(&event);
         };
         match daemon::ask(self, payload) {
             Heard::Reply(reply) => self.say(&event, reply),
@@ -126,28 +126,31 @@ impl Work {
             return self.tell(News::Say(event.dialect.silence().to_owned()));
         }
         if !is_asked(event) {
-            return self.wait_for_later(event, after::of(event), true);
+            return self.say_nothing(event);
         }
         let answered = Store::open_to_read_with(&self.environment.home, &SystemKeychain)
             .and_then(|store| serve::hook::answer(&store, settings, event, self.environment.now));
         match answered {
             Ok(answered) => {
                 self.tell(News::Say(answered.answer.write(event)));
-                self.wait_for_later(event, answered.after, false);
+                self.wait_for_later(event, &answered.after);
             }
             Err(error) => {
                 self.log
                     .say(&format!("{} {}: {error}", event.flavor, event.kind.name()));
-                self.wait_for_later(event, after::of(event), true);
+                self.say_nothing(event);
             }
         }
     }
 
-    /// Puts what follows aside; first says that there is nothing to say, if nobody has said anything.
-    fn wait_for_later(&self, event: &HookEvent, after: Vec<After>, silent: bool) {
-        if silent {
-            self.tell(News::Say(event.dialect.silence().to_owned()));
-        }
+    /// Says that there is nothing to say. What happened is still heard.
+    fn say_nothing(&self, event: &HookEvent) {
+        self.tell(News::Say(event.dialect.silence().to_owned()));
+        self.wait_for_later(event, &after::of(event));
+    }
+
+    /// Puts what follows aside.
+    fn wait_for_later(&self, event: &HookEvent, after: &[After]) {
         let Some(session) = &event.session else {
             return;
         };
@@ -155,7 +158,7 @@ impl Work {
         if !Store::path_in(&self.environment.home).exists() {
             return;
         }
-        if let Err(error) = pending::put(&self.environment.home, session, &after) {
+        if let Err(error) = pending::put(&self.environment.home, session, after) {
             let kind = event.kind.name();
             self.log.say(&format!(
                 "{} {kind}: not kept for later: {error}",

@@ -9,7 +9,7 @@ use super::{AGENTS, Line, call, call_with, claude, lines, log, machine, schema};
 use crate::env::TestEnv;
 
 const NOW: &str = "THROUGHLINE_NOW";
-const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "5000");
+const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 
 /// A prompt about something that the samples hold.
 fn prompt(session: &str, id: &str) -> Line {
@@ -70,6 +70,29 @@ fn a_session_is_told_at_its_start_what_holds_and_where_the_last_one_stood() {
 }
 
 #[test]
+fn where_the_last_session_stood_is_told_to_the_next_one() {
+    let env = TestEnv::new();
+    let name = "4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl";
+    let folder = env.home().join(".claude/projects/-home-dev-proj");
+    let log = crate::env::samples()
+        .join("claude/projects/-home-dev-proj")
+        .join(name);
+    // As if somebody had sat before it.
+    let text = std::fs::read_to_string(log).unwrap();
+    let text = text.replace("\"sdk-cli\"", "\"cli\"");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), text).unwrap();
+    assert_eq!(env.run(&["ingest"]).code, Some(0));
+    let text = said(&start("new", "startup"), &env).unwrap();
+    let word = text.split('"').nth(1).unwrap().to_owned();
+    assert_snapshot!("hook_last_session", text.replace(&word, "WORD"));
+    // Who resumes knows it; who comes weeks later goes on with something else.
+    assert_eq!(said(&start("more", "resume"), &env), None);
+    let late = said_at(&start("late", "startup"), &env, "2027-01-16T09:00:00Z");
+    assert_eq!(late, None);
+}
+
+#[test]
 fn a_prompt_is_answered_once_and_nothing_is_shown_twice() {
     let env = machine();
     let first = said(&prompt("new", "p1"), &env).unwrap();
@@ -90,6 +113,34 @@ fn a_prompt_is_answered_once_and_nothing_is_shown_twice() {
     );
     let left = std::fs::read_dir(env.home().join("memory/pending")).unwrap();
     assert_eq!(left.count(), 1, "only the lock stays");
+}
+
+#[test]
+fn a_prompt_is_answered_in_every_agent_that_takes_it() {
+    let env = machine();
+    for (agent, event, takes) in [
+        ("claude", "UserPromptSubmit", true),
+        ("codex", "UserPromptSubmit", true),
+        ("gemini", "BeforeAgent", true),
+        ("copilot", "userPromptSubmitted", true),
+        ("opencode", "chat.message", true),
+        ("grok", "UserPromptSubmit", false),
+        ("cursor", "beforeSubmitPrompt", false),
+    ] {
+        let mut line = lines(agent)
+            .into_iter()
+            .find(|line| line.event() == event)
+            .unwrap();
+        line.payload["prompt"] = prompt("", "").payload["prompt"].clone();
+        for id in ["session_id", "sessionId", "conversation_id"] {
+            if let Some(id) = line.payload.get_mut(id) {
+                *id = json!(format!("{agent}-1"));
+            }
+        }
+        let ran = call(&env, &line);
+        let context = schema::context(agent, &line, &ran.stdout);
+        assert_eq!(context.is_some(), takes, "{agent}: {}", ran.stdout);
+    }
 }
 
 #[test]

@@ -1,11 +1,5 @@
 //! Hooks as agents call them: what each of them gets, in its own words, and that none ever suffers.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "tests start processes; longer runs are asked for by the environment and tell of it"
-)]
-
 mod answers;
 mod faults;
 mod schema;
@@ -58,7 +52,7 @@ pub fn machine() -> TestEnv {
 
 /// Calls the hook as the agent does, with more time than a busy machine needs.
 pub fn call(env: &TestEnv, line: &Line) -> Ran {
-    call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "5000")])
+    call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")])
 }
 
 pub fn call_with(env: &TestEnv, line: &Line, variables: &[(&str, &str)]) -> Ran {
