@@ -16,7 +16,7 @@ use crate::commands::App;
 pub enum Daemon {
     /// It runs, now or already.
     Started,
-    /// This program has none.
+    /// This program has none, or none is wanted.
     Absent,
     Failed(String),
 }

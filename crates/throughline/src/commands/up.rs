@@ -31,6 +31,10 @@ pub struct UpArgs {
     #[arg(long, short = 'y')]
     yes: bool,
 
+    /// Leave the daemon alone
+    #[arg(long)]
+    no_daemon: bool,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +52,11 @@ pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Interrupted);
     }
     let agents = tell_agents(app, args)?;
-    let daemon = daemon::start(app);
+    let daemon = if args.no_daemon {
+        Daemon::Absent
+    } else {
+        daemon::start(app)
+    };
     let is_failed = !agents.refused.is_empty();
     if args.json {
         output::json(&Report {
