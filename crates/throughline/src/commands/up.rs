@@ -100,7 +100,8 @@ fn tell_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Agents> {
     let here = install::here(places, &app.environment.path);
     let program = Program::of(app.environment);
     let mut record = Record::load(&app.home)?;
-    let plan = install::plan(&here, places, &program, &record);
+    let mut plan = install::plan(&here, places, &program, &record);
+    plan.notes.extend(command::home_note(app));
     let report = command::Report::new(Some(&program), &here, &plan);
     let is_new = !plan.changes.is_empty();
     if !args.json && !here.is_empty() {
