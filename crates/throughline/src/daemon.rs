@@ -16,7 +16,7 @@ use crate::commands::App;
 pub enum Daemon {
     /// It runs, now or already.
     Started,
-    /// This program has none.
+    /// This program has none, or none is wanted.
     Absent,
     Failed(String),
 }
@@ -31,14 +31,20 @@ pub fn start(app: &App<'_>) -> Daemon {
     let Some(program) = &app.environment.program else {
         return Daemon::Failed("where this program lies is unknown".to_owned());
     };
-    let started = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(SERVE)
-        .env("THROUGHLINE_HOME", &app.home)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match started {
+        .stderr(Stdio::null());
+    // A folder that is named brings its own configuration; the usual one is better left unnamed.
+    if app.home != app.environment.data_dir {
+        command.env("THROUGHLINE_HOME", &app.home);
+    }
+    if app.config_path.exists() {
+        command.env("THROUGHLINE_CONFIG", &app.config_path);
+    }
+    match command.status() {
         Ok(status) if status.success() => Daemon::Started,
         Ok(status) => Daemon::Failed(format!("it ended with {status}")),
         Err(error) => Daemon::Failed(error.to_string()),

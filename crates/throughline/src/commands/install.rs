@@ -176,7 +176,7 @@ fn names() -> String {
 }
 
 /// Agents start us without our options; what they start must find the same memory.
-fn home_note(app: &App<'_>) -> Option<String> {
+pub fn home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
             "Memory lies in {}: agents find it only when THROUGHLINE_HOME says so where they are started.",

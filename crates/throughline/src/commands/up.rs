@@ -31,6 +31,10 @@ pub struct UpArgs {
     #[arg(long, short = 'y')]
     yes: bool,
 
+    /// Leave the daemon alone
+    #[arg(long)]
+    no_daemon: bool,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +52,11 @@ pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Interrupted);
     }
     let agents = tell_agents(app, args)?;
-    let daemon = daemon::start(app);
+    let daemon = if args.no_daemon {
+        Daemon::Absent
+    } else {
+        daemon::start(app)
+    };
     let is_failed = !agents.refused.is_empty();
     if args.json {
         output::json(&Report {
@@ -92,7 +100,8 @@ fn tell_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Agents> {
     let here = install::here(places, &app.environment.path);
     let program = Program::of(app.environment);
     let mut record = Record::load(&app.home)?;
-    let plan = install::plan(&here, places, &program, &record);
+    let mut plan = install::plan(&here, places, &program, &record);
+    plan.notes.extend(command::home_note(app));
     let report = command::Report::new(Some(&program), &here, &plan);
     let is_new = !plan.changes.is_empty();
     if !args.json && !here.is_empty() {

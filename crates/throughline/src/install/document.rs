@@ -206,17 +206,18 @@ fn without_json(text: &str, made: Option<&[String]>) -> Result<String, Refused> 
     without_needed(after, made.unwrap_or_default())
 }
 
-/// Takes out what only the file's reader needed, once nothing else is left.
+/// Takes out what only our hooks needed. Where somebody has put their own among those since, they need it
+/// too.
 fn without_needed(text: String, made: &[String]) -> Result<String, Refused> {
     let root = scan::scan(&text)?.to_value();
-    let Some(members) = root.as_object() else {
-        return Ok(text);
-    };
-    if !members.keys().all(|key| made.contains(key)) {
+    let is_made = |name: &str| made.iter().any(|made| made == name);
+    if is_made("hooks") && root.get("hooks").is_some() {
         return Ok(text);
     }
+    let is_list =
+        |name: &str| name == "hooks" || name.contains('.') || SERVER_LISTS.contains(&name);
     let mut after = text;
-    for key in members.keys() {
+    for key in made.iter().filter(|name| !is_list(name)) {
         after = edit::remove(&after, &steps(&[key]))?;
     }
     Ok(after)

@@ -105,23 +105,18 @@ fn trivia() -> impl Strategy<Value = String> {
     ]
 }
 
-fn wrapped(
-    open: &'static str,
-    slots: Vec<String>,
-    blank: String,
-    trailing: bool,
-    close: &'static str,
-) -> String {
+fn wrapped(brackets: [&str; 2], slots: &[String], blank: &str, trailing: bool) -> String {
     let comma = if trailing && !slots.is_empty() {
         ","
     } else {
         ""
     };
-    format!(
-        "{open}{blank}{}{comma}{blank}{close}",
-        slots.join(&format!(",{blank}"))
-    )
+    let slots = slots.join(&format!(",{blank}"));
+    format!("{}{blank}{slots}{comma}{blank}{}", brackets[0], brackets[1])
 }
+
+const LIST: [&str; 2] = ["[", "]"];
+const OBJECT: [&str; 2] = ["{", "}"];
 
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
@@ -138,9 +133,9 @@ fn value() -> impl Strategy<Value = String> {
         let members = prop::collection::vec(member, 0..4);
         prop_oneof![
             (list, trivia(), any::<bool>())
-                .prop_map(|(slots, blank, trailing)| wrapped("[", slots, blank, trailing, "]")),
+                .prop_map(|(slots, blank, trailing)| wrapped(LIST, &slots, &blank, trailing)),
             (members, trivia(), any::<bool>())
-                .prop_map(|(slots, blank, trailing)| wrapped("{", slots, blank, trailing, "}")),
+                .prop_map(|(slots, blank, trailing)| wrapped(OBJECT, &slots, &blank, trailing)),
         ]
     })
 }
@@ -154,16 +149,13 @@ fn own() -> impl Strategy<Value = Vec<String>> {
         Just("{\n      \"hooks\": [ ] }".to_owned()),
     ];
     let groups = (prop::collection::vec(group, 0..3), trivia(), any::<bool>())
-        .prop_map(|(slots, blank, trailing)| wrapped("[", slots, blank, trailing, "]"));
+        .prop_map(|(slots, blank, trailing)| wrapped(LIST, &slots, &blank, trailing));
     let events = prop::sample::subsequence(vec!["SessionStart", "Stop", "Other"], 0..=3);
     let hooks =
         (events, groups, trivia(), any::<bool>()).prop_map(|(events, groups, blank, trailing)| {
             let member = |event: &str| format!("\"{event}\":{blank}{groups}");
-            let slots = events.into_iter().map(member).collect();
-            format!(
-                "\"hooks\": {}",
-                wrapped("{", slots, blank.clone(), trailing, "}")
-            )
+            let slots: Vec<_> = events.into_iter().map(member).collect();
+            format!("\"hooks\": {}", wrapped(OBJECT, &slots, &blank, trailing))
         });
     let servers = prop_oneof![
         Just("\"mcpServers\": {}".to_owned()),
@@ -181,7 +173,7 @@ fn configuration() -> impl Strategy<Value = String> {
     (members, own(), trivia(), any::<bool>(), around).prop_map(
         |(mut members, own, blank, trailing, (mark, before, after))| {
             members.extend(own);
-            let object = wrapped("{", members, blank, trailing, "}");
+            let object = wrapped(OBJECT, &members, &blank, trailing);
             format!("{mark}{before}{object}{after}")
         },
     )
@@ -268,7 +260,9 @@ proptest! {
         let mut stop = expected["hooks"]["Stop"].as_array().cloned().unwrap_or_default();
         stop.push(json!({"command": "mine"}));
         expected["hooks"]["Stop"] = stop.into();
-        expected["version"] = json!(1);
+        if scan(&text).unwrap().member("hooks").is_none() {
+            expected["version"] = json!(1);
+        }
         prop_assert_eq!(scan(&back).unwrap().to_value(), expected);
     }
 
@@ -316,6 +310,18 @@ fn entries_of_an_older_release_are_replaced() {
     let value = scan(&bare).unwrap().to_value();
     let lint = json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "lint"}]}]}, "version": 1});
     assert_eq!(value, lint);
+}
+
+#[test]
+fn hooks_that_somebody_put_into_our_file_stay_with_what_they_need() {
+    let target = json_target();
+    let change = plan::install(&target, None, None).unwrap().unwrap();
+    let (entry, original) = entry(&change);
+    let after = change.after.unwrap();
+    let edited = edit::append(&after, &["hooks", "mine"], "{\"bash\":\"date\"}").unwrap();
+    let back = remove(&target, &edited, Some(&entry), original).unwrap();
+    let expected = json!({"version": 1, "hooks": {"mine": [{"bash": "date"}]}});
+    assert_eq!(scan(&back).unwrap().to_value(), expected);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Telling the agents, and undoing it: on copies of configuration files, with the binary.
 
+#![expect(clippy::disallowed_methods, reason = "asks Node what a plugin does")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -366,20 +368,21 @@ fn up_does_everything_once() {
         &repository().join("samples/claude"),
         &env.home().join(".claude"),
     );
-    let first = succeeds(&env, &["up", "--yes"]);
+    let first = succeeds(&env, &["up", "--yes", "--no-daemon"]);
     assert!(
         first.contains("Ingested ") && first.contains("Changed 12 files."),
         "{first}"
     );
     assert!(first.contains("throughline search"), "{first}");
     let installed = tree(&env);
-    let again = succeeds(&env, &["up", "--yes"]);
+    let again = succeeds(&env, &["up", "--yes", "--no-daemon"]);
     assert!(
         again.contains("Ingested 0 records") && again.contains("The agents know"),
         "{again}"
     );
     assert_eq!(installed, tree(&env));
-    let report: Value = serde_json::from_str(&env.run(&["up", "--json"]).stdout).unwrap();
+    let report: Value =
+        serde_json::from_str(&env.run(&["up", "--json", "--no-daemon"]).stdout).unwrap();
     assert_eq!(report["agents"]["found"].as_array().unwrap().len(), 7);
     assert_eq!(report["agents"]["pending"].as_array().unwrap().len(), 0);
 }
@@ -388,7 +391,7 @@ fn up_does_everything_once() {
 fn up_changes_no_agent_unasked() {
     let env = machine("plain");
     let before = tree(&env);
-    let said = succeeds(&env, &["up"]);
+    let said = succeeds(&env, &["up", "--no-daemon"]);
     assert!(
         said.contains("`throughline install` changes them"),
         "{said}"
@@ -409,4 +412,113 @@ fn up_shows_samples_in_a_memory_of_their_own() {
     let found = succeeds(&env, &["--home", home, "search", "threshold"]);
     assert!(found.contains("threshold"), "{found}");
     succeeds(&env, &["up", "--sample"]);
+}
+
+#[test]
+fn up_starts_the_daemon_where_there_is_one() {
+    let env = machine("bare");
+    if env.run(&["serve", "--help"]).code != Some(0) {
+        eprintln!("skipped: this program has no daemon");
+        return;
+    }
+    for _ in 0..2 {
+        let report = env.run(&["up", "--json"]).stdout;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["daemon"], "started", "{report}");
+    }
+    succeeds(&env, &["serve", "--status"]);
+    succeeds(&env, &["serve", "--stop"]);
+}
+
+/// Calls every hook of opencode's plugin, with what it would get, and prints what came of it.
+const CALLER: &str = r#"
+import { Throughline } from "./throughline.mjs";
+const hooks = await Throughline({ directory: "/project" });
+const parts = [{ id: "p1", type: "text", text: "why?" }];
+await hooks["chat.message"]({ sessionID: "s" }, { parts });
+const system = ["base"];
+await hooks["experimental.chat.system.transform"]({ sessionID: "s" }, { system });
+await hooks["experimental.chat.system.transform"]({ sessionID: "s" }, { system });
+const context = [];
+await hooks["experimental.session.compacting"]({ sessionID: "s" }, { context });
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s" } } });
+await hooks.event({});
+await hooks["chat.message"](undefined, undefined);
+console.log(JSON.stringify({ parts: parts.map((part) => part.text), system, context }));
+"#;
+
+/// Runs opencode's plugin in Node, if there is one, with this in the place of `throughline`.
+#[cfg(unix)]
+fn shim(env: &TestEnv, script: &str) -> Option<Value> {
+    use std::os::unix::fs::PermissionsExt;
+    let shim = repository().join("plugin/opencode/throughline.js");
+    fs::copy(shim, env.home().join("throughline.mjs")).unwrap();
+    fs::write(env.home().join("caller.mjs"), CALLER).unwrap();
+    let program = env.home().join("bin/throughline");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let usual = env!("PATH");
+    let output = std::process::Command::new("node")
+        .arg(env.home().join("caller.mjs"))
+        .env(
+            "PATH",
+            format!("{}:{usual}", env.home().join("bin").display()),
+        )
+        .output();
+    let output = output.ok()?;
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_plugin_of_opencode_puts_what_it_is_told_where_the_model_sees_it() {
+    let env = TestEnv::new();
+    let script = "cat >>\"$(dirname \"$0\")/asked\"; echo '{\"context\":\"memory\"}'";
+    let Some(said) = shim(&env, script) else {
+        eprintln!("skipped: there is no Node here");
+        return;
+    };
+    let expected = serde_json::json!({
+        "parts": ["memory", "why?"], "system": ["base", "memory", "memory"], "context": ["memory"],
+    });
+    assert_eq!(said, expected);
+    let asked = read(&env, "bin/asked");
+    let asked = serde_json::Deserializer::from_str(&asked).into_iter::<Value>();
+    let events: Vec<_> = asked
+        .map(|it| it.unwrap()["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "chat.message",
+            "system.transform",
+            "session.compacting",
+            "event"
+        ]
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
+    let silent = serde_json::json!({"parts": ["why?"], "system": ["base"], "context": []});
+    for script in [
+        "exit 3",
+        "echo no JSON",
+        "exec sleep 60",
+        "echo '{\"context\":null}'",
+    ] {
+        let Some(said) = shim(&TestEnv::new(), script) else {
+            eprintln!("skipped: there is no Node here");
+            return;
+        };
+        // What was asked once is not asked again.
+        assert_eq!(said, silent, "{script}");
+    }
 }

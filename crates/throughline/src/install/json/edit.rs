@@ -187,8 +187,14 @@ fn remark(text: &str) -> usize {
     }
 }
 
-/// Returns the parts of the text that go when the slot `at` goes.
-fn cuts(text: &str, node: &Node, at: usize) -> Vec<Range<usize>> {
+/// The parts of a text that go with a slot.
+struct Cuts {
+    slot: Range<usize>,
+    /// Its comma, or the one before it, where that does not lie in the first part.
+    comma: Option<Range<usize>>,
+}
+
+fn cuts(text: &str, node: &Node, at: usize) -> Cuts {
     let slots = node.slots();
     let slot = &slots[at];
     let end = slot.value.span.end;
@@ -199,43 +205,49 @@ fn cuts(text: &str, node: &Node, at: usize) -> Vec<Range<usize>> {
     if let (0, Some(comma)) = (at, comma.clone()) {
         let behind = &text[comma.end..];
         let blank = behind.len() - behind.trim_start().len();
-        return vec![slot.start..end, comma.start..comma.end + blank];
+        return Cuts {
+            slot: slot.start..end,
+            comma: Some(comma.start..comma.end + blank),
+        };
     }
-    let before = blanks_before(
-        text,
-        slot.start,
-        comma.as_ref().map_or(end, |comma| comma.end),
-    );
+    let behind = comma.as_ref().map_or(end, |comma| comma.end);
+    let before = blanks_before(text, slot.start, behind);
     let comma = comma.or_else(|| {
         let previous = slots.get(at.checked_sub(1)?)?;
         previous.comma.map(|comma| comma..comma + 1)
     });
-    let mut cuts = vec![before..end];
     match comma {
         // The comma may stand right before the blanks that go.
-        Some(comma) if comma.end == before => cuts[0].start = comma.start,
-        Some(comma) => cuts.push(comma),
-        None => {}
+        Some(comma) if comma.end == before => Cuts {
+            slot: comma.start..end,
+            comma: None,
+        },
+        comma => Cuts {
+            slot: before..end,
+            comma,
+        },
     }
-    cuts
 }
 
 /// What goes with the only slot: the blanks too, where nothing else is left.
-fn alone(text: &str, node: &Node, slot: &Slot) -> Vec<Range<usize>> {
+fn alone(text: &str, node: &Node, slot: &Slot) -> Cuts {
     let (open, close) = (node.span.start + 1, node.span.end - 1);
     let end = slot.value.span.end;
-    let behind = slot.comma.map_or(end, |comma| comma + 1);
+    let comma = slot.comma.map(|comma| comma..comma + 1);
     let is_bare = text[open..slot.start].trim().is_empty()
         && text[end..close].trim().trim_start_matches(',').is_empty();
     if is_bare {
-        return vec![open..close];
+        return Cuts {
+            slot: open..close,
+            comma: None,
+        };
     }
+    let behind = comma.as_ref().map_or(end, |comma| comma.end);
     let before = blanks_before(text, slot.start, behind).max(open);
-    let mut cuts = vec![before..end];
-    if behind > end {
-        cuts.push(behind - 1..behind);
+    Cuts {
+        slot: before..end,
+        comma,
     }
-    cuts
 }
 
 /// Returns where the blanks before `start` begin, which go with what ends at `end`. They stay where
@@ -249,13 +261,14 @@ fn blanks_before(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-fn without(text: &str, mut cuts: Vec<Range<usize>>) -> String {
-    cuts.sort_by_key(|cut| cut.start);
+fn without(text: &str, cuts: Cuts) -> String {
+    let mut parts: Vec<_> = cuts.comma.into_iter().chain([cuts.slot]).collect();
+    parts.sort_by_key(|part| part.start);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for cut in cuts {
-        out.push_str(&text[at..cut.start]);
-        at = cut.end;
+    for part in parts {
+        out.push_str(&text[at..part.start]);
+        at = part.end;
     }
     out.push_str(&text[at..]);
     out

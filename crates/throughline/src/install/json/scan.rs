@@ -119,8 +119,8 @@ impl Scanner<'_> {
             let rest = &rest[blank..];
             if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let end = rest[2..].find("*/");
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let end = comment.find("*/");
                 self.at += 4 + end.ok_or_else(|| self.wrong("a comment does not end"))?;
             } else {
                 return Ok(());
