@@ -1,9 +1,15 @@
 //! Answers the outside, and decides when what is due is done.
 //!
-//! [`prompt`] is what memory has for a prompt, whoever brings it. [`Settings`] is what the user
-//! configured, as far as answering depends on it: only the binary reads files and the environment.
+//! [`prompt`] is what memory has for a prompt, whoever brings it; [`requests`] is everything else that
+//! can be asked, as plain values in and out, answered from a [`Desk`]. [`mcp`] offers it to agents.
+//! [`Settings`] is what the user configured, as far as answering depends on it: only the binary reads
+//! files and the environment.
 
+mod desk;
+pub mod mcp;
 pub mod prompt;
+pub mod requests;
 mod settings;
 
-pub use crate::settings::{Injection, Settings};
+pub use crate::desk::{Clock, Desk};
+pub use crate::settings::{Injection, Mcp, Settings, Write};

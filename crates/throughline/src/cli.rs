@@ -7,8 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
-    export, facts, fix, forget, how, import, ingest, injections, key, pin, prefer, redact, rekey,
-    remember, restore, resume, retain, search, sessions, show, summarize, summary, usage, watch,
+    export, facts, fix, forget, how, import, ingest, injections, key, mcp, pin, prefer, redact,
+    rekey, remember, restore, resume, retain, search, sessions, show, summarize, summary, usage,
+    watch,
 };
 
 /// Session memory for coding agents
@@ -57,6 +58,7 @@ pub enum Command {
     Unpin(pin::UnpinArgs),
     Facts(facts::FactsArgs),
     Context(context::ContextArgs),
+    Mcp(mcp::McpArgs),
     Injections(injections::InjectionsArgs),
     Feedback(injections::FeedbackArgs),
     Summary(summary::SummaryArgs),

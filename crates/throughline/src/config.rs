@@ -25,6 +25,7 @@ pub struct Config {
     pub workspaces: Workspaces,
     pub facts: Facts,
     pub injection: Injection,
+    pub mcp: Mcp,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
@@ -98,6 +99,20 @@ pub struct Facts {
 impl Default for Facts {
     fn default() -> Self {
         Self { extract: true }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mcp {
+    /// What agents may do besides reading.
+    pub write: Vec<serve::Write>,
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        let serve::Mcp { write } = serve::Mcp::default();
+        Self { write }
     }
 }
 

@@ -167,6 +167,12 @@ impl Environment {
         }
     }
 
+    /// Returns the clock itself, for what outlives this.
+    pub fn clock_handle(&self) -> serve::Clock {
+        let fixed = self.is_fixed.then_some(self.now);
+        std::sync::Arc::new(move || fixed.unwrap_or_else(Timestamp::now))
+    }
+
     /// Sends what the crates log to standard error; warnings only, unless asked for more.
     pub fn start_logging(&self) {
         let filter = self.log.as_deref().unwrap_or("warn");

@@ -20,6 +20,7 @@ pub mod import;
 pub mod ingest;
 pub mod injections;
 pub mod key;
+pub mod mcp;
 pub mod own;
 pub mod pin;
 pub mod prefer;
@@ -97,6 +98,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Unpin(args) => pin::run_unpin(&app, args),
         Command::Facts(args) => facts::run(&app, args),
         Command::Context(args) => context::run(&app, args),
+        Command::Mcp(args) => mcp::run(&app, args),
         Command::Injections(args) => injections::run(&app, args),
         Command::Feedback(args) => injections::run_feedback(&app, args),
         Command::Summary(args) => summary::run(&app, args),
@@ -170,6 +172,9 @@ impl App<'_> {
                 .settings(self.environment.injection_off),
             related: self.config.workspaces.related.clone(),
             scope: self.config.scope(),
+            mcp: serve::Mcp {
+                write: self.config.mcp.write.clone(),
+            },
         }
     }
 

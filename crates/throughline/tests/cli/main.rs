@@ -13,6 +13,7 @@ mod env;
 mod facts;
 mod faults;
 mod forget;
+mod mcp;
 mod portable;
 mod readme;
 mod resume;
