@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use store::Store;
 
 use crate::Settings;
+use crate::changes::Changes;
 
 /// Returns the time. The binary alone reads it.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -16,9 +17,19 @@ pub struct Desk {
     pub store: Arc<Store>,
     pub settings: Arc<Settings>,
     pub clock: Clock,
+    pub changes: Arc<Changes>,
 }
 
 impl Desk {
+    pub fn new(store: Arc<Store>, settings: Settings, clock: Clock) -> Self {
+        Self {
+            store,
+            settings: Arc::new(settings),
+            clock,
+            changes: Arc::default(),
+        }
+    }
+
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }

@@ -12,6 +12,10 @@ pub struct Settings {
     pub related: BTreeMap<String, Vec<String>>,
     pub scope: capture::Scope,
     pub mcp: Mcp,
+    /// Nothing is compacted without it.
+    pub compaction: Option<distill::compact::Limits>,
+    /// How summaries are written; not at all without it.
+    pub summary: Option<distill::renew::Settings>,
 }
 
 /// What agents may do over MCP besides reading.

@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
     export, facts, fix, forget, how, import, ingest, injections, key, mcp, pin, prefer, redact,
-    rekey, remember, restore, resume, retain, search, sessions, show, summarize, summary, usage,
-    watch,
+    rekey, remember, restore, resume, retain, search, serve, sessions, show, summarize, summary,
+    usage, watch,
 };
 
 /// Session memory for coding agents
@@ -59,6 +59,7 @@ pub enum Command {
     Facts(facts::FactsArgs),
     Context(context::ContextArgs),
     Mcp(mcp::McpArgs),
+    Serve(serve::ServeArgs),
     Injections(injections::InjectionsArgs),
     Feedback(injections::FeedbackArgs),
     Summary(summary::SummaryArgs),

@@ -26,6 +26,7 @@ pub struct Config {
     pub facts: Facts,
     pub injection: Injection,
     pub mcp: Mcp,
+    pub serve: Serve,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
@@ -99,6 +100,26 @@ pub struct Facts {
 impl Default for Facts {
     fn default() -> Self {
         Self { extract: true }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Serve {
+    /// The port on loopback; 0 for none.
+    pub port: u16,
+    /// The daemon ends when nobody has needed it for so long; 0 for never.
+    pub idle_minutes: u64,
+    pub requests_per_second: f64,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            port: 7411,
+            idle_minutes: 0,
+            requests_per_second: serve::http::Limits::default().per_second,
+        }
     }
 }
 
@@ -262,6 +283,10 @@ impl Config {
             }
         }
         self.retention.check()?;
+        let rate = self.serve.requests_per_second;
+        if !(rate.is_finite() && rate >= 1.0) {
+            anyhow::bail!("`requests_per_second` under [serve] is not a number of at least 1");
+        }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {
             anyhow::bail!("`daily_usd` under [model] is not a number of dollars");

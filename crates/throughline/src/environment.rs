@@ -84,6 +84,12 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns a socket that whoever started us has opened and handed over, as service managers do.
+pub fn given_socket() -> Option<std::os::unix::net::UnixListener> {
+    let mut given = listenfd::ListenFd::from_env();
+    given.take_unix_listener(0).ok().flatten()
+}
+
 /// Asks the system's keychain for a key, through the system's own program.
 pub fn keychain(name: &str) -> anyhow::Result<String> {
     let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {

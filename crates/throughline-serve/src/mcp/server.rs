@@ -16,6 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::tools::{self, Call, Tools};
 use super::{Asker, FOLDER_HEADER, prompts, resources};
 use crate::Desk;
+use crate::changes::Changed;
 use crate::requests::{Reach, Refused};
 
 /// What an agent is told about us.
@@ -141,9 +142,14 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(text, None));
         }
         let arguments = request.arguments.unwrap_or_default();
+        let writes = matches!(name.as_str(), "memory_remember" | "memory_pin");
         let answered = self
             .answer(&context, move |call| tools::call(call, &name, arguments))
             .await?;
+        if writes && let Ok(answer) = &answered {
+            let id = answer["id"].as_str().unwrap_or_default();
+            self.desk.changes.tell(Changed::Fact, id);
+        }
         Ok(tool_result(answered).into())
     }
 

@@ -3,6 +3,7 @@
 //! Each file is one kind of request, from plain values to plain values. [`Reach`] says whose memory
 //! the asker may see; what lies beyond it does not exist for them. HTTP and MCP only translate.
 
+pub mod compact;
 pub mod context;
 pub mod facts;
 pub mod find;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::serve::stages;
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
@@ -18,8 +19,7 @@ use store::Store;
 use store::retention::Retained;
 
 use crate::commands::retain::Kept;
-use crate::commands::{App, parse_flavor, retain};
-use crate::model::settings;
+use crate::commands::{App, parse_flavor, retain, serve};
 use crate::output::table::{bytes, count};
 use crate::output::{self, Outcome, hinted, say};
 
@@ -43,7 +43,7 @@ pub struct IngestArgs {
 }
 
 /// Which logs are read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct LogArgs {
     /// Only this agent's logs; may be given several times
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
@@ -182,25 +182,12 @@ fn distill(
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<distill::facts::Report>> {
     let now = app.environment.now;
-    let stopped = || stop.load(Ordering::Relaxed);
-    if stopped() {
-        return Ok(None);
-    }
-    recall::used::look_at_pending(store, now)?;
-    if !app.config.facts.extract {
-        return Ok(None);
-    }
-    Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
+    Ok(stages::look_back(store, &serve::stages(app)?, stop, now)?)
 }
 
 /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the sweep.
 pub fn renew(app: &App<'_>, store: &Store, now: Timestamp) -> Renewed {
-    // The file would tell in plain text what the store keeps sealed.
-    if !app.config.summary.enabled || store.is_encrypted() {
-        return Renewed::default();
-    }
-    let renewed = settings(app)
-        .and_then(|settings| Ok(distill::renew::renew_pending(store, &settings, now)?));
+    let renewed = serve::stages(app).and_then(|stages| Ok(stages::renew(store, &stages, now)?));
     renewed.unwrap_or_else(|error| {
         say(&format!("warning: no summaries: {error:#}"));
         Renewed::default()

@@ -32,11 +32,8 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Outcome> {
     let folder = args.folder.as_ref().unwrap_or(&app.environment.cwd);
     let folder = std::path::absolute(folder)
         .with_context(|| format!("{} is no folder", folder.display()))?;
-    let desk = Desk {
-        store: Arc::new(open(app)?),
-        settings: Arc::new(app.settings()),
-        clock: app.environment.clock_handle(),
-    };
+    let clock = app.environment.clock_handle();
+    let desk = Desk::new(Arc::new(open(app)?), app.settings(), clock);
     serve::mcp::serve_stdio(desk, folder).context("cannot serve")?;
     Ok(Outcome::Done)
 }
