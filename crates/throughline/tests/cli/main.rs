@@ -19,6 +19,7 @@ mod readme;
 mod resume;
 mod retention;
 mod seal;
+mod serve;
 mod summary;
 mod tidy;
 mod usage;
