@@ -119,9 +119,10 @@ pub fn token(home: &Path) -> Result<String, DaemonError> {
     Ok(token)
 }
 
-/// Removes what only a running daemon has.
-pub fn leave(home: &Path) {
-    for name in [SOCKET, CARD] {
+/// Removes what only a running daemon has. A socket that was given stays: it is not ours.
+pub fn leave(home: &Path, is_given: bool) {
+    let ours: &[_] = if is_given { &[CARD] } else { &[SOCKET, CARD] };
+    for name in ours {
         let path = home.join(name);
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != io::ErrorKind::NotFound

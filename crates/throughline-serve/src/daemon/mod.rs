@@ -96,7 +96,8 @@ pub fn run(
 
 async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<Ended, DaemonError> {
     let token = home::token(&plan.home)?;
-    let (socket, _path) = socket(&plan.home, plan.given)?;
+    let is_given = plan.given.is_some();
+    let socket = socket(&plan.home, plan.given)?;
     let tcp = tcp(plan.port).await?;
     let running = Running::here(&plan.home, tcp.as_ref().map(|(_, port)| *port));
     let (waker, inbox) = wake::channel();
@@ -140,7 +141,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
     for door in doors {
         let _ended = door.await;
     }
-    home::leave(&plan.home);
+    home::leave(&plan.home, is_given);
     if let Some(watching) = watching {
         let _joined = tokio::task::spawn_blocking(move || watching.join()).await;
     }
@@ -290,7 +291,7 @@ fn signals(waker: Waker) -> io::Result<impl Future<Output = ()>> {
 fn socket(
     folder: &std::path::Path,
     given: Option<std::os::unix::net::UnixListener>,
-) -> Result<(UnixListener, PathBuf), DaemonError> {
+) -> Result<UnixListener, DaemonError> {
     let path = home::socket_in(folder);
     let at = |error: io::Error| DaemonError::Listen {
         place: path.display().to_string(),
@@ -301,7 +302,7 @@ fn socket(
         None => home::bind(&path).map_err(at)?,
     };
     listener.set_nonblocking(true).map_err(at)?;
-    Ok((UnixListener::from_std(listener).map_err(at)?, path.clone()))
+    UnixListener::from_std(listener).map_err(at)
 }
 
 /// Opens a port on loopback: the one asked for, or any when somebody else has it.

@@ -94,6 +94,8 @@ type Sender = mpsc::Sender<Result<Event, Infallible>>;
 async fn listen(front: Front, mut place: Place, sender: Sender) {
     let mut stopping = front.stopping.clone();
     loop {
+        // Whoever listens needs us.
+        front.gate.asked();
         let looked = look(&front, place).await;
         let told = match looked {
             Ok((events, after)) => {

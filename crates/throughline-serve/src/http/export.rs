@@ -1,13 +1,15 @@
 //! Everything, as JSON Lines, while it is read.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use store::ExportFilter;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
@@ -19,6 +21,8 @@ use super::problem::Problem;
 /// How much is written at once, and how many of those may wait for the reader.
 const CHUNK_BYTES: usize = 64 << 10;
 const CHUNKS_MAX: usize = 8;
+/// How long a reader may rest.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -56,9 +60,18 @@ pub async fn export(
         session: None,
         without_logs: params.without_logs.unwrap_or(false),
     };
+    let Ok(seat) = std::sync::Arc::clone(&front.exports).try_acquire_owned() else {
+        return Err(Problem::hinted(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "others are exporting already",
+            "try again when they are done",
+        ));
+    };
     let (chunks, stream) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
+        let _seat = seat;
         let mut out = Chunks {
+            runtime: Handle::current(),
             chunks,
             waiting: Vec::with_capacity(CHUNK_BYTES),
         };
@@ -66,7 +79,7 @@ pub async fn export(
             tracing::warn!(%error, "an export was not finished");
             // The reader must not take what came for the whole.
             let cut = io::Error::other("the export was not finished");
-            let _left = out.chunks.blocking_send(Err(cut));
+            let _left = out.send(Err(cut));
         }
     });
     let body = Body::from_stream(ReceiverStream::new(stream));
@@ -75,6 +88,7 @@ pub async fn export(
 
 /// Hands what is written to a reader, and waits for it.
 struct Chunks {
+    runtime: Handle,
     chunks: mpsc::Sender<io::Result<Vec<u8>>>,
     waiting: Vec<u8>,
 }
@@ -93,7 +107,15 @@ impl Write for Chunks {
             return Ok(());
         }
         let chunk = std::mem::replace(&mut self.waiting, Vec::with_capacity(CHUNK_BYTES));
-        let sent = self.chunks.blocking_send(Ok(chunk));
+        self.send(Ok(chunk))
+    }
+}
+
+impl Chunks {
+    /// Waits for the reader, but not for ever: the moment of the store that is read is held meanwhile.
+    fn send(&self, chunk: io::Result<Vec<u8>>) -> io::Result<()> {
+        let sent = self.chunks.send_timeout(chunk, PATIENCE);
+        let sent = self.runtime.block_on(sent);
         sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the reader has left"))
     }
 }

@@ -61,6 +61,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
+/// Reads how many are wanted: from 1 to `max`, `usual` unless said.
+pub fn how_many(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, Refused> {
+    let asked = asked.map_or(usual, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
+    if (1..=max).contains(&asked) {
+        return Ok(asked);
+    }
+    Err(Refused::invalid(
+        format!("{asked} is not between 1 and {max}"),
+        "ask for the rest in another request",
+    ))
+}
+
 /// Reads a time: RFC 3339, or a day.
 pub fn moment(text: Option<&str>) -> Result<Option<Timestamp>, Refused> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {

@@ -10,7 +10,7 @@ use store::{FactFilter, FactScope};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Front;
-use super::extract::{Body, Params};
+use super::extract::{Body, Params, how_many};
 use super::problem::Problem;
 use super::views::FactView;
 use crate::changes::Changed;
@@ -38,7 +38,6 @@ pub async fn list(
     State(front): State<Front>,
     Params(params): Params<FactsParams>,
 ) -> Result<Json<Vec<FactView>>, Problem> {
-    let limit = params.limit.unwrap_or(100);
     let filter = FactFilter {
         scope: match params.workspace.filter(|part| !part.is_empty()) {
             Some(part) => FactScope::Part(part),
@@ -46,9 +45,7 @@ pub async fn list(
         },
         kind: None,
         history: false,
-        limit: usize::try_from(limit)
-            .unwrap_or(LIST_MAX)
-            .clamp(1, LIST_MAX),
+        limit: how_many(params.limit, 100, LIST_MAX)?,
     };
     let facts = front.answer(move |desk| Ok(desk.store.facts(&filter)?));
     Ok(Json(facts.await?.into_iter().map(Into::into).collect()))

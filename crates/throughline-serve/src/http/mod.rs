@@ -43,6 +43,8 @@ use crate::daemon::Waker;
 use crate::mcp::{Asker, Server};
 use crate::requests::Refused;
 
+const EXPORTS_MAX: usize = 2;
+
 /// What every route works with.
 #[derive(Clone, Debug)]
 pub struct Front {
@@ -53,6 +55,8 @@ pub struct Front {
     pub stopping: watch::Receiver<bool>,
     /// Listeners that may be there at once.
     listeners: Arc<Semaphore>,
+    /// Exports that may run at once: each holds a moment of the store.
+    exports: Arc<Semaphore>,
     /// Tells one run of the daemon from another.
     boot: Arc<str>,
 }
@@ -72,6 +76,7 @@ impl Front {
             waker,
             stopping,
             listeners: Arc::new(listeners),
+            exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             boot: boot.into(),
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Front;
-use super::extract::{Body, Params, moment};
+use super::extract::{Body, Params, how_many, moment};
 use super::problem::Problem;
 use super::records::KindName;
 use super::views::{FactView, Hit};
@@ -77,13 +77,10 @@ pub async fn search(
         let reach = Reach::everything();
         let session = params.session_id.as_deref().filter(|id| !id.is_empty());
         let session = session.map(|id| the_session(&desk.store, &reach, id));
-        let limit = params
-            .k
-            .map_or(HITS, |k| usize::try_from(k).unwrap_or(HITS));
         let kind = params.kind;
         let asked = Search {
             query: params.q,
-            limit: limit.clamp(1, search::HITS_MAX),
+            limit: how_many(params.k, HITS, search::HITS_MAX)?,
             kinds: match kind {
                 Some(SearchKind::Record(name)) => vec![name.into()],
                 _ => Vec::new(),

@@ -7,7 +7,7 @@ use store::SessionFilter;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Front;
-use super::extract::{Id, Params, moment};
+use super::extract::{Id, Params, how_many, moment};
 use super::problem::Problem;
 use super::views::{Record, Session};
 use crate::requests::Reach;
@@ -38,12 +38,11 @@ pub async fn list(
     Params(params): Params<SessionsParams>,
 ) -> Result<Json<Vec<Session>>, Problem> {
     let listed = front.answer(move |desk| {
-        let limit = usize::try_from(params.limit.unwrap_or(50)).unwrap_or(LIST_MAX);
         let filter = SessionFilter {
             workspace: params.workspace.filter(|part| !part.is_empty()),
             since: moment(params.since.as_deref())?,
             all_kinds: params.all.unwrap_or(false),
-            limit: limit.clamp(1, LIST_MAX),
+            limit: how_many(params.limit, 50, LIST_MAX)?,
             ..SessionFilter::default()
         };
         Ok(desk.store.sessions(&filter)?)
@@ -111,8 +110,7 @@ pub async fn timeline(
     Params(params): Params<TimelineParams>,
 ) -> Result<Json<Timeline>, Problem> {
     let from = usize::try_from(params.from.unwrap_or(0)).unwrap_or(0);
-    let limit = usize::try_from(params.limit.unwrap_or(100)).unwrap_or(PAGE_MAX);
-    let limit = limit.clamp(1, PAGE_MAX);
+    let limit = how_many(params.limit, 100, PAGE_MAX)?;
     let records = front.answer(move |desk| {
         let session = the_session(&desk.store, &Reach::everything(), &id)?;
         Ok(desk.store.timeline(&session.id, from, limit + 1)?)

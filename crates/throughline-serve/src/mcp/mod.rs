@@ -14,6 +14,7 @@ mod tools;
 use std::path::PathBuf;
 
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 
 pub use self::server::Server;
@@ -40,7 +41,8 @@ pub fn serve_stdio(desk: Desk, folder: PathBuf) -> std::io::Result<()> {
         let server = Server::new(desk, Asker::Folder(folder));
         let service = match server.serve(stdio_pipes()).await {
             Ok(service) => service,
-            // The client left, or said something else than MCP first.
+            // It left without a word.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(std::io::Error::other(error)),
         };
         service.waiting().await.map_err(std::io::Error::other)?;

@@ -42,6 +42,7 @@ pub struct Kept {
 }
 
 const TAGS_MAX: usize = 32;
+const NAME_CHARS_MAX: usize = 200;
 
 /// Stores records; on return they are on disk. All are of sessions we may capture, or none is stored.
 pub fn keep(
@@ -123,6 +124,21 @@ fn check(given: &Given) -> Result<(), Refused> {
         return Err(Refused::invalid(
             "the record has no text",
             "put it into `content`",
+        ));
+    }
+    let folder = given.folder.as_deref().map(Path::new);
+    if folder.is_some_and(|folder| !folder.is_absolute()) {
+        return Err(Refused::invalid(
+            "the folder is no whole path",
+            "give it from the root on",
+        ));
+    }
+    let names = [Some(&given.session), given.key.as_ref()];
+    let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
+    if names.iter().flatten().any(is_long) {
+        return Err(Refused::invalid(
+            format!("`session_id` and `key` have at most {NAME_CHARS_MAX} characters"),
+            "give shorter names",
         ));
     }
     if given.tags.len() > TAGS_MAX || given.metadata.len() > TAGS_MAX {

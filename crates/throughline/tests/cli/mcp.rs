@@ -107,13 +107,15 @@ impl Drop for Agent {
     }
 }
 
-/// The folder of a workspace that the samples know.
+/// The folder in which the samples speak of thresholds.
 fn folder(env: &TestEnv) -> String {
-    let sessions = env.run(&["sessions", "--json"]);
-    let sessions: Value = serde_json::from_str(&sessions.stdout).unwrap();
-    let first = sessions.as_array().unwrap().iter();
-    let mut folders = first.filter_map(|session| session["cwd"].as_str());
-    folders.next().unwrap().to_owned()
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&env.run(args).stdout).unwrap() };
+    let found = json(&["search", "threshold", "--json"]);
+    let id = &found["hits"][0]["session"];
+    let sessions = json(&["sessions", "--json", "-n", "100"]);
+    let mut sessions = sessions.as_array().unwrap().iter();
+    let session = sessions.find(|session| session["id"] == *id).unwrap();
+    session["cwd"].as_str().unwrap().to_owned()
 }
 
 #[test]
