@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::State;
+use memory::Kind;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Front;
 use super::extract::{Body, Params, how_many, moment};
 use super::problem::Problem;
-use super::records::KindName;
 use super::views::{FactView, Hit};
 use crate::prompt;
 use crate::requests::context::{self, Context};
@@ -43,17 +43,36 @@ pub struct SearchParams {
 }
 
 /// A type of record, or facts
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum SearchKind {
-    Record(KindName),
-    Fact(FactName),
+    Prompt,
+    Assistant,
+    Thinking,
+    ToolUse,
+    ToolResult,
+    Approval,
+    Error,
+    Artifact,
+    Summary,
+    Fact,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FactName {
-    Fact,
+impl SearchKind {
+    const fn record(self) -> Option<Kind> {
+        Some(match self {
+            Self::Prompt => Kind::Prompt,
+            Self::Assistant => Kind::Assistant,
+            Self::Thinking => Kind::Thinking,
+            Self::ToolUse => Kind::ToolUse,
+            Self::ToolResult => Kind::ToolResult,
+            Self::Approval => Kind::Approval,
+            Self::Error => Kind::Error,
+            Self::Artifact => Kind::Artifact,
+            Self::Summary => Kind::Summary,
+            Self::Fact => return None,
+        })
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -81,18 +100,15 @@ pub async fn search(
         let asked = Search {
             query: params.q,
             limit: how_many(params.k, HITS, search::HITS_MAX)?,
-            kinds: match kind {
-                Some(SearchKind::Record(name)) => vec![name.into()],
-                _ => Vec::new(),
-            },
-            facts: !matches!(kind, Some(SearchKind::Record(_))),
+            kinds: kind.and_then(SearchKind::record).into_iter().collect(),
+            facts: matches!(kind, None | Some(SearchKind::Fact)),
             session: session.transpose()?.map(|session| session.id),
             workspace: params.workspace.filter(|part| !part.is_empty()),
             since: moment(params.since.as_deref())?,
             sensitive: true,
         };
         let mut found = search::search(&desk.store, &reach, &asked, desk.now())?;
-        if matches!(kind, Some(SearchKind::Fact(_))) {
+        if kind == Some(SearchKind::Fact) {
             found.hits.clear();
         }
         Ok(found)

@@ -15,6 +15,7 @@ use crate::requests::find::the_session;
 
 const LIST_MAX: usize = 1_000;
 const PAGE_MAX: usize = 500;
+const FROM_MAX: usize = 1_000_000_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +88,7 @@ pub async fn get(State(front): State<Front>, Id(id): Id) -> Result<Json<SessionA
 #[into_params(parameter_in = Query)]
 pub struct TimelineParams {
     /// How many records to pass over
-    #[param(minimum = 0, default = 0)]
+    #[param(minimum = 0, maximum = 1000000000, default = 0)]
     from: Option<u32>,
     #[param(minimum = 1, maximum = 500, default = 100)]
     limit: Option<u32>,
@@ -109,7 +110,10 @@ pub async fn timeline(
     Id(id): Id,
     Params(params): Params<TimelineParams>,
 ) -> Result<Json<Timeline>, Problem> {
-    let from = usize::try_from(params.from.unwrap_or(0)).unwrap_or(0);
+    let from = match params.from.unwrap_or(0) {
+        0 => 0,
+        from => how_many(Some(from), 0, FROM_MAX)?,
+    };
     let limit = how_many(params.limit, 100, PAGE_MAX)?;
     let records = front.answer(move |desk| {
         let session = the_session(&desk.store, &Reach::everything(), &id)?;

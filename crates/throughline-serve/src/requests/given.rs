@@ -95,7 +95,14 @@ fn batch(
     patch.cwd.clone_from(&given.folder);
     patch.touch(at);
     let incoming = Incoming {
-        records: vec![record(settings, given, session, workspace.as_ref(), at)],
+        records: vec![record(
+            store,
+            settings,
+            given,
+            session,
+            workspace.as_ref(),
+            at,
+        )],
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
     };
@@ -170,6 +177,7 @@ fn session_of(store: &Store, name: &str) -> Result<(SessionId, Flavor), Refused>
 }
 
 fn record(
+    store: &Store,
     settings: &Settings,
     given: Given,
     session: SessionId,
@@ -188,7 +196,11 @@ fn record(
     };
     let name = match &given.key {
         Some(key) => format!("given/{key}"),
-        None => format!("given/{}", at.as_nanosecond()),
+        // Two things said at once are two, also for tombstones, which know them by this name.
+        None => {
+            let word = store.injection_name(&given.content, Some(&session), at);
+            format!("given/{}/{word}", at.as_nanosecond())
+        }
     };
     Record {
         message: MessageId::new(name),
