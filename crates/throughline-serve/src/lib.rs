@@ -1,12 +1,23 @@
 //! Answers the outside, and decides when what is due is done.
 //!
-//! [`prompt`] is what memory has for a prompt, whoever brings it. [`hook`] is what an agent's hook gets, and
-//! [`client`] asks a daemon for it. [`Settings`] is what the user
-//! configured, as far as answering depends on it: only the binary reads files and the environment.
+//! [`prompt`] is what memory has for a prompt, whoever brings it; [`hook`] is what an agent's hook gets, and
+//! [`client`] asks a daemon for it; [`requests`] is everything else that can be asked, as plain values in
+//! and out, answered from a [`Desk`]. [`mcp`] offers it to agents, [`http`] to programs.
+//! [`stages`] is what is done to memory in the background, [`daemon`] the process that does it when it is due.
+//! [`Settings`] is what the user configured, as far as answering depends on it: only the binary reads
+//! files and the environment.
 
+pub mod changes;
 pub mod client;
+pub mod daemon;
+mod desk;
 pub mod hook;
+pub mod http;
+pub mod mcp;
 pub mod prompt;
+pub mod requests;
 mod settings;
+pub mod stages;
 
-pub use crate::settings::{Injection, Settings};
+pub use crate::desk::{Clock, Desk};
+pub use crate::settings::{Injection, Mcp, Settings, Write};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// What answers depend on besides the store.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -9,6 +11,34 @@ pub struct Settings {
     /// A workspace's key or folder, and the keys of others whose memory may reach it.
     pub related: BTreeMap<String, Vec<String>>,
     pub scope: capture::Scope,
+    pub mcp: Mcp,
+    /// Nothing is compacted without it.
+    pub compaction: Option<distill::compact::Limits>,
+    /// How summaries are written; not at all without it.
+    pub summary: Option<distill::renew::Settings>,
+}
+
+/// What agents may do over MCP besides reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mcp {
+    pub write: Vec<Write>,
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        Self {
+            write: vec![Write::Remember],
+        }
+    }
+}
+
+/// A way in which an agent may change memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Write {
+    Remember,
+    Pin,
+    Forget,
 }
 
 /// What is put before agents.

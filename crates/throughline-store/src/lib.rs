@@ -7,6 +7,7 @@
 //! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`], [`summaries`]
 //! with their [`lease`]s, [`spending`], [`facts`],
 //! [`injections`]; [`steps`] and [`touches`] answer what followed what, and who touched a file. [`portable`] is all of it as text.
+//! [`timeline`] gives a session page by page, [`feed`] what has changed since.
 //! [`forget`] takes things out again, and [`tombstones`] keep them out; [`rescan`] brings what is stored
 //! up to today's rules.
 //!
@@ -30,6 +31,7 @@ mod digests;
 mod dump;
 mod error;
 mod facts;
+mod feed;
 pub mod foreign;
 pub mod forget;
 mod health;
@@ -64,6 +66,7 @@ mod steps;
 mod summaries;
 mod swap;
 pub mod terms;
+mod timeline;
 mod tombstones;
 mod touches;
 mod usage;
@@ -84,6 +87,7 @@ pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
 pub use crate::facts::{Ask, FactFilter, FactScope, NewFact, Remembered};
+pub use crate::feed::{Came, Changes, Heard};
 pub use crate::health::Health;
 pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
 pub use crate::lease::{Asked, Lease, Work};
@@ -102,6 +106,7 @@ pub use crate::spending::{ModelCall, Spent};
 pub use crate::steps::Step;
 pub use crate::summaries::{Kept, Look, NewSummary, Notes, Reached, StoredSummary, Way};
 pub use crate::swap::{OnStep, Recovered, SwapStep};
+pub use crate::timeline::Counts;
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
 pub use crate::usage::{UsageFilter, UsageRow};

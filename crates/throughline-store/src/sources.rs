@@ -284,7 +284,7 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
     let cursor = &clean.cursor;
     tx.prepare_cached(
         "UPDATE sources SET device = ?2, inode = ?3, size = ?4, mtime = ?5, ctime = ?6, offset = ?7,
-            line = ?8, head = ?9, tail = ?10, settled = ?11, gone = 0, state = ?12,
+            line = ?8, head = ?9, tail = ?10, settled = ?11, gone = ?15, state = ?12,
             skipped = skipped + ?13, archived = ?14
          WHERE id = ?1",
     )?
@@ -303,6 +303,7 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
         clean.state.as_ref().map(CleanString::as_str),
         clean.skipped.len(),
         cursor.archived,
+        cursor.gone,
     ])?;
     for (line, why) in clean.skipped.iter().take(SKIPS_KEPT_MAX) {
         tx.prepare_cached("INSERT OR IGNORE INTO skips (source, line, why) VALUES (?1, ?2, ?3)")?

@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
-    export, facts, fix, forget, hook, how, import, ingest, injections, install, key, pin, prefer,
-    redact, rekey, remember, restore, resume, retain, search, sessions, show, summarize, summary,
-    uninstall, up, usage, watch,
+    export, facts, fix, forget, hook, how, import, ingest, injections, install, key, mcp, pin,
+    prefer, redact, rekey, remember, restore, resume, retain, search, serve, sessions, show,
+    summarize, summary, uninstall, up, usage, watch,
 };
 
 /// Session memory for coding agents
@@ -60,6 +60,8 @@ pub enum Command {
     Facts(facts::FactsArgs),
     Context(context::ContextArgs),
     Hook(hook::HookArgs),
+    Mcp(mcp::McpArgs),
+    Serve(serve::ServeArgs),
     Injections(injections::InjectionsArgs),
     Feedback(injections::FeedbackArgs),
     Summary(summary::SummaryArgs),

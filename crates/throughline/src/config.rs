@@ -13,7 +13,7 @@ use distill::compact::{Configured, Limits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::hook::{Answering, Daemon, Hook};
+pub use self::hook::{Answering, Hook};
 pub use self::retention::Retention;
 use crate::model::{ModelConfig, SummaryConfig};
 
@@ -29,7 +29,8 @@ pub struct Config {
     pub facts: Facts,
     pub injection: Injection,
     pub hook: Hook,
-    pub daemon: Daemon,
+    pub mcp: Mcp,
+    pub serve: Serve,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
     pub compaction: Compaction,
@@ -108,6 +109,43 @@ impl Default for Facts {
             extract: true,
             by_model: true,
         }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Serve {
+    /// Hooks start the daemon where it does not run.
+    pub start: bool,
+    /// The port on loopback; 0 for none.
+    pub port: u16,
+    /// The daemon ends when nobody has needed it for so long; 0 for never.
+    pub idle_minutes: u64,
+    pub requests_per_second: f64,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            start: false,
+            port: 7411,
+            idle_minutes: 0,
+            requests_per_second: serve::http::Limits::default().per_second,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mcp {
+    /// What agents may do besides reading.
+    pub write: Vec<serve::Write>,
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        let serve::Mcp { write } = serve::Mcp::default();
+        Self { write }
     }
 }
 
@@ -271,6 +309,10 @@ impl Config {
             }
         }
         self.retention.check()?;
+        let rate = self.serve.requests_per_second;
+        if !(rate.is_finite() && rate >= 1.0) {
+            anyhow::bail!("`requests_per_second` under [serve] is not a number of at least 1");
+        }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {
             anyhow::bail!("`daily_usd` under [model] is not a number of dollars");

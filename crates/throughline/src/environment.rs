@@ -98,6 +98,12 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns a socket that whoever started us has opened and handed over, as service managers do.
+pub fn given_socket() -> Option<std::os::unix::net::UnixListener> {
+    let mut given = listenfd::ListenFd::from_env();
+    given.take_unix_listener(0).ok().flatten()
+}
+
 /// Asks the system's keychain for a key, through the system's own program.
 pub fn keychain(name: &str) -> anyhow::Result<String> {
     let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
@@ -165,6 +171,12 @@ impl Environment {
         } else {
             Timestamp::now()
         }
+    }
+
+    /// Returns the clock itself, for what outlives this.
+    pub fn clock_handle(&self) -> serve::Clock {
+        let fixed = self.is_fixed.then_some(self.now);
+        std::sync::Arc::new(move || fixed.unwrap_or_else(Timestamp::now))
     }
 
     /// Sends what the crates log to standard error; warnings only, unless asked for more.

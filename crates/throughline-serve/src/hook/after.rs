@@ -85,7 +85,7 @@ impl Injected {
     }
 
     /// Records it, once.
-    fn record(self, store: &Store) -> store::Result<()> {
+    pub fn record(self, store: &Store) -> store::Result<()> {
         let known = store.injections_named(&self.name, 1)?;
         if !known.is_empty() {
             return Ok(());

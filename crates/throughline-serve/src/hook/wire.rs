@@ -24,7 +24,7 @@ pub const INSIDE: &str = "x-throughline-inside";
 pub const CWD: &str = "x-throughline-cwd";
 
 /// What the daemon replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Reply {
     /// What the hook prints, to the byte; may be empty.
     pub answer: String,

@@ -22,6 +22,7 @@ pub mod ingest;
 pub mod injections;
 pub mod install;
 pub mod key;
+pub mod mcp;
 pub mod own;
 pub mod pin;
 pub mod prefer;
@@ -32,6 +33,7 @@ pub mod restore;
 pub mod resume;
 pub mod retain;
 pub mod search;
+pub mod serve;
 pub mod sessions;
 pub mod show;
 pub mod summarize;
@@ -103,6 +105,8 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Facts(args) => facts::run(&app, args),
         Command::Context(args) => context::run(&app, args),
         Command::Hook(args) => Ok(hook::run(args, cli)),
+        Command::Mcp(args) => mcp::run(&app, args),
+        Command::Serve(args) => serve::run(&app, args),
         Command::Injections(args) => injections::run(&app, args),
         Command::Feedback(args) => injections::run_feedback(&app, args),
         Command::Summary(args) => summary::run(&app, args),
@@ -170,14 +174,21 @@ impl App<'_> {
     }
 
     /// Returns what answers to agents depend on.
-    pub fn settings(&self) -> serve::Settings {
-        serve::Settings {
+    pub fn settings(&self) -> ::serve::Settings {
+        let compacts = self.environment.compaction;
+        let compacts = compacts.unwrap_or(self.config.compaction.enabled);
+        ::serve::Settings {
             injection: self
                 .config
                 .injection
                 .settings(self.environment.injection_off),
             related: self.config.workspaces.related.clone(),
             scope: self.config.scope(),
+            mcp: ::serve::Mcp {
+                write: self.config.mcp.write.clone(),
+            },
+            compaction: compacts.then(|| self.config.compaction.limits()),
+            summary: None,
         }
     }
 
@@ -214,7 +225,11 @@ impl App<'_> {
     pub fn workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
         let Some(part) = part else {
             let here = &self.environment.cwd;
-            return Ok(serve::prompt::workspace_of(store, &self.settings(), here)?);
+            return Ok(::serve::prompt::workspace_of(
+                store,
+                &self.settings(),
+                here,
+            )?);
         };
         let mut like = store.workspaces_like(part, 5)?;
         if let Some(exact) = like.iter().position(|w| w.key == part || w.root == part) {

@@ -3,15 +3,15 @@
 use std::io::{Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use distill::digest::{Digested, Terms, digest_pending};
+use distill::digest::Digested;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 use store::housekeeping::{Chore, House};
 use store::retention::{AgePass, Eviction, Pass, Retained, Usage};
 use store::{Packed, Store};
 
-use crate::commands::{App, ingest};
+use crate::commands::{App, ingest, serve};
 use crate::output::table::{bytes, count, table};
 use crate::output::{self, Outcome, say, time};
 
@@ -89,31 +89,8 @@ pub fn distill_and_evict(
     stop: &AtomicBool,
     now: Timestamp,
 ) -> anyhow::Result<Kept> {
-    let (policy, quiet) = (app.config.retention.policy(), app.config.retention.quiet());
-    let terms = Terms {
-        quiet,
-        prices: &app.config.prices(),
-        threads: ingest::threads(app),
-        stop,
-    };
-    let mut digested = digest_pending(store, &terms, now)?;
-    // Before a session goes that has no digest, it gets one, however lately something happened in it.
-    let (_, planned) = store.plan_eviction(&policy, quiet, now)?;
-    if planned.sessions.iter().any(|evict| evict.data_loss) {
-        let terms = Terms {
-            quiet: SignedDuration::ZERO,
-            ..terms
-        };
-        let more = digest_pending(store, &terms, now)?;
-        digested.analyzed += more.analyzed;
-        digested.failed = more.failed;
-    }
-    // Interrupted, not everything has the digest it should have, so nothing goes.
-    let retained = if stop.load(Ordering::Relaxed) {
-        Retained::nothing(&store.usage_on_disk(now)?)
-    } else {
-        store.evict(&policy, quiet, now)?
-    };
+    let stages = serve::stages(app)?;
+    let (digested, retained) = ::serve::stages::digest_and_evict(store, &stages, stop, now)?;
     Ok(Kept { digested, retained })
 }
 

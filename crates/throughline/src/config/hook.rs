@@ -1,11 +1,11 @@
-//! The `[hook]` and `[daemon]` sections, and what a hook reads of the rest.
+//! The `[hook]` section, and what a hook reads of the rest.
 
 use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::{Capture, Injection, Workspaces};
+use super::{Capture, Injection, Serve, Workspaces};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,23 +19,17 @@ impl Default for Hook {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Daemon {
-    /// Hooks start it where it does not run.
-    pub start: bool,
-}
-
 /// As much of the configuration as an answer depends on. The rest, such as the list of prices, takes longer
 /// to read than an answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Answering {
     capture: Capture,
+    #[serde(alias = "workspace")]
     workspaces: Workspaces,
     injection: Injection,
     pub hook: Hook,
-    pub daemon: Daemon,
+    pub serve: Serve,
 }
 
 impl Answering {
@@ -59,6 +53,7 @@ impl Answering {
             injection: self.injection.settings(injection_off),
             related: self.workspaces.related.clone(),
             scope: self.capture.scope(&self.workspaces),
+            ..serve::Settings::default()
         }
     }
 }

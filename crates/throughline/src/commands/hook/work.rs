@@ -102,7 +102,7 @@ impl Work {
             Heard::Nobody => {
                 let settings = config.settings(environment.injection_off);
                 self.answer_here(&event, &settings);
-                if config.daemon.start {
+                if config.serve.start {
                     daemon::start(self);
                 }
             }

@@ -1,0 +1,187 @@
+//! What lies in our folder while a daemon runs: its lock, its socket, its token and its card.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::DaemonError;
+
+const LOCK: &str = "daemon.lock";
+const SOCKET: &str = "daemon.sock";
+const TOKEN: &str = "daemon.token";
+const CARD: &str = "daemon.json";
+
+/// The card that a running daemon leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    pub pid: u32,
+    pub version: String,
+    pub socket: PathBuf,
+    /// Where it is reached over TCP.
+    pub address: Option<String>,
+    /// Tells one run from another.
+    pub boot: String,
+}
+
+impl Running {
+    pub fn here(home: &Path, port: Option<u16>) -> Self {
+        Self {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            socket: socket_in(home),
+            address: port.map(|port| format!("127.0.0.1:{port}")),
+            boot: random_hex::<4>().unwrap_or_default(),
+        }
+    }
+
+    pub fn write(&self, home: &Path) -> Result<(), DaemonError> {
+        let path = home.join(CARD);
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let written = private(&path, OpenOptions::new().create(true).truncate(true))
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| DaemonError::Write { path, error })
+    }
+}
+
+/// Returns the card of the daemon that runs for a folder. Where nobody holds the lock there is none, whatever
+/// was left lying there.
+pub fn running(home: &Path) -> Option<Running> {
+    let lock = File::open(home.join(LOCK)).ok()?;
+    match lock.try_lock_shared() {
+        Err(fs::TryLockError::WouldBlock) => {}
+        _ => return None,
+    }
+    let mut text = String::new();
+    let card = File::open(home.join(CARD)).ok()?;
+    card.take(64 << 10).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Takes the lock, which whoever dies gives back.
+pub fn lock(home: &Path) -> Result<File, DaemonError> {
+    let path = home.join(LOCK);
+    let write = |error| DaemonError::Write {
+        path: path.clone(),
+        error,
+    };
+    fs::create_dir_all(home).map_err(write)?;
+    fs::set_permissions(home, fs::Permissions::from_mode(0o700)).map_err(write)?;
+    let lock = private(&path, OpenOptions::new().create(true)).map_err(write)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => Err(DaemonError::Running {
+            home: home.to_owned(),
+        }),
+        Err(fs::TryLockError::Error(error)) => Err(write(error)),
+    }
+}
+
+pub fn socket_in(home: &Path) -> PathBuf {
+    home.join(SOCKET)
+}
+
+/// Opens the socket, in the place of one that lies there.
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Its folder is the user's alone, so nobody gets in between.
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Returns the token, making it on first use.
+pub fn token(home: &Path) -> Result<String, DaemonError> {
+    let path = home.join(TOKEN);
+    let write = |error| DaemonError::Write {
+        path: path.clone(),
+        error,
+    };
+    if let Ok(known) = fs::read_to_string(&path)
+        && known.trim().len() == 64
+    {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(write)?;
+        return Ok(known.trim().to_owned());
+    }
+    let token = random_hex::<32>().map_err(write)?;
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
+        _ => {}
+    }
+    let mut file = private(&path, OpenOptions::new().create_new(true)).map_err(write)?;
+    writeln!(file, "{token}").map_err(write)?;
+    Ok(token)
+}
+
+/// Removes what only a running daemon has. A socket that was given stays: it is not ours.
+pub fn leave(home: &Path, is_given: bool) {
+    let ours: &[_] = if is_given { &[CARD] } else { &[SOCKET, CARD] };
+    for name in ours {
+        let path = home.join(name);
+        if let Err(error) = fs::remove_file(&path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %path.display(), %error, "cannot be removed");
+        }
+    }
+}
+
+fn private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options.write(true).mode(0o600).open(path)
+}
+
+fn random_hex<const BYTES: usize>() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_token_is_made_once_and_for_its_owner_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let first = token(home.path()).unwrap();
+        assert_eq!((first.len(), &first), (64, &token(home.path()).unwrap()));
+        assert_eq!(mode(&home.path().join(TOKEN)), 0o600);
+        fs::write(home.path().join(TOKEN), "short").unwrap();
+        assert_ne!(token(home.path()).unwrap(), first);
+    }
+
+    #[test]
+    fn a_card_without_a_lock_is_nobodys() {
+        let home = tempfile::tempdir().unwrap();
+        let held = lock(home.path()).unwrap();
+        let card = Running::here(home.path(), Some(7));
+        card.write(home.path()).unwrap();
+        assert_eq!(running(home.path()), Some(card));
+        assert!(matches!(
+            lock(home.path()),
+            Err(DaemonError::Running { .. })
+        ));
+        drop(held);
+        assert_eq!(running(home.path()), None);
+    }
+
+    #[test]
+    fn a_socket_that_was_left_is_taken_over() {
+        let home = tempfile::tempdir().unwrap();
+        let path = socket_in(home.path());
+        drop(bind(&path).unwrap());
+        assert!(path.exists());
+        let _listener = bind(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+    }
+}

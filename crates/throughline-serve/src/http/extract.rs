@@ -1,0 +1,89 @@
+//! What a request brings, with refusals in our form.
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+use crate::requests::Refused;
+
+/// The query of an address.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        let Query(params) =
+            read.map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why.body_text()))?;
+        Ok(Self(params))
+    }
+}
+
+/// A part of the address.
+#[derive(Debug)]
+pub struct Id(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Path::<String>::from_request_parts(parts, state).await;
+        let Path(id) =
+            read.map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why.body_text()))?;
+        Ok(Self(id))
+    }
+}
+
+/// A body of JSON.
+#[derive(Debug)]
+pub struct Body<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let read = axum::Json::<T>::from_request(request, state).await;
+        let axum::Json(body) = read.map_err(|why| {
+            let status = match &why {
+                JsonRejection::MissingJsonContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                JsonRejection::BytesRejection(why) => why.status(),
+                _ => StatusCode::BAD_REQUEST,
+            };
+            Problem::new(status, why.body_text())
+        })?;
+        Ok(Self(body))
+    }
+}
+
+/// Reads how many are wanted: from 1 to `max`, `usual` unless said.
+pub fn how_many(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, Refused> {
+    let asked = asked.map_or(usual, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
+    if (1..=max).contains(&asked) {
+        return Ok(asked);
+    }
+    Err(Refused::invalid(
+        format!("{asked} is not between 1 and {max}"),
+        "ask for the rest in another request",
+    ))
+}
+
+/// Reads a time: RFC 3339, or a day.
+pub fn moment(text: Option<&str>) -> Result<Option<Timestamp>, Refused> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let day = || format!("{text}T00:00:00Z").parse();
+    let read = text.parse().or_else(|_| day());
+    read.map(Some).map_err(|_| {
+        Refused::invalid(
+            format!("{text:?} is no time"),
+            "write it like 2026-01-05 or 2026-01-05T09:00:00Z",
+        )
+    })
+}

@@ -1,0 +1,183 @@
+//! Facts and pins.
+
+use std::path::Path;
+
+use axum::Json;
+use axum::extract::State;
+use memory::{FactKind, Trust};
+use serde::{Deserialize, Serialize};
+use store::{FactFilter, FactScope};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Front;
+use super::extract::{Body, Params, how_many};
+use super::problem::Problem;
+use super::views::FactView;
+use crate::changes::Changed;
+use crate::prompt;
+use crate::requests::facts::{self, Statement};
+use crate::requests::{Reach, Refused};
+
+/// Facts of one list, at most.
+const LIST_MAX: usize = 1_000;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FactsParams {
+    /// Only workspaces with this in their address or folder
+    workspace: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+}
+
+/// The facts that hold: pins and preferences first, then the latest
+#[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
+    responses((status = 200, body = Vec<FactView>)))]
+pub async fn list(
+    State(front): State<Front>,
+    Params(params): Params<FactsParams>,
+) -> Result<Json<Vec<FactView>>, Problem> {
+    let filter = FactFilter {
+        scope: match params.workspace.filter(|part| !part.is_empty()) {
+            Some(part) => FactScope::Part(part),
+            None => FactScope::All,
+        },
+        kind: None,
+        history: false,
+        limit: how_many(params.limit, 100, LIST_MAX)?,
+    };
+    let facts = front.answer(move |desk| Ok(desk.store.facts(&filter)?));
+    Ok(Json(facts.await?.into_iter().map(Into::into).collect()))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFact {
+    /// At most 40 words
+    #[schema(min_length = 1)]
+    text: String,
+    /// The folder of the workspace it holds in; everywhere unless given
+    folder: Option<String>,
+    /// note unless given
+    kind: Option<FactKindName>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    pinned: bool,
+}
+
+/// The kind of a fact
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKindName {
+    Preference,
+    Decision,
+    Correction,
+    Command,
+    Outcome,
+    Note,
+}
+
+impl From<FactKindName> for FactKind {
+    fn from(name: FactKindName) -> Self {
+        match name {
+            FactKindName::Preference => Self::Preference,
+            FactKindName::Decision => Self::Decision,
+            FactKindName::Correction => Self::Correction,
+            FactKindName::Command => Self::Command,
+            FactKindName::Outcome => Self::Outcome,
+            FactKindName::Note => Self::Note,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FactKept {
+    id: String,
+    /// It was known, and is counted once more
+    repeated: bool,
+    /// Ids of the facts it takes the place of
+    superseded: Vec<String>,
+}
+
+/// Keep a fact, as the user's word
+#[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = NewFact,
+    responses((status = 200, body = FactKept)))]
+pub async fn remember(
+    State(front): State<Front>,
+    Body(body): Body<NewFact>,
+) -> Result<Json<FactKept>, Problem> {
+    let kept = front.answer(move |desk| {
+        let folder = body.folder.as_deref().map(Path::new);
+        if folder.is_some_and(|folder| !folder.is_absolute()) {
+            return Err(Refused::invalid(
+                "the folder is no whole path",
+                "give it from the root on",
+            ));
+        }
+        let workspace =
+            folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
+        let statement = Statement {
+            text: body.text,
+            kind: body.kind.map_or(FactKind::Note, Into::into),
+            tags: body.tags,
+            workspace: workspace.transpose()?,
+            trust: Trust::User,
+            pinned: body.pinned,
+        };
+        let kept = facts::remember(&desk.store, statement, desk.now())?;
+        desk.changes.tell(Changed::Fact, kept.id.to_string());
+        Ok(kept)
+    });
+    let kept = kept.await?;
+    Ok(Json(FactKept {
+        id: kept.id.to_string(),
+        repeated: kept.repeated,
+        superseded: kept.superseded.iter().map(ToString::to_string).collect(),
+    }))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinBody {
+    /// The id of a fact or of a record
+    id: String,
+    /// false lets a pinned fact be an ordinary one again
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    pinned: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Pinned {
+    /// The fact's id
+    id: String,
+    pinned: bool,
+}
+
+/// Pin a fact, or a record's words as one; or let it go
+#[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
+    responses((status = 200, body = Pinned)))]
+pub async fn pin(
+    State(front): State<Front>,
+    Body(body): Body<PinBody>,
+) -> Result<Json<Pinned>, Problem> {
+    let pinned = body.pinned;
+    let id = front.answer(move |desk| {
+        let (store, reach) = (&desk.store, Reach::everything());
+        let id = if pinned {
+            facts::pin(store, &reach, &body.id, desk.now())?
+        } else {
+            facts::unpin(store, &reach, &body.id)?
+        };
+        desk.changes.tell(Changed::Fact, id.clone());
+        Ok(id)
+    });
+    let id = id.await?;
+    Ok(Json(Pinned { id, pinned }))
+}

@@ -1,0 +1,63 @@
+//! How the daemon is doing, and its end.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Front;
+use super::guard::Way;
+use super::problem::Problem;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// ok
+    status: &'static str,
+    version: &'static str,
+    pid: u32,
+    uptime_s: u64,
+    sessions: u64,
+    records: u64,
+    facts: u64,
+    pins: u64,
+    /// When something was last said or done that memory knows of
+    last: Option<String>,
+    encrypted: bool,
+}
+
+/// How the daemon is doing
+#[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = Health)))]
+pub async fn health(State(front): State<Front>) -> Result<Json<Health>, Problem> {
+    let counts = front.answer(|desk| Ok(desk.store.counts(None)?)).await?;
+    Ok(Json(Health {
+        status: "ok",
+        version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        uptime_s: front.gate.uptime().as_secs(),
+        sessions: counts.sessions,
+        records: counts.records,
+        facts: counts.facts,
+        pins: counts.pins,
+        last: counts.last.map(|at| at.to_string()),
+        encrypted: front.desk.store.is_encrypted(),
+    }))
+}
+
+/// Stop the daemon. Only over the socket.
+#[utoipa::path(post, path = "/daemon/stop", tag = "daemon",
+    responses((status = 202, description = "It stops")))]
+pub async fn stop(
+    State(front): State<Front>,
+    Extension(way): Extension<Way>,
+) -> Result<StatusCode, Problem> {
+    if way != Way::Socket {
+        return Err(Problem::hinted(
+            StatusCode::FORBIDDEN,
+            "only the user's own commands may stop the daemon",
+            "run `throughline serve --stop`",
+        ));
+    }
+    front.waker.stop();
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,148 @@
+//! Memory over HTTP, for our own commands on a socket and for the user's other programs on loopback.
+//!
+//! [`guard`] stands before every route: where a request comes from, whether it may, and how much of it.
+//! Each resource has a file; [`views`] is what goes over the wire. Handlers only translate: what is
+//! asked is answered by [`crate::requests`], on threads where waiting harms nobody. [`listen`] accepts
+//! connections, [`openapi`] describes it all, out of the same code.
+
+#![expect(
+    unused_qualifications,
+    reason = "the macros that describe the routes write names in full"
+)]
+
+mod events;
+mod export;
+mod extract;
+mod facts;
+pub mod guard;
+mod health;
+mod hook;
+pub mod listen;
+pub mod openapi;
+mod problem;
+mod records;
+mod search;
+mod sessions;
+mod summaries;
+mod views;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::{Semaphore, watch};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use self::guard::{Gate, Limits};
+pub use self::problem::Problem;
+use crate::Desk;
+use crate::daemon::Waker;
+use crate::mcp::{Asker, Server};
+use crate::requests::Refused;
+
+const EXPORTS_MAX: usize = 2;
+
+/// What every route works with.
+#[derive(Clone, Debug)]
+pub struct Front {
+    pub desk: Desk,
+    pub gate: Arc<Gate>,
+    pub waker: Waker,
+    /// Turns true when the daemon stops.
+    pub stopping: watch::Receiver<bool>,
+    /// Listeners that may be there at once.
+    listeners: Arc<Semaphore>,
+    /// Exports that may run at once: each holds a moment of the store.
+    exports: Arc<Semaphore>,
+    /// Tells one run of the daemon from another.
+    boot: Arc<str>,
+}
+
+impl Front {
+    pub fn new(
+        desk: Desk,
+        gate: Gate,
+        waker: Waker,
+        stopping: watch::Receiver<bool>,
+        boot: &str,
+    ) -> Self {
+        let listeners = Semaphore::new(gate.limits.listeners);
+        Self {
+            desk,
+            gate: Arc::new(gate),
+            waker,
+            stopping,
+            listeners: Arc::new(listeners),
+            exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
+            boot: boot.into(),
+        }
+    }
+
+    /// Answers on a thread where waiting harms nobody.
+    pub async fn answer<T: Send + 'static>(
+        &self,
+        answer: impl FnOnce(&Desk) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let desk = self.desk.clone();
+        let answered = tokio::task::spawn_blocking(move || answer(&desk)).await;
+        Ok(answered.map_err(|_| Problem::ours("the answer was not finished"))??)
+    }
+}
+
+/// Returns every route, guarded.
+pub fn router(front: &Front) -> Router {
+    let (routes, description) = routes_and_description();
+    let description = Arc::new(openapi::json(description));
+    routes
+        .route(
+            "/openapi.json",
+            axum::routing::get(move || openapi::serve(Arc::clone(&description))),
+        )
+        .with_state(front.clone())
+        .nest_service("/mcp", mcp(front))
+        .fallback(problem::no_such_route)
+        .method_not_allowed_fallback(problem::no_such_method)
+        .layer(DefaultBodyLimit::max(front.gate.limits.body_bytes))
+        .layer(from_fn(guard::harden))
+        .layer(from_fn_with_state(front.clone(), guard::guard))
+}
+
+fn routes_and_description() -> (Router<Front>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(openapi::head())
+        .routes(routes!(records::give))
+        .routes(routes!(records::get, records::forget))
+        .routes(routes!(search::search))
+        .routes(routes!(search::context))
+        .routes(routes!(facts::list))
+        .routes(routes!(facts::remember))
+        .routes(routes!(facts::pin))
+        .routes(routes!(summaries::summarize))
+        .routes(routes!(summaries::compact))
+        .routes(routes!(export::export))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::get))
+        .routes(routes!(sessions::timeline))
+        .routes(routes!(events::events))
+        .routes(routes!(health::health))
+        .routes(routes!(health::stop))
+        .routes(routes!(hook::hook))
+        .split_for_parts()
+}
+
+/// Every request stands for itself, so nothing piles up for clients that went away.
+fn mcp(front: &Front) -> StreamableHttpService<Server, LocalSessionManager> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(front.gate.limits.body_bytes);
+    let server = Server::new(front.desk.clone(), Asker::Header);
+    StreamableHttpService::new(
+        move || Ok(server.clone()),
+        LocalSessionManager::default().into(),
+        config,
+    )
+}

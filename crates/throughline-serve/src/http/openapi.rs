@@ -1,0 +1,119 @@
+//! The description of it all, made of the same code that answers.
+
+use std::sync::Arc;
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    Components, Content, Info, License, OpenApi, OpenApiBuilder, Ref, ResponseBuilder,
+};
+
+/// What every route may answer besides what it is for.
+const PROBLEMS: &[(&str, &str)] = &[
+    ("400", "The request is not right"),
+    ("401", "The token is missing or wrong"),
+    ("403", "It is not allowed, or comes from elsewhere"),
+    ("404", "There is no such thing"),
+    ("413", "The request is too large"),
+    ("415", "The body is not JSON"),
+    ("429", "Too many requests"),
+    ("500", "A mistake of ours"),
+    ("503", "It took too long, or the store cannot be written"),
+    ("507", "The disk is full"),
+];
+
+/// Returns the head of the description.
+pub fn head() -> OpenApi {
+    let mut components = Components::new();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    components.add_security_scheme("token", bearer);
+    let mut info = Info::new("Throughline", env!("CARGO_PKG_VERSION"));
+    info.description = Some(
+        "Session memory for coding agents. On loopback every request needs the token in `daemon.token`; \
+         the socket `daemon.sock` needs none."
+            .to_owned(),
+    );
+    info.license = Some(License::new("Apache-2.0 OR MIT"));
+    OpenApiBuilder::new()
+        .info(info)
+        .components(Some(components))
+        .security(Some([SecurityRequirement::new(
+            "token",
+            Vec::<String>::new(),
+        )]))
+        .build()
+}
+
+/// Returns the description as JSON, with the problems that every route may answer.
+pub fn json(mut description: OpenApi) -> String {
+    register_problem(&mut description);
+    for item in description.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            for (status, what) in PROBLEMS {
+                let problem = Ref::from_schema_name("Problem");
+                let response = ResponseBuilder::new()
+                    .description(*what)
+                    .content("application/problem+json", Content::new(Some(problem)))
+                    .build();
+                let responses = &mut operation.responses.responses;
+                responses
+                    .entry((*status).to_owned())
+                    .or_insert_with(|| response.into());
+            }
+        }
+    }
+    description.to_json().unwrap_or_default()
+}
+
+fn register_problem(description: &mut OpenApi) {
+    use utoipa::{PartialSchema, ToSchema};
+    let components = description.components.get_or_insert_default();
+    let name = super::Problem::name().into_owned();
+    components.schemas.insert(name, super::Problem::schema());
+}
+
+pub async fn serve(description: Arc<String>) -> Response {
+    let form = [(header::CONTENT_TYPE, "application/json")];
+    (form, description.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_names_every_route_and_nothing_it_does_not_define() {
+        let (_, description) = super::super::routes_and_description();
+        let text = json(description);
+        let described: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(described["openapi"], "3.1.0");
+        let paths = described["paths"].as_object().unwrap();
+        for route in [
+            "/memory/record",
+            "/memory/record/{id}",
+            "/memory/search",
+            "/memory/summarize",
+            "/memory/pin",
+            "/memory/export",
+            "/events",
+            "/sessions",
+            "/sessions/{id}/timeline",
+            "/compact",
+            "/health",
+        ] {
+            assert!(paths.contains_key(route), "{route}");
+        }
+        let defined = described["components"]["schemas"].as_object().unwrap();
+        for named in text.split("#/components/schemas/").skip(1) {
+            let name = named.split('"').next().unwrap();
+            assert!(defined.contains_key(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Errors as RFC 9457 has them.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::requests::Refused;
+
+/// What went wrong, and the way out.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// Names the kind of problem
+    #[serde(rename = "type")]
+    #[schema(example = "about:blank")]
+    kind: &'static str,
+    title: String,
+    status: u16,
+    detail: String,
+    /// What to do about it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    hint: Option<String>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            hint: None,
+        }
+    }
+
+    pub fn hinted(status: StatusCode, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..Self::new(status, detail)
+        }
+    }
+
+    pub fn ours(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let status = match &refused {
+            Refused::NotFound { .. } => StatusCode::NOT_FOUND,
+            Refused::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Refused::NotAllowed { .. } => StatusCode::FORBIDDEN,
+            Refused::Store(error) if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
+            Refused::Store(error) if error.is_read_only() => StatusCode::SERVICE_UNAVAILABLE,
+            Refused::Store(error) => {
+                tracing::warn!(%error, "a request was not answered");
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        Self {
+            hint: refused.hint().map(str::to_owned),
+            ..Self::new(status, refused.to_string())
+        }
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        Refused::from(error).into()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let form = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, form);
+        if matches!(
+            status,
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+        ) {
+            let soon = HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, soon);
+        }
+        response
+    }
+}
+
+pub async fn no_such_route() -> Problem {
+    let hint = "GET /openapi.json lists the routes";
+    Problem::hinted(StatusCode::NOT_FOUND, "there is no such route", hint)
+}
+
+pub async fn no_such_method() -> Problem {
+    Problem::hinted(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the route does not know this method",
+        "the header Allow lists those it knows",
+    )
+}

@@ -1,0 +1,165 @@
+//! Records: given, read, forgotten.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use memory::Kind;
+use serde::{Deserialize, Serialize};
+use store::forget::Traces;
+use utoipa::ToSchema;
+
+use super::Front;
+use super::extract::{Body, Id, moment};
+use super::problem::Problem;
+use super::views::Record;
+use crate::changes::Changed;
+use crate::requests::find::the_record;
+use crate::requests::given::{self, Given};
+use crate::requests::{Reach, facts};
+
+/// A record to keep.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRecord {
+    /// The session it belongs to, as AGENT:ID; of a session that is known the ID is enough
+    #[schema(example = "claude:5f2b", max_length = 200)]
+    session_id: String,
+    #[serde(rename = "type")]
+    kind: KindName,
+    #[schema(min_length = 1)]
+    content: String,
+    /// When it was said or done, in RFC 3339; now unless given
+    at: Option<String>,
+    /// Your own name for it: sent again with the same name it is stored once
+    #[schema(max_length = 200)]
+    key: Option<String>,
+    /// The folder that the session works in
+    folder: Option<String>,
+    tool: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+/// The type of a record
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KindName {
+    Prompt,
+    Assistant,
+    Thinking,
+    ToolUse,
+    ToolResult,
+    Approval,
+    Error,
+    Artifact,
+    Summary,
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Prompt => Self::Prompt,
+            KindName::Assistant => Self::Assistant,
+            KindName::Thinking => Self::Thinking,
+            KindName::ToolUse => Self::ToolUse,
+            KindName::ToolResult => Self::ToolResult,
+            KindName::Approval => Self::Approval,
+            KindName::Error => Self::Error,
+            KindName::Artifact => Self::Artifact,
+            KindName::Summary => Self::Summary,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RecordKept {
+    id: String,
+    /// It was there already, or was forgotten and stays so
+    known: bool,
+}
+
+/// Keep a record. When the answer comes it is on disk.
+#[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
+    responses((status = 201, body = RecordKept)))]
+pub async fn give(
+    State(front): State<Front>,
+    Body(body): Body<NewRecord>,
+) -> Result<(StatusCode, Json<RecordKept>), Problem> {
+    let kept = front
+        .answer(move |desk| {
+            let given = Given {
+                at: moment(body.at.as_deref())?,
+                session: body.session_id,
+                kind: body.kind.into(),
+                content: body.content,
+                key: body.key,
+                folder: body.folder,
+                tool: body.tool,
+                path: body.path,
+                tags: body.tags,
+                metadata: body.metadata,
+            };
+            given::keep(&desk.store, &desk.settings, vec![given], desk.now())
+        })
+        .await?;
+    let kept = kept
+        .first()
+        .ok_or_else(|| Problem::ours("nothing was kept"))?;
+    let answer = RecordKept {
+        id: kept.id.to_string(),
+        known: kept.known,
+    };
+    Ok((StatusCode::CREATED, Json(answer)))
+}
+
+/// Read a record
+#[utoipa::path(get, path = "/memory/record/{id}", tag = "memory",
+    params(("id" = String, Path, description = "The record's id")),
+    responses((status = 200, body = Record)))]
+pub async fn get(State(front): State<Front>, Id(id): Id) -> Result<Json<Record>, Problem> {
+    let record = front.answer(move |desk| the_record(&desk.store, &Reach::everything(), &id));
+    Ok(Json(record.await?.into()))
+}
+
+/// What was forgotten
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ForgottenView {
+    records: usize,
+    facts: usize,
+    sessions: usize,
+    /// No byte of it is left in our files; else another process still reads the old state
+    traces_cleared: bool,
+    /// The agents' own files that still hold it
+    sources: Vec<String>,
+}
+
+/// Forget a record or a fact for good, with what was derived from it
+#[utoipa::path(delete, path = "/memory/record/{id}", tag = "memory",
+    params(("id" = String, Path, description = "The id of a record or of a fact")),
+    responses((status = 200, body = ForgottenView)))]
+pub async fn forget(
+    State(front): State<Front>,
+    Id(id): Id,
+) -> Result<Json<ForgottenView>, Problem> {
+    let forgotten = front
+        .answer(move |desk| {
+            let gone = facts::forget(&desk.store, &Reach::everything(), &id, desk.now())?;
+            if gone.facts > 0 {
+                desk.changes.tell(Changed::Fact, id);
+            }
+            Ok(gone)
+        })
+        .await?;
+    Ok(Json(ForgottenView {
+        records: forgotten.records,
+        facts: forgotten.facts,
+        sessions: forgotten.sessions,
+        traces_cleared: forgotten.traces != Traces::Waiting,
+        sources: forgotten.sources,
+    }))
+}

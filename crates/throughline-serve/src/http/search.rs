@@ -1,0 +1,202 @@
+//! Search, and what a prompt gets.
+
+use std::path::PathBuf;
+
+use axum::Json;
+use axum::extract::State;
+use memory::Kind;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Front;
+use super::extract::{Body, Params, how_many, moment};
+use super::problem::Problem;
+use super::views::{FactView, Hit};
+use crate::prompt;
+use crate::requests::context::{self, Context};
+use crate::requests::find::the_session;
+use crate::requests::search::{self, Search};
+use crate::requests::{Reach, Refused};
+
+/// Hits unless asked for more or fewer.
+const HITS: usize = 20;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SearchParams {
+    /// What to look for: a question, words, names, error codes
+    q: String,
+    /// How many hits at most
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    k: Option<u32>,
+    /// Only records of this type, or facts alone
+    #[serde(rename = "type")]
+    #[param(inline)]
+    kind: Option<SearchKind>,
+    /// Only this session
+    session_id: Option<String>,
+    /// Only workspaces with this in their address or folder
+    workspace: Option<String>,
+    /// Only from this time on: a day, or a time in RFC 3339
+    since: Option<String>,
+}
+
+/// A type of record, or facts
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchKind {
+    Prompt,
+    Assistant,
+    Thinking,
+    ToolUse,
+    ToolResult,
+    Approval,
+    Error,
+    Artifact,
+    Summary,
+    Fact,
+}
+
+impl SearchKind {
+    const fn record(self) -> Option<Kind> {
+        Some(match self {
+            Self::Prompt => Kind::Prompt,
+            Self::Assistant => Kind::Assistant,
+            Self::Thinking => Kind::Thinking,
+            Self::ToolUse => Kind::ToolUse,
+            Self::ToolResult => Kind::ToolResult,
+            Self::Approval => Kind::Approval,
+            Self::Error => Kind::Error,
+            Self::Artifact => Kind::Artifact,
+            Self::Summary => Kind::Summary,
+            Self::Fact => return None,
+        })
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SearchAnswer {
+    /// How far the question was stretched: exact, forms, related, fuzzy or no_words
+    rung: &'static str,
+    /// How sure it is, from 0 to 1, that the hits have to do with the question
+    confidence: f64,
+    facts: Vec<FactView>,
+    hits: Vec<Hit>,
+}
+
+/// Search records and facts
+#[utoipa::path(get, path = "/memory/search", tag = "memory", params(SearchParams),
+    responses((status = 200, body = SearchAnswer)))]
+pub async fn search(
+    State(front): State<Front>,
+    Params(params): Params<SearchParams>,
+) -> Result<Json<SearchAnswer>, Problem> {
+    let found = front.answer(move |desk| {
+        let reach = Reach::everything();
+        let session = params.session_id.as_deref().filter(|id| !id.is_empty());
+        let session = session.map(|id| the_session(&desk.store, &reach, id));
+        let kind = params.kind;
+        let asked = Search {
+            query: params.q,
+            limit: how_many(params.k, HITS, search::HITS_MAX)?,
+            kinds: kind.and_then(SearchKind::record).into_iter().collect(),
+            facts: matches!(kind, None | Some(SearchKind::Fact)),
+            session: session.transpose()?.map(|session| session.id),
+            workspace: params.workspace.filter(|part| !part.is_empty()),
+            since: moment(params.since.as_deref())?,
+            sensitive: true,
+        };
+        let mut found = search::search(&desk.store, &reach, &asked, desk.now())?;
+        if kind == Some(SearchKind::Fact) {
+            found.hits.clear();
+        }
+        Ok(found)
+    });
+    let found = found.await?;
+    Ok(Json(SearchAnswer {
+        rung: rung(found.rung),
+        confidence: found.confidence,
+        facts: found.facts.into_iter().map(Into::into).collect(),
+        hits: found.hits.into_iter().map(Into::into).collect(),
+    }))
+}
+
+const fn rung(rung: store::Rung) -> &'static str {
+    match rung {
+        store::Rung::Exact => "exact",
+        store::Rung::Forms => "forms",
+        store::Rung::Related => "related",
+        store::Rung::Fuzzy => "fuzzy",
+        store::Rung::NoWords => "no_words",
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContextBody {
+    prompt: String,
+    /// The folder that the session works in
+    #[schema(example = "/home/me/widgets")]
+    folder: String,
+    /// What this session has said or been shown is left out
+    session_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ContextAnswer {
+    /// The injection's name, for feedback
+    id: Option<String>,
+    /// What goes before the agent, fenced; empty when memory has nothing to say
+    text: String,
+    tokens: u64,
+    /// Ids of the facts and records in it
+    items: Vec<String>,
+    /// Why there is nothing
+    silence: Option<&'static str>,
+}
+
+/// What a prompt gets from memory. It counts as shown to the session.
+#[utoipa::path(post, path = "/memory/context", tag = "memory", request_body = ContextBody,
+    responses((status = 200, body = ContextAnswer)))]
+pub async fn context(
+    State(front): State<Front>,
+    Body(body): Body<ContextBody>,
+) -> Result<Json<ContextAnswer>, Problem> {
+    let given = front.answer(move |desk| {
+        let folder = PathBuf::from(&body.folder);
+        if !folder.is_absolute() {
+            return Err(Refused::invalid(
+                format!("{:?} is no whole path", body.folder),
+                "give the folder from the root on",
+            ));
+        }
+        let (store, settings) = (&desk.store, &desk.settings);
+        let workspace = prompt::workspace_of(store, settings, &folder)?;
+        let session = body.session_id.as_deref();
+        let (prompt, now) = (body.prompt, desk.now());
+        Ok(context::context(
+            store, settings, &workspace, prompt, session, now,
+        )?)
+    });
+    Ok(Json(match given.await? {
+        Context::Given(pack) => ContextAnswer {
+            items: pack
+                .items
+                .iter()
+                .map(|item| item.item.to_string())
+                .collect(),
+            id: Some(pack.id),
+            text: pack.text,
+            tokens: pack.tokens.0,
+            silence: None,
+        },
+        Context::Nothing(why) => ContextAnswer {
+            id: None,
+            text: String::new(),
+            tokens: 0,
+            items: Vec::new(),
+            silence: Some(why),
+        },
+    }))
+}

@@ -1,0 +1,129 @@
+//! Sessions and their timelines.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use store::SessionFilter;
+use utoipa::{IntoParams, ToSchema};
+
+use super::Front;
+use super::extract::{Id, Params, how_many, moment};
+use super::problem::Problem;
+use super::views::{Record, Session};
+use crate::requests::Reach;
+use crate::requests::find::the_session;
+
+const LIST_MAX: usize = 1_000;
+const PAGE_MAX: usize = 500;
+const FROM_MAX: usize = 1_000_000_000;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SessionsParams {
+    /// Only workspaces with this in their address or folder
+    workspace: Option<String>,
+    /// Only from this time on: a day, or a time in RFC 3339
+    since: Option<String>,
+    /// Subagents too
+    all: Option<bool>,
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    limit: Option<u32>,
+}
+
+/// The sessions, the latest first
+#[utoipa::path(get, path = "/sessions", tag = "sessions", params(SessionsParams),
+    responses((status = 200, body = Vec<Session>)))]
+pub async fn list(
+    State(front): State<Front>,
+    Params(params): Params<SessionsParams>,
+) -> Result<Json<Vec<Session>>, Problem> {
+    let listed = front.answer(move |desk| {
+        let filter = SessionFilter {
+            workspace: params.workspace.filter(|part| !part.is_empty()),
+            since: moment(params.since.as_deref())?,
+            all_kinds: params.all.unwrap_or(false),
+            limit: how_many(params.limit, 50, LIST_MAX)?,
+            ..SessionFilter::default()
+        };
+        Ok(desk.store.sessions(&filter)?)
+    });
+    Ok(Json(listed.await?.into_iter().map(Into::into).collect()))
+}
+
+/// A session with what remains of it
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SessionAnswer {
+    session: Session,
+    /// The digest, once it has one
+    #[schema(value_type = Option<Object>)]
+    digest: Option<serde_json::Value>,
+    /// The running summary, where there is one
+    summary: Option<String>,
+    subagents: Vec<Session>,
+}
+
+/// Read a session
+#[utoipa::path(get, path = "/sessions/{id}", tag = "sessions",
+    params(("id" = String, Path, description = "The session's id or the beginning of it")),
+    responses((status = 200, body = SessionAnswer)))]
+pub async fn get(State(front): State<Front>, Id(id): Id) -> Result<Json<SessionAnswer>, Problem> {
+    let read = front.answer(move |desk| {
+        let store = &desk.store;
+        let session = the_session(store, &Reach::everything(), &id)?;
+        let digest = store.digest(&session.id)?;
+        let subagents = store.subagents(&session.id)?;
+        Ok(SessionAnswer {
+            digest: digest.and_then(|digest| serde_json::to_value(digest).ok()),
+            summary: store.summary(&session.id)?.map(|stored| stored.text),
+            subagents: subagents.into_iter().map(Into::into).collect(),
+            session: session.into(),
+        })
+    });
+    Ok(Json(read.await?))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TimelineParams {
+    /// How many records to pass over
+    #[param(minimum = 0, maximum = 1000000000, default = 0)]
+    from: Option<u32>,
+    #[param(minimum = 1, maximum = 500, default = 100)]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Timeline {
+    records: Vec<Record>,
+    /// There is more: ask again with this as `from`
+    next: Option<usize>,
+}
+
+/// The records of a session in the order of its log, page by page
+#[utoipa::path(get, path = "/sessions/{id}/timeline", tag = "sessions",
+    params(("id" = String, Path, description = "The session's id or the beginning of it"), TimelineParams),
+    responses((status = 200, body = Timeline)))]
+pub async fn timeline(
+    State(front): State<Front>,
+    Id(id): Id,
+    Params(params): Params<TimelineParams>,
+) -> Result<Json<Timeline>, Problem> {
+    let from = match params.from.unwrap_or(0) {
+        0 => 0,
+        from => how_many(Some(from), 0, FROM_MAX)?,
+    };
+    let limit = how_many(params.limit, 100, PAGE_MAX)?;
+    let records = front.answer(move |desk| {
+        let session = the_session(&desk.store, &Reach::everything(), &id)?;
+        Ok(desk.store.timeline(&session.id, from, limit + 1)?)
+    });
+    let mut records = records.await?;
+    let is_more = records.len() > limit;
+    records.truncate(limit);
+    Ok(Json(Timeline {
+        records: records.into_iter().map(Into::into).collect(),
+        next: is_more.then_some(from + limit),
+    }))
+}

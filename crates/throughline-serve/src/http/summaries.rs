@@ -1,0 +1,98 @@
+//! Summaries written now, and conversations made shorter.
+
+use axum::Json;
+use axum::extract::State;
+use distill::renew::{self, Declined, How};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Front;
+use super::extract::{Body, Params};
+use super::problem::Problem;
+use crate::changes::Changed;
+use crate::requests::compact::{as_json, compact as compact_session};
+use crate::requests::find::the_session;
+use crate::requests::{Reach, Refused};
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SummarizeParams {
+    /// The session's id or the beginning of it
+    session_id: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Summarized {
+    session_id: String,
+    version: u64,
+    /// Where the summary lies
+    path: String,
+    text: String,
+}
+
+/// Write the summary of a session now, without a model
+#[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
+    responses((status = 200, body = Summarized)))]
+pub async fn summarize(
+    State(front): State<Front>,
+    Params(params): Params<SummarizeParams>,
+) -> Result<Json<Summarized>, Problem> {
+    let done = front.answer(move |desk| {
+        let store = &desk.store;
+        let settings = desk
+            .settings
+            .summary
+            .as_ref()
+            .filter(|_| !store.is_encrypted());
+        let Some(settings) = settings else {
+            return Err(Refused::not_allowed(
+                "no summaries are written",
+                "see `enabled` under [summary]; an encrypted store writes none beside itself",
+            ));
+        };
+        let session = the_session(store, &Reach::everything(), &params.session_id)?.id;
+        let done = renew::summarize(store, &session, settings, How::Embedded, desk.now());
+        let done = done.map_err(|declined| match declined {
+            Declined::Store(error) => Refused::Store(error),
+            declined => Refused::invalid(declined.to_string(), "the old summary stays"),
+        })?;
+        let stored = store.summary(&session)?;
+        desk.changes.tell(Changed::Summary, session.as_str());
+        Ok(Summarized {
+            session_id: session.to_string(),
+            version: done.version,
+            path: stored
+                .as_ref()
+                .map(|stored| stored.path.display().to_string())
+                .unwrap_or_default(),
+            text: stored.map(|stored| stored.text).unwrap_or_default(),
+        })
+    });
+    Ok(Json(done.await?))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompactBody {
+    /// The session's id or the beginning of it
+    session_id: String,
+    /// A result with more tokens is declined
+    threshold: Option<u64>,
+}
+
+/// Make a session's conversation shorter: notes for its beginning, its end by the ids of its messages. The log
+/// is read, and nothing is changed. What is declined says why.
+#[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
+    responses((status = 200, body = Object)))]
+pub async fn compact(
+    State(front): State<Front>,
+    Body(body): Body<CompactBody>,
+) -> Result<Json<serde_json::Value>, Problem> {
+    let done = front.answer(move |desk| {
+        let threshold = body.threshold.filter(|tokens| *tokens > 0);
+        let outcome = compact_session(desk, &Reach::everything(), &body.session_id, threshold)?;
+        Ok(as_json(&outcome))
+    });
+    Ok(Json(done.await?))
+}

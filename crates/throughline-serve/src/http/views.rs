@@ -1,0 +1,189 @@
+//! Things as they go over the wire.
+
+use memory::Fact;
+use recall::RankedHit;
+use serde::Serialize;
+use store::StoredRecord;
+use utoipa::ToSchema;
+
+/// A record.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Record {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    at: Option<String>,
+    session_id: String,
+    workspace: Option<String>,
+    tool: Option<String>,
+    path: Option<String>,
+    tags: Vec<String>,
+    #[schema(value_type = Object)]
+    metadata: serde_json::Map<String, serde_json::Value>,
+    /// Whose word it is: user, model or tool
+    trust: &'static str,
+    content: String,
+}
+
+impl From<StoredRecord> for Record {
+    fn from(record: StoredRecord) -> Self {
+        Self {
+            id: record.id.to_string(),
+            kind: record.kind.name(),
+            at: record.at.map(|at| at.to_string()),
+            session_id: record.session.to_string(),
+            workspace: record.workspace,
+            tool: record.tool,
+            path: record.path,
+            tags: record.tags,
+            metadata: record.metadata,
+            trust: record.trust.name(),
+            content: record.content,
+        }
+    }
+}
+
+/// A record that was found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Hit {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    score: f64,
+    at: Option<String>,
+    session_id: String,
+    title: Option<String>,
+    workspace: Option<String>,
+    tool: Option<String>,
+    path: Option<String>,
+    snippet: String,
+    /// Where in the snippet the words are: first byte and the one behind the last
+    matches: Vec<[usize; 2]>,
+    trust: &'static str,
+    /// May hold what is not for everybody
+    sensitive: bool,
+    /// What the score is made of, the weightiest first
+    why: Vec<Why>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Why {
+    name: &'static str,
+    points: f64,
+}
+
+impl From<RankedHit> for Hit {
+    fn from(ranked: RankedHit) -> Self {
+        let hit = ranked.hit;
+        let why = |part: recall::Part| Why {
+            name: part.name,
+            points: part.points,
+        };
+        Self {
+            id: hit.id.to_string(),
+            kind: hit.kind.name(),
+            score: hit.score,
+            at: hit.at.map(|at| at.to_string()),
+            session_id: hit.session.to_string(),
+            title: hit.title,
+            workspace: hit.workspace,
+            tool: hit.tool,
+            path: hit.path,
+            matches: hit
+                .snippet
+                .matches
+                .iter()
+                .map(|found| [found.start, found.end])
+                .collect(),
+            snippet: hit.snippet.text,
+            trust: ranked.trust.name(),
+            sensitive: ranked.sensitive,
+            why: ranked.parts.into_iter().map(why).collect(),
+        }
+    }
+}
+
+/// A fact.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FactView {
+    id: String,
+    workspace: Option<String>,
+    kind: &'static str,
+    text: String,
+    tags: Vec<String>,
+    trust: &'static str,
+    pinned: bool,
+    made: String,
+    seen: String,
+    times: u64,
+    sources: Vec<String>,
+}
+
+impl From<Fact> for FactView {
+    fn from(fact: Fact) -> Self {
+        Self {
+            id: fact.id.to_string(),
+            workspace: fact.workspace,
+            kind: fact.kind.name(),
+            text: fact.text,
+            tags: fact.tags,
+            trust: fact.trust.name(),
+            pinned: fact.pinned,
+            made: fact.made.to_string(),
+            seen: fact.seen.to_string(),
+            times: fact.times,
+            sources: fact.sources.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// A session.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Session {
+    id: String,
+    agent: &'static str,
+    kind: &'static str,
+    title: Option<String>,
+    workspace: Option<String>,
+    folder: Option<String>,
+    branch: Option<String>,
+    model: Option<String>,
+    parent: Option<String>,
+    started: Option<String>,
+    ended: Option<String>,
+    records: u64,
+    prompts: u64,
+    tool_calls: u64,
+    errors: u64,
+    tokens: u64,
+    cost_usd: Option<f64>,
+    outcome: Option<&'static str>,
+    /// How many of its records were evicted
+    evicted: u64,
+}
+
+impl From<memory::Session> for Session {
+    fn from(session: memory::Session) -> Self {
+        Self {
+            id: session.id.to_string(),
+            agent: session.flavor.name(),
+            kind: session.kind.name(),
+            title: session.title,
+            workspace: session.workspace,
+            folder: session.cwd,
+            branch: session.branch,
+            model: session.model,
+            parent: session.parent.map(|parent| parent.to_string()),
+            started: session.started.map(|at| at.to_string()),
+            ended: session.ended.map(|at| at.to_string()),
+            records: session.records,
+            prompts: session.prompts,
+            tool_calls: session.tool_calls,
+            errors: session.errors,
+            tokens: session.usage.total(),
+            cost_usd: session.cost_usd,
+            outcome: session.outcome.map(memory::Outcome::name),
+            evicted: session.evicted,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Records that a program gives us itself, for conversations that no log tells of.
+//!
+//! They pass the same door as what is read from logs. The id is made of what is said, when and where, so a
+//! request that is sent again does not store twice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{
+    Context, Flavor, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Trust, Workspace,
+    fence,
+};
+use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+
+use super::Refused;
+use crate::Settings;
+
+/// A record as it is given.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub session: String,
+    pub kind: Kind,
+    pub content: String,
+    pub at: Option<Timestamp>,
+    /// The giver's own name for it: given again, it is the same record.
+    pub key: Option<String>,
+    /// The folder that the session works in.
+    pub folder: Option<String>,
+    pub tool: Option<String>,
+    pub path: Option<String>,
+    pub tags: Vec<String>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub id: RecordId,
+    /// It was there already, or was forgotten and stays so.
+    pub known: bool,
+}
+
+const TAGS_MAX: usize = 32;
+const NAME_CHARS_MAX: usize = 200;
+
+/// Stores records; on return they are on disk. All are of sessions we may capture, or none is stored.
+pub fn keep(
+    store: &Store,
+    settings: &Settings,
+    given: Vec<Given>,
+    now: Timestamp,
+) -> Result<Vec<Kept>, Refused> {
+    let mut tickets = Vec::new();
+    let batches = given
+        .into_iter()
+        .map(|given| batch(store, settings, given, now))
+        .collect::<Result<Vec<_>, Refused>>()?;
+    for (id, batch) in batches {
+        tickets.push((id, store.append(batch)));
+    }
+    // Whoever waits does not wait for more of its kind to come.
+    store.flush()?;
+    let mut kept = Vec::new();
+    for (id, ticket) in tickets {
+        let known = ticket.wait()?.records == 0;
+        kept.push(Kept { id, known });
+    }
+    Ok(kept)
+}
+
+fn batch(
+    store: &Store,
+    settings: &Settings,
+    given: Given,
+    now: Timestamp,
+) -> Result<(RecordId, Batch), Refused> {
+    check(&given)?;
+    let (session, flavor) = session_of(store, &given.session)?;
+    let workspace = given.folder.as_deref().map(|folder| {
+        let found = capture::git::Workspaces::default().of(folder, None);
+        settings.scope.alias(found)
+    });
+    if let Some(workspace) = &workspace
+        && !settings.scope.allows(workspace)
+    {
+        return Err(Refused::not_allowed(
+            "the configuration does not let this workspace be captured",
+            "see `allow` and `deny` under [capture]",
+        ));
+    }
+    let at = given.at.unwrap_or(now);
+    let path = format!("given:{session}");
+    let mut patch = SessionPatch::new(session.clone(), flavor);
+    patch.cwd.clone_from(&given.folder);
+    patch.touch(at);
+    let incoming = Incoming {
+        records: vec![record(
+            store,
+            settings,
+            given,
+            session,
+            workspace.as_ref(),
+            at,
+        )],
+        sessions: vec![(patch, workspace)],
+        usage: Vec::new(),
+    };
+    let mut door = store.door();
+    let cleaned = door.clean(incoming);
+    let id = cleaned.ids[0];
+    let from = From {
+        flavor,
+        path: Path::new(&path),
+        cursor: Cursor {
+            key: key_of(&path),
+            settled: true,
+            // There is no file that a sweep could miss.
+            gone: true,
+            ..Cursor::default()
+        },
+        reading: Reading::Continued,
+        odd: Oddities::default(),
+        log: None,
+    };
+    Ok((id, Batch::new(&mut door, cleaned, from)))
+}
+
+fn check(given: &Given) -> Result<(), Refused> {
+    if given.content.trim().is_empty() {
+        return Err(Refused::invalid(
+            "the record has no text",
+            "put it into `content`",
+        ));
+    }
+    let folder = given.folder.as_deref().map(Path::new);
+    if folder.is_some_and(|folder| !folder.is_absolute()) {
+        return Err(Refused::invalid(
+            "the folder is no whole path",
+            "give it from the root on",
+        ));
+    }
+    let names = [Some(&given.session), given.key.as_ref()];
+    let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
+    if names.iter().flatten().any(is_long) {
+        return Err(Refused::invalid(
+            format!("`session_id` and `key` have at most {NAME_CHARS_MAX} characters"),
+            "give shorter names",
+        ));
+    }
+    if given.tags.len() > TAGS_MAX || given.metadata.len() > TAGS_MAX {
+        return Err(Refused::invalid(
+            format!("a record has at most {TAGS_MAX} tags and as many metadata"),
+            "leave some out",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the session that is meant, known or new, and whose it is.
+fn session_of(store: &Store, name: &str) -> Result<(SessionId, Flavor), Refused> {
+    if let Some((agent, native)) = name.split_once(':')
+        && !native.is_empty()
+        && let Some(flavor) = Flavor::from_name(agent)
+    {
+        return Ok((SessionId::of(flavor, native), flavor));
+    }
+    let mut named = store.sessions_named(name, 2)?;
+    named.retain(|session| session.id.native() == name);
+    match named.pop() {
+        Some(known) => Ok((known.id, known.flavor)),
+        None => Err(Refused::invalid(
+            format!("no session is called {name:?}"),
+            "name a new session as AGENT:ID, such as claude:5f2b",
+        )),
+    }
+}
+
+fn record(
+    store: &Store,
+    settings: &Settings,
+    given: Given,
+    session: SessionId,
+    workspace: Option<&Workspace>,
+    at: Timestamp,
+) -> Record {
+    let is_withheld = given
+        .path
+        .as_deref()
+        .is_some_and(|path| settings.scope.is_never(path));
+    let content = if is_withheld {
+        let size = given.content.len();
+        format!("[not kept: a file that holds credentials, {size} bytes]")
+    } else {
+        fence::strip(&given.content).into_owned()
+    };
+    let name = match &given.key {
+        Some(key) => format!("given/{key}"),
+        // Two things said at once are two, also for tombstones, which know them by this name.
+        None => {
+            let word = store.injection_name(&given.content, Some(&session), at);
+            format!("given/{}/{word}", at.as_nanosecond())
+        }
+    };
+    Record {
+        message: MessageId::new(name),
+        ordinal: 0,
+        at: Some(at),
+        line: u64::try_from(at.as_millisecond()).unwrap_or(0),
+        kind: given.kind,
+        session,
+        tool: given.tool,
+        path: given.path,
+        call: None,
+        content,
+        tags: given.tags,
+        metadata: given.metadata,
+        trust: trust(given.kind),
+        context: Context {
+            cwd: given.folder.or_else(|| workspace.map(|w| w.root.clone())),
+            ..Context::default()
+        },
+    }
+}
+
+/// Whose word a kind of record is, as in logs.
+const fn trust(kind: Kind) -> Trust {
+    match kind {
+        Kind::Prompt | Kind::Approval => Trust::User,
+        Kind::Assistant | Kind::Thinking | Kind::ToolUse | Kind::Artifact | Kind::Summary => {
+            Trust::Model
+        }
+        Kind::ToolResult | Kind::Error => Trust::Tool,
+    }
+}
+
+/// Names the source of what is given for a session.
+fn key_of(path: &str) -> [u8; 16] {
+    let id = RecordId::of("", path, 0, "given", &[0; 32]);
+    *id.as_bytes()
+}

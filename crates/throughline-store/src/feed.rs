@@ -1,0 +1,95 @@
+//! What has changed since somebody last looked: records that came, and what was forgotten.
+//!
+//! The rows' own numbers are the order, so a listener can go on after a restart of either side, and
+//! hears of what other processes wrote.
+
+use memory::{Kind, RecordId, SessionId};
+use rusqlite::{Connection, Row, params};
+
+use crate::Store;
+use crate::error::Result;
+use crate::records::kind;
+use crate::sessions::timestamp;
+
+/// Up to where somebody has heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    pub record: i64,
+    pub tombstone: i64,
+}
+
+/// A record that came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Came {
+    pub row: i64,
+    pub id: RecordId,
+    pub kind: Kind,
+    pub at: Option<jiff::Timestamp>,
+    pub session: SessionId,
+    pub workspace: Option<String>,
+}
+
+/// What has changed, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    pub came: Vec<Came>,
+    /// The numbers of tombstones, and how many records lie under each.
+    pub forgotten: Vec<(i64, u64)>,
+}
+
+impl Store {
+    /// Returns where the feed stands now.
+    pub fn heard_all(&self) -> Result<Heard> {
+        self.read(last)
+    }
+
+    /// Returns what came after `heard`, at most `limit` of each kind, and moves it on.
+    ///
+    /// Rows that went give their numbers to others: where the last row is before what was heard,
+    /// it is gone on from there.
+    pub fn changes_since(&self, heard: &mut Heard, limit: usize) -> Result<Changes> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            let last = last(connection)?;
+            heard.record = heard.record.min(last.record);
+            heard.tombstone = heard.tombstone.min(last.tombstone);
+            let mut statement = connection.prepare_cached(
+                "SELECT r.row, r.id, r.kind, r.at, s.name, w.key FROM records r
+                 JOIN sessions s ON s.id = r.session
+                 LEFT JOIN workspaces w ON w.id = s.workspace
+                 WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
+            )?;
+            let came = statement.query_map(params![heard.record, limit], came)?;
+            let came: Vec<_> = came.collect::<Result<_, _>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT id, records FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2",
+            )?;
+            let forgotten = statement.query_map(params![heard.tombstone, limit], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            let forgotten: Vec<(i64, u64)> = forgotten.collect::<Result<_, _>>()?;
+            heard.record = came.last().map_or(heard.record, |last| last.row);
+            heard.tombstone = forgotten.last().map_or(heard.tombstone, |last| last.0);
+            Ok(Changes { came, forgotten })
+        })
+    }
+}
+
+fn last(connection: &Connection) -> Result<Heard> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
+    Ok(Heard {
+        record: number("SELECT coalesce(max(row), 0) FROM records")?,
+        tombstone: number("SELECT coalesce(max(id), 0) FROM tombstones")?,
+    })
+}
+
+fn came(row: &Row<'_>) -> rusqlite::Result<Came> {
+    Ok(Came {
+        row: row.get(0)?,
+        id: RecordId::from_bytes(row.get(1)?),
+        kind: kind(row.get(2)?),
+        at: timestamp(row.get(3)?),
+        session: SessionId::new(row.get::<_, String>(4)?),
+        workspace: row.get(5)?,
+    })
+}

@@ -1,0 +1,155 @@
+//! How a daemon starts, works and ends.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::Daemon;
+use crate::env::TestEnv;
+
+/// Waits for something that happens soon, unless it hangs.
+#[track_caller]
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn it_ends_in_good_order_when_it_is_told_to() {
+    for signal in ["-TERM", "-INT"] {
+        let env = TestEnv::new();
+        let mut daemon = Daemon::start(&env);
+        let mut listener = daemon.listen(None);
+        let kept = daemon.post(
+            "/memory/remember",
+            &json!({ "text": "This stays for good" }),
+        );
+        assert_eq!(listener.next().1["id"], kept["id"]);
+        daemon.signal("-HUP");
+        assert_eq!(daemon.get("/health")["status"], "ok");
+        daemon.signal(signal);
+        assert!(daemon.child.wait().unwrap().success(), "{signal}");
+        let home = env.home().join("memory");
+        for gone in ["daemon.sock", "daemon.json"] {
+            assert!(!home.join(gone).exists(), "{gone}");
+        }
+        // What was written is in the file itself: its log was written back.
+        let log = fs::metadata(home.join("throughline.db-wal")).map_or(0, |log| log.len());
+        assert_eq!(log, 0);
+        assert!(env.run(&["facts"]).stdout.contains("This stays for good"));
+    }
+}
+
+#[test]
+fn a_second_daemon_for_the_same_folder_is_refused() {
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    let second = env.run(&["serve"]);
+    assert_eq!(second.code, Some(2));
+    assert!(
+        second
+            .stderr
+            .contains("a daemon runs already for $HOME/memory")
+    );
+    assert!(second.stderr.contains("hint: `throughline serve --status`"));
+    assert_eq!(daemon.get("/health")["status"], "ok");
+}
+
+#[test]
+fn what_a_killed_daemon_left_is_taken_over() {
+    let env = TestEnv::new();
+    let mut first = Daemon::start(&env);
+    let token = first.token.clone();
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    assert!(env.home().join("memory/daemon.sock").exists());
+    assert_eq!(env.run(&["serve", "--status"]).code, Some(1));
+    assert_eq!(env.run(&["serve", "--stop"]).code, Some(1));
+    let second = Daemon::start(&env);
+    assert_eq!(second.get("/health")["status"], "ok");
+    assert_eq!(second.token, token);
+}
+
+#[test]
+fn it_is_started_looked_at_and_stopped_by_commands() {
+    let env = TestEnv::new();
+    let started = env.run(&["serve", "--detach", "--json"]);
+    assert_eq!(started.code, Some(0), "{}", started.stderr);
+    let started: Value = serde_json::from_str(&started.stdout).unwrap();
+    let status = env.run(&["serve", "--status", "--json"]);
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(
+        (&status["running"], &status["daemon"]["pid"]),
+        (&json!(true), &started["pid"])
+    );
+    assert_eq!(status["health"]["pid"], started["pid"]);
+    let again = env.run(&["serve", "--detach", "--json"]);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["pid"], started["pid"]);
+    assert_eq!(env.run(&["serve", "--stop"]).code, Some(0));
+    let status = env.run(&["serve", "--status", "--json"]);
+    assert_eq!(
+        (status.stdout.trim(), status.code),
+        (r#"{"running":false}"#, Some(1))
+    );
+}
+
+#[test]
+fn logs_are_read_as_they_grow() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".claude/projects/-work-widgets");
+    fs::create_dir_all(&folder).unwrap();
+    let daemon = Daemon::start(&env);
+    let line = json!({
+        "type": "user", "uuid": "u1", "sessionId": "live-1", "cwd": "/work/widgets",
+        "timestamp": "2026-11-16T08:59:00Z", "version": "2.1.0", "userType": "external",
+        "message": { "role": "user", "content": "please find the pelican" },
+    });
+    fs::write(folder.join("live-1.jsonl"), format!("{line}\n")).unwrap();
+    let found = || daemon.get("/memory/search?q=pelican")["hits"] != json!([]);
+    wait_for("the log is read", found);
+}
+
+#[test]
+fn what_hooks_left_is_read_and_removed() {
+    let env = TestEnv::new();
+    let left = env.home().join("memory/pending");
+    fs::create_dir_all(&left).unwrap();
+    let log = env.home().join(".claude/projects/-work/live-2.jsonl");
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    fs::write(&log, "").unwrap();
+    let text = json!({ "transcript_path": log, "session_id": "live-2", "event": "Stop" });
+    fs::write(left.join("live-2.json"), text.to_string()).unwrap();
+    fs::write(left.join("torn.json"), "{\"transcr").unwrap();
+    let _daemon = Daemon::start(&env);
+    wait_for("the folder is empty", || {
+        fs::read_dir(&left).unwrap().count() == 0
+    });
+}
+
+#[test]
+fn other_commands_work_beside_it() {
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let kept = env.run(&[
+        "remember",
+        "--everywhere",
+        "The",
+        "heron",
+        "stands",
+        "still",
+    ]);
+    assert_eq!(kept.code, Some(0), "{}", kept.stderr);
+    let facts = daemon.get("/memory/facts").to_string();
+    assert!(facts.contains("The heron stands still"));
+    assert_eq!(env.run(&["search", "threshold"]).code, Some(0));
+    assert_eq!(
+        env.run(&["forget", "--query", "threshold", "-y"]).code,
+        Some(0)
+    );
+    assert_eq!(daemon.get("/memory/search?q=threshold")["hits"], json!([]));
+}

@@ -1,0 +1,105 @@
+//! Clients that others wrote: the official MCP client and schemathesis, in the Python environment that `./test`
+//! makes. Where there is none, the tests say so and are passed over.
+
+#![expect(clippy::disallowed_methods, reason = "tests start Python")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::client::Daemon;
+use crate::env::{TestEnv, repository};
+
+/// Returns the Python that has a module.
+fn python(module: &str) -> Option<PathBuf> {
+    let target = std::env::var("CARGO_TARGET_DIR")
+        .map_or_else(|_| repository().join("target"), PathBuf::from);
+    let python = target.join("python/bin/python");
+    let has_it = Command::new(&python)
+        .args(["-c", &format!("import {module}")])
+        .output()
+        .is_ok_and(|ran| ran.status.success());
+    if !has_it {
+        println!(
+            "SKIPPED: {} has no module {module}; ./test installs it",
+            python.display()
+        );
+        eprintln!(
+            "SKIPPED: {} has no module {module}; ./test installs it",
+            python.display()
+        );
+    }
+    has_it.then_some(python)
+}
+
+fn ran(command: &mut Command) -> String {
+    let ran = command.output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let err = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{out}\n{err}");
+    out
+}
+
+#[test]
+fn the_official_client_speaks_to_both_transports() {
+    let Some(python) = python("mcp") else { return };
+    let env = TestEnv::with_samples();
+    let script = repository().join("tools/clients/mcp_client.py");
+    let told = ran(Command::new(&python)
+        .arg(&script)
+        .arg("stdio")
+        .arg(env!("CARGO_BIN_EXE_throughline"))
+        .args(["mcp", "--folder", "/work/widgets"])
+        .env("THROUGHLINE_HOME", env.home().join("memory")));
+    assert!(
+        told.contains("memory_search") && told.contains("what-did-we-decide"),
+        "{told}"
+    );
+    let daemon = Daemon::start(&env);
+    let told = ran(Command::new(&python)
+        .arg(&script)
+        .args(["http", &format!("http://{}/mcp", daemon.address)])
+        .env("TOKEN", &daemon.token)
+        .env("FOLDER", "/work/widgets"));
+    assert!(
+        told.contains("memory_search") && told.contains("what-did-we-decide"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_description_is_true() {
+    let Some(python) = python("schemathesis") else {
+        return;
+    };
+    let env = TestEnv::with_samples();
+    let config = env.home().join("memory/config.toml");
+    std::fs::write(&config, "[serve]\nrequests_per_second = 100000.0").unwrap();
+    let daemon = Daemon::start(&env);
+    let fact = json!({ "text": "There is something to find here" });
+    daemon.post("/memory/remember", &fact);
+    let schemathesis = python.with_file_name("schemathesis");
+    let told = ran(Command::new(schemathesis)
+        .args(["run", &format!("http://{}/openapi.json", daemon.address)])
+        .args([
+            "--header",
+            &format!("Authorization: Bearer {}", daemon.token),
+        ])
+        // An event stream has no end to wait for.
+        .args(["--exclude-path", "/events"])
+        // What the schema cannot say (a time, an id that exists) is refused with 400.
+        .args(["--exclude-checks", "positive_data_acceptance"])
+        .args([
+            "--max-examples",
+            "25",
+            "--seed",
+            "1",
+            "--phases",
+            "examples,coverage,fuzzing",
+        ])
+        .args(["--request-timeout", "60", "--no-color"])
+        .current_dir(env.home()));
+    println!("{told}");
+    assert_eq!(daemon.get("/health")["status"], "ok");
+}
