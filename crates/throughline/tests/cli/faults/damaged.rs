@@ -42,7 +42,11 @@ fn after_a_repair_the_next_sweep_brings_everything_back() {
         machine.run_ingest();
         let found = records(&machine.dump());
         let missing = expected.iter().find(|record| !found.contains(record));
-        assert_eq!(missing, None, "page {page}: {}", ran.stdout);
+        let instead = missing.and_then(|record| {
+            let like = |other: &&String| other.get(..40) == record.get(..40);
+            found.iter().find(like)
+        });
+        assert_eq!(missing, instead, "page {page}: {}", ran.stdout);
         assert_eq!(found.len(), expected.len(), "page {page}");
     }
     println!(
