@@ -88,7 +88,6 @@ const TABLES: &[(&str, &str)] = &[
          FROM tombstones t ORDER BY 1, 2, 3, 5, t.name",
     ),
     ("traces", "SELECT since FROM traces"),
-    ("residue", "SELECT remedy FROM residue"),
     (
         "fact_looks",
         "SELECT s.name, x.records FROM fact_looks x JOIN sessions s ON s.id = x.session ORDER BY 1",

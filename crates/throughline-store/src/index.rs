@@ -297,7 +297,8 @@ impl Store {
 /// Makes the index of a store whose rows were written for another one.
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     command(tx, "delete-all")?;
-    tx.execute_batch("DELETE FROM marks; DELETE FROM residue")?;
+    tx.execute_batch("DELETE FROM marks")?;
+    residue::clear(tx)?;
     let total = tx.query_row("SELECT count(*) FROM records WHERE copy = 0", [], |row| {
         row.get(0)
     })?;

@@ -4,12 +4,12 @@
 //! are gone and to merge all pages into new ones. Until that is done nothing else may be removed at once: what such a
 //! note hides would come to light again.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, Transaction};
 
 use crate::error::Result;
 
-/// What takes it away, the lesser first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What takes it away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// All pages are merged into new ones.
     Merge,
@@ -18,40 +18,38 @@ pub(crate) enum Remedy {
 }
 
 impl Remedy {
-    const fn name(self) -> &'static str {
+    /// Returns the name by which it is noted among the chores.
+    const fn chore(self) -> &'static str {
         match self {
-            Self::Merge => "merge",
-            Self::Rebuild => "rebuild",
+            Self::Merge => "merge index",
+            Self::Rebuild => "rebuild index",
         }
     }
 }
 
 /// Returns what must be done, if anything.
 pub(crate) fn remedy(connection: &Connection) -> Result<Option<Remedy>> {
-    let name: Option<String> = connection
-        .prepare_cached("SELECT remedy FROM residue")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    Ok(name.map(|name| {
-        if name == Remedy::Merge.name() {
-            Remedy::Merge
-        } else {
-            Remedy::Rebuild
+    let mut statement = connection.prepare_cached("SELECT 1 FROM chores WHERE name = ?1")?;
+    for remedy in [Remedy::Rebuild, Remedy::Merge] {
+        if statement.exists([remedy.chore()])? {
+            return Ok(Some(remedy));
         }
-    }))
+    }
+    Ok(None)
 }
 
-/// Notes that something is left, unless more is noted already.
+/// Notes that something is left.
 pub(crate) fn note(tx: &Transaction<'_>, remedy: Remedy) -> Result<()> {
-    if self::remedy(tx)? < Some(remedy) {
-        tx.prepare_cached("INSERT OR REPLACE INTO residue (id, remedy) VALUES (1, ?1)")?
-            .execute([remedy.name()])?;
-    }
+    tx.prepare_cached("INSERT OR IGNORE INTO chores (name, at) VALUES (?1, 0)")?
+        .execute([remedy.chore()])?;
     Ok(())
 }
 
 /// Notes that nothing is left.
 pub(crate) fn clear(tx: &Transaction<'_>) -> Result<()> {
-    tx.prepare_cached("DELETE FROM residue")?.execute([])?;
+    for remedy in [Remedy::Rebuild, Remedy::Merge] {
+        tx.prepare_cached("DELETE FROM chores WHERE name = ?1")?
+            .execute([remedy.chore()])?;
+    }
     Ok(())
 }

@@ -23,7 +23,6 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
     ("bodies", "deleted with the last reference"),
     ("search", "deleted, merged where many were"),
     ("marks", "deleted; no text"),
-    ("residue", "no text"),
     ("raw", "blanked, deleted with the session"),
     (
         "sessions",

@@ -15,9 +15,3 @@ CREATE VIRTUAL TABLE search_terms USING fts5vocab (search, row);
 
 -- Beside each mark a sum of the terms the row is indexed by: only who tells the same terms can take them out.
 ALTER TABLE marks ADD COLUMN sums BLOB;
-
--- What must be done to the index before nothing is left in it of rows that were taken out.
-CREATE TABLE residue (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    remedy TEXT NOT NULL
-);
