@@ -517,13 +517,12 @@ impl Background {
 
     /// Returns each record's place by its words, by its meaning and by both, 1 for the first and falling.
     fn ranks(&self, read: &[Read], lexical: &[(f64, f64)]) -> [Vec<f64>; 3] {
-        let cosines = read.iter().map(|r| f64::from(r.reading.cosine_best));
-        let alike = read.iter().map(|read| self.alike(read, ALIKE_MIN));
-        [
-            places(lexical.iter().map(|l| l.0).collect()),
-            places(cosines.collect()),
-            places(alike.collect()),
-        ]
+        let words: Vec<f64> = lexical.iter().map(|l| l.0).collect();
+        let cosine = |read: &Read| f64::from(read.reading.cosine_best);
+        let cosines: Vec<f64> = read.iter().map(cosine).collect();
+        let alike = |read: &Read| self.alike(read, ALIKE_MIN);
+        let alike: Vec<f64> = read.iter().map(alike).collect();
+        [places(&words), places(&cosines), places(&alike)]
     }
 
     /// Returns the share of the question that `has` says is there.
@@ -555,7 +554,7 @@ fn answers(read: &[Read], near: &[usize], at: usize, lexical: &[(f64, f64)]) -> 
         .map_or(0.0, |other| lexical[*other].0)
 }
 
-fn places(values: Vec<f64>) -> Vec<f64> {
+fn places(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
     let mut places = vec![0.0; values.len()];
