@@ -280,6 +280,23 @@ impl Store {
         remove_folder(&path)
     }
 
+    /// Removes the notes of every session, files and all, and says how many there were: a store that is
+    /// encrypted has none in plain text beside it.
+    pub fn remove_summaries(&self) -> Result<usize> {
+        let sessions: Vec<String> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name FROM summaries m JOIN sessions s ON s.id = m.session
+                 WHERE m.version > 0",
+            )?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })?;
+        for session in &sessions {
+            self.remove_summary(&SessionId::new(session.as_str()))?;
+        }
+        Ok(sessions.len())
+    }
+
     fn folder(&self) -> &Path {
         self.path().parent().unwrap_or(Path::new("."))
     }

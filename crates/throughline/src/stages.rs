@@ -49,8 +49,17 @@ impl<'a> Stages<'a> {
 
     /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
     pub fn renew(&self, now: Timestamp) -> Renewed {
-        // The file would tell in plain text what the store keeps sealed.
-        if !self.app.config.summary.enabled || self.store.is_encrypted() || self.stopped() {
+        if self.store.is_encrypted() {
+            // The files would tell in plain text what the store keeps sealed; an encryption that was
+            // interrupted may have left some.
+            if let Err(error) = self.store.remove_summaries() {
+                say(&format!(
+                    "warning: summaries in plain text are left: {error}"
+                ));
+            }
+            return Renewed::default();
+        }
+        if !self.app.config.summary.enabled || self.stopped() {
             return Renewed::default();
         }
         let renewed = model::settings(self.app).and_then(|settings| {

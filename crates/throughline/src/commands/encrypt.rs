@@ -44,7 +44,29 @@ pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Outcome> {
     let conversion = store::seal::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
         tell(app, step)
     })?;
-    report(app, &conversion)
+    let outcome = report(app, &conversion)?;
+    if matches!(
+        conversion,
+        Conversion::Done(_) | Conversion::AlreadyEncrypted
+    ) {
+        remove_summaries(app)?;
+    }
+    Ok(outcome)
+}
+
+/// The running summaries lie beside the store as plain text.
+fn remove_summaries(app: &App<'_>) -> anyhow::Result<()> {
+    let removed = app.open()?.remove_summaries()?;
+    if removed > 0 {
+        let summaries = match removed {
+            1 => "1 running summary".to_owned(),
+            many => format!("{many} running summaries"),
+        };
+        say(&format!(
+            "Removed {summaries}, which lay beside the store in plain text."
+        ));
+    }
+    Ok(())
 }
 
 /// Says what is being done, to somebody who watches.

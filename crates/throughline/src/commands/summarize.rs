@@ -47,6 +47,12 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Outcome> {
     if args.dry_run {
         return dry_run(app, &store, &session.id, &settings);
     }
+    if store.is_encrypted() {
+        return Err(hinted(
+            "the store is encrypted, and a summary would lie beside it in plain text",
+            "--dry-run prints what would be written",
+        ));
+    }
     let configured = app.config.model.goes_to().is_some();
     let done = if args.model || (configured && !args.embedded) {
         let model = model::model(app)?;

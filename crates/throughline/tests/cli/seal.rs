@@ -101,13 +101,23 @@ mod encrypted {
         assert_eq!(notes(&env), 1, "a store in plain text has them");
         let sealed = TestEnv::with_samples();
         let first = key(&sealed, "a.key", "0a");
+        assert_eq!(notes(&sealed), 1, "one session of the samples is live");
         assert_eq!(sealed.run(&["encrypt", "--key-file", &first]).code, Some(0));
+        assert_eq!(notes(&sealed), 0, "what lay there is removed");
         crate::stages::live_log(&sealed, 8);
         let report = sealed.run(&["ingest", "--json"]);
         assert_eq!(report.code, Some(0), "{}", report.shown());
         assert_eq!(notes(&sealed), 0);
         crate::stages::live_log(&sealed, 16);
         watch_once(&sealed);
+        assert_eq!(notes(&sealed), 0);
+        let by_hand = sealed.run(&["summarize", "7a1c0e55", "--embedded"]);
+        assert_eq!(by_hand.code, Some(2), "{}", by_hand.shown());
+        assert!(
+            by_hand.stderr.contains("hint: --dry-run"),
+            "{}",
+            by_hand.shown()
+        );
         assert_eq!(notes(&sealed), 0);
     }
 
