@@ -1,7 +1,7 @@
 //! Telling the agents of us, and undoing it without a trace.
 //!
 //! [`agents`] says which file of which agent needs what; [`document`] puts that into a text and takes
-//! it out ([`json`], [`toml`]: every other byte stays); [`plan`] decides, [`show`] shows, [`apply`]
+//! it out ([`json`], [`toml`]: every other byte stays); [`mod@plan`] decides, [`show`] shows, [`apply`]
 //! does it and [`record`] remembers how it was. Nothing here knows what a hook answers.
 
 pub mod agents;
