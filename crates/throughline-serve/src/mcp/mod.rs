@@ -18,7 +18,7 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 
 pub use self::server::Server;
-use crate::Desk;
+use crate::{Desk, Settings};
 
 /// Where the agent that asks works.
 #[derive(Clone, Debug)]
@@ -33,12 +33,16 @@ pub enum Asker {
 pub const FOLDER_HEADER: &str = "throughline-folder";
 
 /// Serves one agent over standard streams, until it leaves.
-pub fn serve_stdio(desk: Desk, folder: PathBuf) -> std::io::Result<()> {
+pub fn serve_stdio(
+    settings: &Settings,
+    folder: PathBuf,
+    open: impl FnOnce() -> Result<Desk, String> + Send + 'static,
+) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let server = Server::new(desk, Asker::Folder(folder));
+        let server = Server::opening(settings, Asker::Folder(folder), open);
         let service = match server.serve(stdio_pipes()).await {
             Ok(service) => service,
             // It left without a word.

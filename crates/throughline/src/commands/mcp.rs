@@ -1,13 +1,14 @@
 //! `throughline mcp`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use jiff::Timestamp;
 use serve::Desk;
 use store::Store;
 
-use crate::commands::{App, is_read_only};
+use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::{Outcome, hinted};
 
@@ -32,18 +33,31 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Outcome> {
     let folder = args.folder.as_ref().unwrap_or(&app.environment.cwd);
     let folder = std::path::absolute(folder)
         .with_context(|| format!("{} is no folder", folder.display()))?;
+    let (settings, home) = (app.settings(), app.home.clone());
     let clock = app.environment.clock_handle();
-    let desk = Desk::new(Arc::new(open(app)?), app.settings(), clock);
-    serve::mcp::serve_stdio(desk, folder).context("cannot serve")?;
+    let given = settings.clone();
+    let open = move || {
+        let store = open(&home, clock()).map_err(|error| {
+            let error = format!("cannot open the store in {}: {error}", home.display());
+            tracing::error!("{error}");
+            error
+        })?;
+        Ok(Desk::new(Arc::new(store), given, clock))
+    };
+    serve::mcp::serve_stdio(&settings, folder, open).context("cannot serve")?;
     Ok(Outcome::Done)
 }
 
 /// Opens the store, to read where nothing can be written.
-fn open(app: &App<'_>) -> anyhow::Result<Store> {
-    match app.open() {
-        Err(error) if is_read_only(&error) => {
-            Ok(Store::open_to_read_with(&app.home, &SystemKeychain)?)
+fn open(home: &Path, now: Timestamp) -> store::Result<Store> {
+    match Store::open_with(home, &SystemKeychain) {
+        Err(error) if error.is_read_only() => Store::open_to_read_with(home, &SystemKeychain),
+        opened => {
+            let store = opened?;
+            if let Err(error) = store.drop_safety_copy(Some(now)) {
+                tracing::warn!(%error, "the safety copy is not removed");
+            }
+            Ok(store)
         }
-        opened => opened,
     }
 }

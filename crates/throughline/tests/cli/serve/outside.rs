@@ -12,6 +12,7 @@ use super::client::Daemon;
 use crate::env::{TestEnv, repository};
 
 /// Returns the Python that has a module.
+#[expect(clippy::print_stderr, reason = "who reads the tests must hear of it")]
 fn python(module: &str) -> Option<PathBuf> {
     let target = std::env::var("CARGO_TARGET_DIR")
         .map_or_else(|_| repository().join("target"), PathBuf::from);
@@ -21,10 +22,6 @@ fn python(module: &str) -> Option<PathBuf> {
         .output()
         .is_ok_and(|ran| ran.status.success());
     if !has_it {
-        println!(
-            "SKIPPED: {} has no module {module}; ./test installs it",
-            python.display()
-        );
         eprintln!(
             "SKIPPED: {} has no module {module}; ./test installs it",
             python.display()
