@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::Daemon;
+use super::client::{Daemon, request};
 use crate::env::TestEnv;
 
 /// Waits for something that happens soon, unless it hangs.
@@ -114,21 +114,75 @@ fn logs_are_read_as_they_grow() {
     wait_for("the log is read", found);
 }
 
-#[test]
-fn what_hooks_left_is_read_and_removed() {
-    let env = TestEnv::new();
-    let left = env.home().join("memory/pending");
-    fs::create_dir_all(&left).unwrap();
+/// The end of a turn in a session that nobody has read yet, as Claude Code tells of it.
+fn stopped(env: &TestEnv) -> String {
     let log = env.home().join(".claude/projects/-work/live-2.jsonl");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
-    fs::write(&log, "").unwrap();
-    let text = json!({ "transcript_path": log, "session_id": "live-2", "event": "Stop" });
-    fs::write(left.join("live-2.json"), text.to_string()).unwrap();
-    fs::write(left.join("torn.json"), "{\"transcr").unwrap();
-    let _daemon = Daemon::start(&env);
-    wait_for("the folder is empty", || {
-        fs::read_dir(&left).unwrap().count() == 0
+    let prompt = json!({
+        "type": "user", "uuid": "u1", "sessionId": "live-2", "cwd": "/work",
+        "timestamp": "2026-11-16T08:59:00Z",
+        "message": { "role": "user", "content": "Where does the heron stand?" },
     });
+    fs::write(&log, format!("{prompt}\n")).unwrap();
+    json!({
+        "session_id": "live-2", "transcript_path": log, "cwd": "/work",
+        "hook_event_name": "Stop", "stop_hook_active": false,
+    })
+    .to_string()
+}
+
+#[test]
+fn what_hooks_left_is_read_and_removed() {
+    let env = TestEnv::with_samples();
+    let left = env.home().join("memory/pending");
+    let mut hook = env.command(&["hook"]);
+    hook.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
+    let ran = crate::hook::feed_to(&mut hook, stopped(&env).as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert_ne!(fs::read_dir(&left).unwrap().count(), 0);
+    fs::write(left.join("torn.json"), "{\"transcr").unwrap();
+    let daemon = Daemon::start(&env);
+    wait_for("the session is read", || {
+        daemon.get("/memory/search?q=heron")["hits"] != json!([])
+    });
+    wait_for("what was left is gone", || {
+        let names = fs::read_dir(&left).unwrap().flatten();
+        let mut names = names.map(|file| file.file_name());
+        names.all(|name| name == "torn.json" || name == "lock")
+    });
+}
+
+#[test]
+fn hooks_are_answered_by_it() {
+    let env = TestEnv::with_samples();
+    env.run(&["prefer", "run the tests with unittest -q", "--everywhere"]);
+    let daemon = Daemon::start(&env);
+    let start = json!({
+        "session_id": "live-3", "cwd": "/work", "hook_event_name": "SessionStart",
+        "transcript_path": env.home().join(".claude/projects/-work/live-3.jsonl"),
+        "source": "startup",
+    });
+    let mut hook = env.command(&["hook"]);
+    hook.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
+    let ran = crate::hook::feed_to(&mut hook, start.to_string().as_bytes());
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("unittest -q"), "{}", ran.shown());
+    // What follows from the end of a turn is done by the daemon: nothing is left lying.
+    let mut hook = env.command(&["hook"]);
+    hook.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
+    crate::hook::feed_to(&mut hook, stopped(&env).as_bytes());
+    wait_for("the session is read", || {
+        daemon.get("/memory/search?q=heron")["hits"] != json!([])
+    });
+    let pending = env.home().join("memory/pending");
+    let left = fs::read_dir(pending).map_or(0, Iterator::count);
+    assert_eq!(left, 0);
+    // Others than the user's own commands are refused.
+    let bearer = format!("Bearer {}", daemon.token);
+    let headers = [("Authorization", bearer.as_str())];
+    let body = start.to_string();
+    let asked = request("POST", "/hook", &daemon.address, &headers, Some(&body));
+    assert_eq!(daemon.tcp(&asked).status, 403);
 }
 
 #[test]
