@@ -111,7 +111,7 @@ pub fn find(
         pairs.extend(rows.into_iter().map(|row| (row, bits, 0)));
     }
     let hits = merge(pairs);
-    weigh(lookup, &mut found, hits, &question.dates, max)?;
+    weigh(lookup, &mut found, hits, query, &question.dates, max)?;
     Ok(found)
 }
 
@@ -274,6 +274,7 @@ fn weigh(
     lookup: &Lookup<'_>,
     found: &mut Candidates,
     hits: Vec<(i64, Bits, Bits)>,
+    query: &Query,
     dates: &Dates,
     max: usize,
 ) -> Result<()> {
@@ -295,7 +296,7 @@ fn weigh(
     }
     count(&mut found.sessions, &all);
     found.stretches = crate::stretches::best(lookup, &all, &found.idf)?;
-    spread(lookup, &mut all)?;
+    spread(lookup, query, &mut all)?;
     // Two runs, each in order already.
     all.sort_by_key(|candidate| candidate.row);
     lean(&mut all);
@@ -332,8 +333,13 @@ fn count(sessions: &mut HashMap<u32, SessionSeen>, all: &[Candidate]) {
     }
 }
 
-/// Adds the short neighbours of the best hits: an answer need not repeat the question's words.
-fn spread(lookup: &Lookup<'_>, all: &mut Vec<Candidate>) -> Result<()> {
+/// Adds the short neighbours of the best hits: an answer need not repeat the question's words. The filters hold for
+/// them too: only the same session, which is in scope, and none where single rows are chosen by time, tool or path.
+fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Result<()> {
+    let chooses = query.since.is_some() || query.until.is_some();
+    if chooses || query.tool.is_some() || query.path.is_some() {
+        return Ok(());
+    }
     let mut best: Vec<usize> = (0..all.len()).filter(|at| leans(&all[*at].mark)).collect();
     if best.len() > SPREAD_MAX {
         best.select_nth_unstable_by(SPREAD_MAX, |a, b| all[*b].score.total_cmp(&all[*a].score));
@@ -341,15 +347,18 @@ fn spread(lookup: &Lookup<'_>, all: &mut Vec<Candidate>) -> Result<()> {
     }
     let mut rows = Vec::with_capacity(best.len() * 4);
     for at in best {
-        let row = all[at].row;
-        rows.extend([row - 2, row - 1, row + 1, row + 2]);
+        let (row, session) = (all[at].row, all[at].mark.session);
+        rows.extend([row - 2, row - 1, row + 1, row + 2].map(|row| (row, session)));
     }
     rows.sort_unstable();
     rows.dedup();
-    rows.retain(|row| *row > 0 && all.binary_search_by_key(row, |c| c.row).is_err());
-    let marks = lookup.marks(&rows)?;
-    for (row, mark) in rows.into_iter().zip(marks) {
-        if let Some(mark) = mark.filter(leans) {
+    rows.retain(|(row, _)| *row > 0 && all.binary_search_by_key(row, |c| c.row).is_err());
+    let numbers: Vec<i64> = rows.iter().map(|(row, _)| *row).collect();
+    let marks = lookup.marks(&numbers)?;
+    let allowed = |kind| query.kinds.is_empty() || query.kinds.contains(&kind);
+    for ((row, session), mark) in rows.into_iter().zip(marks) {
+        let beside = |mark: &Mark| mark.session == session && allowed(mark.kind) && leans(mark);
+        if let Some(mark) = mark.filter(beside) {
             all.push(Candidate {
                 row,
                 mark,

@@ -181,3 +181,45 @@ fn found(library: &Library, ranked: &recall::Ranked, explain: bool) -> Reply {
         ..Reply::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CORPUS: &str = r#"{"op":"ingest","records":[
+        {"ns":"a","id":"1","session":"s1","seq":1,"ts":"2026-01-05T09:00:00Z","role":"user","speaker":"user","text":"The reorder threshold of the warehouse is twelve pallets."},
+        {"ns":"a","id":"2","session":"s2","seq":1,"ts":"2026-02-05T09:00:00Z","role":"user","speaker":"user","text":"From today the reorder threshold of the warehouse is forty pallets."}]}"#;
+
+    fn answer(request: &str) -> serde_json::Value {
+        let dir = tempfile::tempdir().unwrap();
+        let mut library = Library::open(dir.path()).unwrap();
+        let corpus = CORPUS.replace('\n', " ");
+        let input = format!("{corpus}\n{{\"op\":\"flush\"}}\n{request}\n");
+        let mut output = Vec::new();
+        let now = "2026-03-01T00:00:00Z".parse().unwrap();
+        serve(&mut library, &mut input.as_bytes(), &mut output, now).unwrap();
+        let last = String::from_utf8(output).unwrap();
+        serde_json::from_str(last.lines().last().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_came_later_is_hidden() {
+        let all = answer(r#"{"op":"search","ns":"a","query":"reorder threshold","k":5}"#);
+        assert_eq!(all["results"].as_array().unwrap().len(), 2, "{all}");
+        let then = answer(
+            r#"{"op":"search","ns":"a","query":"reorder threshold","k":5,"asof":"2026-01-20T00:00:00Z"}"#,
+        );
+        assert_eq!(then["results"].as_array().unwrap().len(), 1, "{then}");
+        assert_eq!(then["results"][0]["id"], "1");
+    }
+
+    #[test]
+    fn everyday_prompts_get_nothing() {
+        for prompt in ["continue", "run the tests"] {
+            let reply = answer(&format!(
+                r#"{{"op":"context","ns":"a","prompt":"{prompt}"}}"#
+            ));
+            assert_eq!(reply["injects"], false, "{prompt}: {reply}");
+        }
+    }
+}
