@@ -30,6 +30,13 @@ const WORKSPACES: u64 = 8;
 const SESSION_RECORDS: u64 = 100;
 const NOW_SECOND: i64 = 1_800_000_000;
 
+/// What is measured: its name, the arguments, and the payload of a round.
+type Case = (
+    &'static str,
+    &'static [&'static str],
+    fn(usize, &mut Random) -> Value,
+);
+
 fn main() {
     let records = option("--records").map_or(100_000, |text| text.parse().unwrap());
     let rounds: usize = option("--rounds").map_or(200, |text| text.parse().unwrap());
@@ -42,7 +49,7 @@ fn main() {
     let empty = empty_program(dir.path());
     let program = PathBuf::from(env!("CARGO_BIN_EXE_throughline"));
     let version = |_: usize, _: &mut Random| Value::Null;
-    let cases: [(&str, &[&str], fn(usize, &mut Random) -> Value); 6] = [
+    let cases: [Case; 6] = [
         ("empty program", &[], version),
         ("throughline --version", &["--version"], version),
         ("hook, inside", &["hook"], version),
