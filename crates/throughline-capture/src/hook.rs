@@ -23,8 +23,8 @@ pub const DIALECTS: &[&dyn Dialect] = &[
     &grok::hook::Hooks,
     &cursor::hook::Hooks,
     &codex::hook::Hooks,
-    &gemini::hook::Hooks,
     &copilot::hook::Hooks,
+    &gemini::hook::Hooks,
     &claude::hook::Hooks,
 ];
 

@@ -97,6 +97,21 @@ fn grok_is_recognised_where_it_runs_claudes_hooks() {
     assert_eq!(event.flavor, Flavor::Grok);
 }
 
+/// As Copilot sends it from a plugin: with the time, as Gemini does, but without saying where its log lies.
+#[test]
+fn copilot_with_a_plugin_is_not_taken_for_gemini() {
+    let payload = br#"{"hook_event_name":"SessionStart","session_id":"s","cwd":"/work",
+        "timestamp":"2026-11-16T08:00:00.000Z","source":"new","initial_prompt":"x"}"#;
+    let event = read(payload, &Hints::default()).unwrap();
+    assert_eq!(event.flavor, Flavor::Copilot);
+    assert!(
+        event
+            .dialect
+            .write(&event, "words")
+            .contains("hookSpecificOutput")
+    );
+}
+
 #[test]
 fn copilot_with_a_plugin_speaks_as_claude_does() {
     let payload = serde_json::json!({

@@ -19,8 +19,11 @@ impl Dialect for Hooks {
         let is_native = wire.session_id_camel.text().is_some()
             && wire.hook_event_name.text().is_none()
             && wire.hook_event_name_camel.text().is_none();
+        let is_others = wire.lies_in(".claude") || wire.lies_in(".gemini");
+        // Gemini tells the time too, but always where the log lies.
+        let is_timed = wire.timestamp.text().is_some() && wire.transcript(false).is_none();
         let is_copilots = wire.lies_in(".copilot")
-            || hints.inside == Some(Flavor::Copilot) && !wire.lies_in(".claude");
+            || !is_others && (is_timed || hints.inside == Some(Flavor::Copilot));
         is_native || wire.hook_event_name.text().is_some() && is_copilots
     }
 
