@@ -37,6 +37,10 @@ const LOG_HEADER_BYTES: u64 = 32;
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How often a store that others are just making is tried again: some seconds in all.
+const LOCKED_TRIES: u32 = 500;
+const LOCKED_STEP: Duration = Duration::from_millis(10);
+
 /// Opens the one connection that writes, making and migrating the store as needed.
 pub(crate) fn writer(path: &Path, key: Option<&Key>) -> Result<Connection> {
     require_sound_sqlite()?;
@@ -66,7 +70,7 @@ pub(crate) fn at_format(path: &Path, format: i64) -> Result<Connection> {
 
 fn settle(connection: &Connection) -> Result<()> {
     harden(connection)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    keep_a_log(connection)?;
     connection.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
          PRAGMA synchronous = FULL;
@@ -77,6 +81,23 @@ fn settle(connection: &Connection) -> Result<()> {
          PRAGMA temp_store = MEMORY;"
     ))?;
     Ok(())
+}
+
+/// Switches to a write-ahead log. While others do the same in a store that is just being made, SQLite says that
+/// it is locked without waiting as it was told to.
+fn keep_a_log(connection: &Connection) -> Result<()> {
+    let mut tries = LOCKED_TRIES;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error) if tries > 0 && is_busy(&error) => std::thread::sleep(LOCKED_STEP),
+            switched => return Ok(switched?),
+        }
+        tries -= 1;
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 /// Opens one of our files as it is: no settings, no migration.

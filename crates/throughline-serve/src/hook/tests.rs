@@ -299,7 +299,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     };
     let payload = json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
-        "timestamp": "2026-11-16T09:00:00Z",
+        "timestamp": "2026-11-16T09:00:00Z", "transcript_path": "/home/dev/.gemini/tmp/w/chats/s.jsonl",
     });
     let (reply, after) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
