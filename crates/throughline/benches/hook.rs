@@ -16,19 +16,17 @@
     reason = "a benchmark that cannot run should say where"
 )]
 
+mod made;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
 use serde_json::{Value, json};
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+use store::Store;
 
-const WORKSPACES: u64 = 8;
-const SESSION_RECORDS: u64 = 100;
-const NOW_SECOND: i64 = 1_800_000_000;
+use crate::made::{Random, fill, word};
 
 /// What is measured: its name, the arguments, and the payload of a round.
 type Case = (
@@ -155,105 +153,4 @@ fn percentiles(times: &mut [Duration]) -> (f64, f64) {
         ms(times[times.len() / 2]),
         ms(times[times.len() * 95 / 100]),
     )
-}
-
-fn fill(store: &Store, random: &mut Random, records: u64) {
-    let mut door = store.door();
-    let sessions = records / SESSION_RECORDS;
-    for session in 0..sessions {
-        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
-        let ago = i64::try_from(sessions - session).unwrap() * 600;
-        let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
-        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-        patch.touch(at);
-        let name = format!("w{}", session % WORKSPACES);
-        let workspace = Workspace {
-            key: format!("/{name}"),
-            root: format!("/{name}"),
-        };
-        let first = session * SESSION_RECORDS;
-        let records: Vec<_> = (first..first + SESSION_RECORDS)
-            .map(|number| record(&id, number, at, random))
-            .collect();
-        let cleaned = door.clean(Incoming {
-            records,
-            sessions: vec![(patch, Some(workspace))],
-            usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/bench.jsonl"),
-            cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
-        };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let _ticket = store.append(batch);
-    }
-    store.flush().unwrap();
-}
-
-fn record(session: &SessionId, number: u64, at: Timestamp, random: &mut Random) -> Record {
-    let words: Vec<_> = (0..random.below(80) + 5)
-        .map(|_| word(random.zipf()))
-        .collect();
-    Record {
-        message: MessageId::new(format!("m{number}")),
-        ordinal: 0,
-        at: Some(at),
-        line: number,
-        kind: match number % 10 {
-            0 => Kind::Prompt,
-            1 | 2 => Kind::Assistant,
-            3..=5 => Kind::ToolUse,
-            _ => Kind::ToolResult,
-        },
-        session: session.clone(),
-        tool: None,
-        path: None,
-        call: None,
-        content: words.join(" "),
-        tags: Vec::new(),
-        metadata: std::collections::BTreeMap::new(),
-        trust: Trust::Model,
-        context: memory::Context::default(),
-    }
-}
-
-/// Returns the word of a rank: pronounceable, so that stems and pieces behave.
-fn word(rank: u64) -> String {
-    let (starts, ends) = (b"bcdfglmnprst", b"aeiou");
-    let mut word = String::new();
-    let mut rest = rank + 60;
-    while rest > 0 {
-        let syllable = usize::try_from(rest % 60).unwrap();
-        word.push(char::from(starts[syllable / 5]));
-        word.push(char::from(ends[syllable % 5]));
-        rest /= 60;
-    }
-    word
-}
-
-/// A small generator, the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// Returns the rank of a word: the first are the most common.
-    fn zipf(&mut self) -> u64 {
-        let unit = (self.next() as f64 + 1.0) / (1_u64 << 31) as f64;
-        (40_000_f64.powf(unit) - 1.0) as u64
-    }
 }

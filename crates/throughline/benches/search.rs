@@ -17,20 +17,22 @@
     reason = "a benchmark that cannot run should say where; it runs the program"
 )]
 
+mod made;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
+use memory::{Flavor, SessionId};
 use store::foreign::Database;
 use store::forget::Selection;
-use store::{Batch, Cursor, From, Incoming, Oddities, Query, Reading, Store};
+use store::{Query, Store};
 
-const WORKSPACES: u64 = 8;
-const SESSION_RECORDS: u64 = 100;
+use crate::made::{Random, SESSION_RECORDS, fill, word};
+
 /// The workspace that is asked, and its word in the index.
-const ASKED: (&str, &str) = ("example.com/w3", "\"@w4\"");
+const ASKED: (&str, &str) = ("/w3", "\"@w4\"");
 /// Records and sessions that are forgotten.
 const FORGOTTEN: usize = 10;
 
@@ -227,118 +229,6 @@ fn meanings() {
         "meanings           {:.1} MB/s",
         bytes as f64 / 1e6 / took.as_secs_f64()
     );
-}
-
-fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
-    let mut bytes = 0;
-    let mut door = store.door();
-    for session in 0..records / SESSION_RECORDS {
-        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
-        let at =
-            Timestamp::from_second(1_700_000_000 + i64::try_from(session).unwrap() * 600).unwrap();
-        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-        patch.touch(at);
-        let name = format!("w{}", session % WORKSPACES);
-        let workspace = Workspace {
-            key: format!("example.com/{name}"),
-            root: format!("/{name}"),
-        };
-        let texts: Vec<Record> = (0..SESSION_RECORDS)
-            .map(|n| {
-                let words: Vec<_> = (0..random.below(80) + 5)
-                    .map(|_| word(random.zipf()))
-                    .collect();
-                record(&id, session * SESSION_RECORDS + n, at, words.join(" "))
-            })
-            .collect();
-        bytes += texts
-            .iter()
-            .map(|record| record.content.len())
-            .sum::<usize>();
-        let cleaned = door.clean(Incoming {
-            records: texts,
-            sessions: vec![(patch, Some(workspace))],
-            usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/bench.jsonl"),
-            cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
-        };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let _ticket = store.append(batch);
-    }
-    store.flush().unwrap();
-    bytes
-}
-
-fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> Record {
-    let kind = match number % 10 {
-        0 => Kind::Prompt,
-        1 | 2 => Kind::Assistant,
-        3..=5 => Kind::ToolUse,
-        _ => Kind::ToolResult,
-    };
-    Record {
-        message: MessageId::new(format!("m{number}")),
-        ordinal: 0,
-        at: Some(at),
-        line: number,
-        kind,
-        session: session.clone(),
-        tool: None,
-        path: None,
-        call: None,
-        content,
-        tags: Vec::new(),
-        metadata: std::collections::BTreeMap::new(),
-        trust: Trust::Model,
-        context: memory::Context::default(),
-    }
-}
-
-/// Returns the word of a rank: pronounceable, so that stems and pieces behave.
-fn word(rank: u64) -> String {
-    let (starts, ends) = (b"bcdfglmnprst", b"aeiou");
-    let mut word = String::new();
-    let mut rest = rank + 60;
-    while rest > 0 {
-        let syllable = usize::try_from(rest % 60).unwrap();
-        word.push(char::from(starts[syllable / 5]));
-        word.push(char::from(ends[syllable % 5]));
-        rest /= 60;
-    }
-    word
-}
-
-/// A small generator, the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn words(&mut self, count: usize) -> Vec<String> {
-        (0..count).map(|_| word(self.zipf())).collect()
-    }
-
-    /// Returns the rank of a word: the first are the most common.
-    fn zipf(&mut self) -> u64 {
-        let unit = (self.next() as f64 + 1.0) / (1_u64 << 31) as f64;
-        (40_000_f64.powf(unit) - 1.0) as u64
-    }
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {

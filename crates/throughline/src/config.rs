@@ -277,21 +277,32 @@ fn over_the_shipped<'de, D: Deserializer<'de>>(
     Ok(models)
 }
 
+/// Reads as much of a file as is asked for; nothing of the usual one where it is not there.
+fn read<T: serde::de::DeserializeOwned>(
+    asked: Option<&Path>,
+    usual: &Path,
+) -> anyhow::Result<Option<T>> {
+    let path = asked.unwrap_or(usual);
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    };
+    let config = toml::from_str(&text);
+    config
+        .map(Some)
+        .with_context(|| format!("{} is not valid", path.display()))
+}
+
 impl Config {
     /// Reads a file. One that was asked for must be there; the usual one need not.
     pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
+        let config: Self = read(asked, usual)?.unwrap_or_default();
         let path = asked.unwrap_or(usual);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
-        };
-        let config: Self =
-            toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
         config
             .check()
             .with_context(|| format!("{} is not valid", path.display()))?;

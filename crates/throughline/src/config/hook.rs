@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::{Capture, Injection, Serve, Workspaces};
@@ -35,17 +34,7 @@ pub struct Answering {
 impl Answering {
     /// Reads a file. One that was asked for must be there; the usual one need not.
     pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        let path = asked.unwrap_or(usual);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
-        };
-        toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))
+        Ok(super::read(asked, usual)?.unwrap_or_default())
     }
 
     pub fn settings(&self, injection_off: bool) -> serve::Settings {

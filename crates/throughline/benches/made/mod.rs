@@ -1,0 +1,136 @@
+//! A store full of made records, for the benches.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "each bench uses a part; a bench that cannot go on should stop"
+)]
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
+use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+
+/// When the benches take place.
+pub const NOW_SECOND: i64 = 1_800_000_000;
+pub const SESSION_RECORDS: u64 = 100;
+pub const WORKSPACES: u64 = 8;
+
+/// Fills a store and returns how many bytes of text it holds. The last session is the latest.
+pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
+    let mut bytes = 0;
+    let mut door = store.door();
+    let sessions = records / SESSION_RECORDS;
+    for session in 0..sessions {
+        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
+        let ago = i64::try_from(sessions - session).unwrap() * 600;
+        let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
+        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
+        patch.touch(at);
+        let name = format!("w{}", session % WORKSPACES);
+        let workspace = Workspace {
+            key: format!("/{name}"),
+            root: format!("/{name}"),
+        };
+        let texts: Vec<Record> = (0..SESSION_RECORDS)
+            .map(|n| {
+                let words: Vec<_> = (0..random.below(80) + 5)
+                    .map(|_| word(random.zipf()))
+                    .collect();
+                record(&id, session * SESSION_RECORDS + n, at, words.join(" "))
+            })
+            .collect();
+        bytes += texts
+            .iter()
+            .map(|record| record.content.len())
+            .sum::<usize>();
+        let cleaned = door.clean(Incoming {
+            records: texts,
+            sessions: vec![(patch, Some(workspace))],
+            usage: Vec::new(),
+        });
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new("/bench.jsonl"),
+            cursor: Cursor::default(),
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
+        let _ticket = store.append(batch);
+    }
+    store.flush().unwrap();
+    bytes
+}
+
+fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> Record {
+    let kind = match number % 10 {
+        0 => Kind::Prompt,
+        1 | 2 => Kind::Assistant,
+        3..=5 => Kind::ToolUse,
+        _ => Kind::ToolResult,
+    };
+    Record {
+        message: MessageId::new(format!("m{number}")),
+        ordinal: 0,
+        at: Some(at),
+        line: number,
+        kind,
+        session: session.clone(),
+        tool: None,
+        path: None,
+        call: None,
+        content,
+        tags: Vec::new(),
+        metadata: std::collections::BTreeMap::new(),
+        trust: Trust::Model,
+        context: memory::Context::default(),
+    }
+}
+
+/// Returns the word of a rank: pronounceable, so that stems and pieces behave.
+pub fn word(rank: u64) -> String {
+    let (starts, ends) = (b"bcdfglmnprst", b"aeiou");
+    let mut word = String::new();
+    let mut rest = rank + 60;
+    while rest > 0 {
+        let syllable = usize::try_from(rest % 60).unwrap();
+        word.push(char::from(starts[syllable / 5]));
+        word.push(char::from(ends[syllable % 5]));
+        rest /= 60;
+    }
+    word
+}
+
+/// A small generator, the same everywhere.
+#[derive(Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    fn step(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.step() % end
+    }
+
+    pub fn words(&mut self, count: usize) -> Vec<String> {
+        (0..count).map(|_| word(self.zipf())).collect()
+    }
+
+    /// Returns the rank of a word: the first are the most common.
+    pub fn zipf(&mut self) -> u64 {
+        let unit = (self.step() as f64 + 1.0) / (1_u64 << 31) as f64;
+        (40_000_f64.powf(unit) - 1.0) as u64
+    }
+}
