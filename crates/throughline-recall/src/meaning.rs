@@ -10,6 +10,8 @@ static TABLE: &[u8] = include_bytes!("../assets/meanings.bin");
 pub const DIMS: usize = 128;
 const HEADER_BYTES: usize = 16;
 const EMPTY: u16 = u16::MAX;
+/// No piece of the table is longer.
+const PIECE_CHARS_MAX: usize = 32;
 
 /// Where a text lies. The longer, the more it weighs in a sum.
 pub type Vector = [f32; DIMS];
@@ -56,20 +58,15 @@ impl Meanings {
         let mut pieces = [0; 16];
         let mut count = 0;
         while start < word.len() {
-            let found = word[start..]
-                .char_indices()
-                .rev()
-                .map(|(at, c)| start + at + c.len_utf8())
-                .find_map(|end| Some((end, self.piece(start > 0, &word.as_bytes()[start..end])?)));
             // A word of which a part has no meaning has none.
-            let Some((end, piece)) = found else {
+            let Some((length, piece)) = self.longest(start > 0, &word[start..]) else {
                 return false;
             };
             if count < pieces.len() {
                 pieces[count] = piece;
                 count += 1;
             }
-            start = end;
+            start += length;
         }
         for piece in &pieces[..count] {
             let scale = f32_at(self.scales, *piece);
@@ -81,10 +78,28 @@ impl Meanings {
         count > 0
     }
 
-    /// Returns the number of a piece; `inside` a word, pieces begin with `##`.
-    fn piece(&self, inside: bool, text: &[u8]) -> Option<usize> {
+    /// Returns the longest piece that a text begins with: how long it is, and its number. `inside` a word,
+    /// pieces begin with `##`.
+    fn longest(&self, inside: bool, text: &str) -> Option<(usize, usize)> {
         let prefix: &[u8] = if inside { b"##" } else { b"" };
-        let hash = fnv(prefix, text);
+        let mut hash = prefix.iter().fold(FNV_START, fnv);
+        let mut beginnings = [(0, 0); PIECE_CHARS_MAX];
+        let mut count = 0;
+        for (at, c) in text.char_indices().take(PIECE_CHARS_MAX) {
+            let end = at + c.len_utf8();
+            hash = text.as_bytes()[at..end].iter().fold(hash, fnv);
+            beginnings[count] = (end, hash ^ (hash >> 32));
+            count += 1;
+        }
+        let mut longest_first = beginnings[..count].iter().rev();
+        longest_first.find_map(|(end, hash)| {
+            let piece = self.piece(prefix, &text.as_bytes()[..*end], *hash)?;
+            Some((*end, piece))
+        })
+    }
+
+    /// Returns the number of a piece with this hash.
+    fn piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<usize> {
         let slots = self.slots.len() / 2;
         let mut slot = usize::try_from(hash % slots as u64).ok()?;
         loop {
@@ -102,14 +117,10 @@ impl Meanings {
     }
 }
 
-fn fnv(prefix: &[u8], text: &[u8]) -> u64 {
-    let value = prefix
-        .iter()
-        .chain(text)
-        .fold(0xcbf2_9ce4_8422_2325_u64, |value, byte| {
-            (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    value ^ (value >> 32)
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv(hash: u64, byte: &u8) -> u64 {
+    (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
 fn u32_at(bytes: &[u8], index: usize) -> usize {
@@ -157,6 +168,21 @@ mod tests {
         let near = cosine(&of("car"), &of("automobile"));
         let far = cosine(&of("car"), &of("poetry"));
         assert!(near > far + 0.2, "{near} {far}");
+    }
+
+    #[test]
+    fn no_piece_is_longer_than_is_looked_for() {
+        let meanings = Meanings::get().unwrap();
+        let pieces = meanings.ends.len() / 4 - 1;
+        for piece in 0..pieces {
+            let (start, end) = (
+                u32_at(meanings.ends, piece),
+                u32_at(meanings.ends, piece + 1),
+            );
+            let text = std::str::from_utf8(&meanings.texts[start..end]).unwrap();
+            let text = text.strip_prefix("##").unwrap_or(text);
+            assert!(text.chars().count() <= PIECE_CHARS_MAX, "{text}");
+        }
     }
 
     #[test]
