@@ -105,7 +105,7 @@ fn logs_are_read_as_they_grow() {
     fs::create_dir_all(&folder).unwrap();
     let daemon = Daemon::start(&env);
     let line = json!({
-        "type": "user", "uuid": "u1", "sessionId": "live-1", "cwd": "/work/widgets",
+        "type": "user", "uuid": "u1", "sessionId": "live-1", "cwd": "/code/widgets",
         "timestamp": "2026-11-16T08:59:00Z", "version": "2.1.0", "userType": "external",
         "message": { "role": "user", "content": "please find the pelican" },
     });

@@ -34,7 +34,7 @@ fn record(writer: usize, number: usize) -> Value {
     json!({
         "session_id": format!("claude:writer-{writer}"), "type": "assistant",
         "content": format!("writer {writer} says number {number} about falcons"),
-        "folder": "/work/widgets", "key": format!("{writer}-{number}"),
+        "folder": "/code/widgets", "key": format!("{writer}-{number}"),
     })
 }
 

@@ -47,7 +47,7 @@ fn the_official_client_speaks_to_both_transports() {
         .arg(&script)
         .arg("stdio")
         .arg(env!("CARGO_BIN_EXE_throughline"))
-        .args(["mcp", "--folder", "/work/widgets"])
+        .args(["mcp", "--folder", "/code/widgets"])
         .env("THROUGHLINE_HOME", env.home().join("memory")));
     assert!(
         told.contains("memory_search") && told.contains("what-did-we-decide"),
@@ -58,7 +58,7 @@ fn the_official_client_speaks_to_both_transports() {
         .arg(&script)
         .args(["http", &format!("http://{}/mcp", daemon.address)])
         .env("TOKEN", &daemon.token)
-        .env("FOLDER", "/work/widgets"));
+        .env("FOLDER", "/code/widgets"));
     assert!(
         told.contains("memory_search") && told.contains("what-did-we-decide"),
         "{told}"

@@ -8,7 +8,7 @@ use crate::env::TestEnv;
 fn record(text: &str) -> Value {
     json!({
         "session_id": "claude:given-1", "type": "prompt", "content": text,
-        "folder": "/work/widgets", "at": "2026-11-15T09:00:00Z",
+        "folder": "/code/widgets", "at": "2026-11-15T09:00:00Z",
     })
 }
 
@@ -76,7 +76,7 @@ fn secrets_and_files_that_hold_them_do_not_get_in() {
     assert!(!read.to_string().contains(&token), "{read}");
     let mut env_file = record("PASSWORD=hunter2hunter2");
     env_file["type"] = json!("tool_result");
-    env_file["path"] = json!("/work/widgets/.env");
+    env_file["path"] = json!("/code/widgets/.env");
     let kept = daemon.post("/memory/record", &env_file);
     let read = daemon.get(&format!("/memory/record/{}", kept["id"].as_str().unwrap()));
     assert!(read["content"].as_str().unwrap().starts_with("[not kept: "));
@@ -151,11 +151,11 @@ fn a_fact_is_remembered_and_reaches_a_prompt() {
     let env = TestEnv::new();
     let daemon = Daemon::start(&env);
     let fact =
-        json!({ "text": "Use pnpm for installs", "folder": "/work/widgets", "kind": "decision" });
+        json!({ "text": "Use pnpm for installs", "folder": "/code/widgets", "kind": "decision" });
     let kept = daemon.post("/memory/remember", &fact);
     assert_eq!(daemon.post("/memory/remember", &fact)["repeated"], true);
     let prompt =
-        json!({ "prompt": "How do we run installs with pnpm here?", "folder": "/work/widgets" });
+        json!({ "prompt": "How do we run installs with pnpm here?", "folder": "/code/widgets" });
     let context = daemon.post("/memory/context", &prompt);
     assert_eq!(context["items"], json!([kept["id"]]), "{context}");
     assert!(
@@ -178,7 +178,7 @@ fn a_fact_is_remembered_and_reaches_a_prompt() {
 fn mcp_is_served_over_http_for_the_folder_that_the_header_names() {
     let env = TestEnv::new();
     let daemon = Daemon::start(&env);
-    let fact = json!({ "text": "Deploys go through staging first", "folder": "/work/widgets" });
+    let fact = json!({ "text": "Deploys go through staging first", "folder": "/code/widgets" });
     daemon.post("/memory/remember", &fact);
     let ask = |folder: Option<&str>| {
         let body = json!({
@@ -217,7 +217,7 @@ fn mcp_is_served_over_http_for_the_folder_that_the_header_names() {
         said["result"]["structuredContent"].clone()
     };
     assert_eq!(
-        ask(Some("/work/widgets"))["hits"].as_array().unwrap().len(),
+        ask(Some("/code/widgets"))["hits"].as_array().unwrap().len(),
         1
     );
     assert_eq!(ask(Some("/work/other"))["hits"], json!([]));
