@@ -58,6 +58,10 @@ pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Outcome> {
     }
     let agents = chosen(app, &args.agents)?;
     if agents.is_empty() {
+        if args.how.json {
+            let nothing = Plan::default();
+            output::json(&Report::new(None, &agents, &nothing))?;
+        }
         say("No agent was found that can be told of Throughline.");
         say(&format!("hint: name one: {}", names()));
         return Ok(Outcome::NothingFound);
@@ -273,7 +277,9 @@ impl<'a> Report<'a> {
 
     pub fn say(&self, app: &App<'_>) {
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
-        say(&format!("Agents: {}.", titles.join(", ")));
+        if !titles.is_empty() {
+            say(&format!("Agents: {}.", titles.join(", ")));
+        }
         if let (Some(command), Some(why)) = (&self.command, self.why)
             && !self.changes.is_empty()
         {

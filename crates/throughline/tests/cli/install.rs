@@ -506,6 +506,17 @@ fn the_plugin_of_opencode_puts_what_it_is_told_where_the_model_sees_it() {
 
 #[cfg(unix)]
 #[test]
+fn where_no_agent_is_json_is_printed_all_the_same() {
+    let env = TestEnv::new();
+    let ran = env.run(&["install", "--json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["agents"], serde_json::json!([]));
+    let ran = env.run(&["uninstall"]);
+    assert!(!ran.stderr.contains("Agents: ."), "{}", ran.shown());
+}
+
+#[test]
 fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
     let silent = serde_json::json!({"parts": ["why?"], "system": ["base"], "context": []});
     for script in [
