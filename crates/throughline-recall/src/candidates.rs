@@ -213,16 +213,11 @@ impl<'a> Finder<'a> {
         if term.is_prefix || others.iter().any(|other| other.is_prefix) {
             return Ok(None);
         }
-        let mut rows = Vec::new();
-        for other in others {
-            match self.listed(&[&term.term, &other.term], FOLLOW_MAX)? {
-                Some(held) => rows.extend(held.rows),
-                None => return Ok(None),
-            }
-        }
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Some(rows))
+        let Some(within) = &self.within else {
+            return Ok(None);
+        };
+        let others: Vec<&str> = others.iter().map(|other| other.term.as_str()).collect();
+        self.lookup.holding_any(within, &term.term, &others)
     }
 
     fn listed(&self, terms: &[&str], max: usize) -> Result<Option<Held>> {

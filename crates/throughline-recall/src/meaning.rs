@@ -16,6 +16,19 @@ const PIECE_CHARS_MAX: usize = 32;
 /// Where a text lies. The longer, the more it weighs in a sum.
 pub type Vector = [f32; DIMS];
 
+/// What a word is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pieces {
+    numbers: [u16; 7],
+    count: u16,
+}
+
+impl Pieces {
+    pub fn as_slice(&self) -> &[u16] {
+        &self.numbers[..usize::from(self.count)]
+    }
+}
+
 /// The table's parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Meanings {
@@ -54,33 +67,44 @@ impl Meanings {
 
     /// Adds the meaning of a folded word to a vector, and says whether it has one.
     pub fn add(&self, word: &str, vector: &mut Vector) -> bool {
+        let pieces = self.pieces(word);
+        for piece in pieces.as_slice() {
+            self.add_piece(*piece, vector);
+        }
+        !pieces.as_slice().is_empty()
+    }
+
+    /// Returns the pieces of a folded word; none when it has no meaning.
+    pub fn pieces(&self, word: &str) -> Pieces {
+        let mut pieces = Pieces::default();
         let mut start = 0;
-        let mut pieces = [0; 16];
-        let mut count = 0;
         while start < word.len() {
             // A word of which a part has no meaning has none.
             let Some((length, piece)) = self.longest(start > 0, &word[start..]) else {
-                return false;
+                return Pieces::default();
             };
-            if count < pieces.len() {
-                pieces[count] = piece;
-                count += 1;
+            if let Some(place) = pieces.numbers.get_mut(usize::from(pieces.count)) {
+                *place = piece;
+                pieces.count += 1;
             }
             start += length;
         }
-        for piece in &pieces[..count] {
-            let scale = f32_at(self.scales, *piece);
-            let row = &self.vectors[piece * DIMS..(piece + 1) * DIMS];
-            for (sum, value) in vector.iter_mut().zip(row) {
-                *sum += scale * f32::from(value.cast_signed());
-            }
+        pieces
+    }
+
+    /// Adds the meaning of a piece to a vector.
+    pub fn add_piece(&self, piece: u16, vector: &mut Vector) {
+        let piece = usize::from(piece);
+        let scale = f32_at(self.scales, piece);
+        let row = &self.vectors[piece * DIMS..(piece + 1) * DIMS];
+        for (sum, value) in vector.iter_mut().zip(row) {
+            *sum += scale * f32::from(value.cast_signed());
         }
-        count > 0
     }
 
     /// Returns the longest piece that a text begins with: how long it is, and its number. `inside` a word,
     /// pieces begin with `##`.
-    fn longest(&self, inside: bool, text: &str) -> Option<(usize, usize)> {
+    fn longest(&self, inside: bool, text: &str) -> Option<(usize, u16)> {
         let prefix: &[u8] = if inside { b"##" } else { b"" };
         let mut hash = prefix.iter().fold(FNV_START, fnv);
         let mut beginnings = [(0, 0); PIECE_CHARS_MAX];
@@ -99,7 +123,7 @@ impl Meanings {
     }
 
     /// Returns the number of a piece with this hash.
-    fn piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<usize> {
+    fn piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<u16> {
         let slots = self.slots.len() / 2;
         let mut slot = usize::try_from(hash % slots as u64).ok()?;
         loop {
@@ -107,8 +131,8 @@ impl Meanings {
             if number == EMPTY {
                 return None;
             }
-            let number = usize::from(number);
-            let found = &self.texts[u32_at(self.ends, number)..u32_at(self.ends, number + 1)];
+            let place = usize::from(number);
+            let found = &self.texts[u32_at(self.ends, place)..u32_at(self.ends, place + 1)];
             if found.strip_prefix(prefix) == Some(text) {
                 return Some(number);
             }

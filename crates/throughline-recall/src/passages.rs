@@ -3,11 +3,11 @@
 //! A long text is read in passages, so that it does not win by its length. Words are looked up once per
 //! question, however many texts they occur in.
 
-use std::collections::HashMap;
+use store::terms::{self, ByHash};
 
 use crate::ask::{Question, TERMS_MAX};
 use crate::candidates::Bits;
-use crate::meaning::{DIMS, Meanings, Vector, cosine, dot};
+use crate::meaning::{DIMS, Meanings, Pieces, Vector, cosine, dot};
 
 /// A passage ends at the first end of a sentence after this.
 const PASSAGE_BYTES: usize = 300;
@@ -75,7 +75,7 @@ pub struct Reader<'q> {
     about: Vector,
     /// What each term is about, at length one.
     terms: Vec<Option<Vector>>,
-    known: HashMap<String, usize>,
+    known: ByHash<usize>,
     words: Vec<Known>,
 }
 
@@ -87,7 +87,7 @@ struct Known {
     is_exact: bool,
     is_time: bool,
     is_number: bool,
-    vector: Option<Box<Vector>>,
+    pieces: Pieces,
     /// Terms that mean something alike, and how much.
     alike: Vec<(usize, f32)>,
 }
@@ -150,7 +150,7 @@ impl<'q> Reader<'q> {
             meanings,
             about,
             terms,
-            known: HashMap::new(),
+            known: ByHash::default(),
             words: Vec::new(),
         }
     }
@@ -162,7 +162,7 @@ impl<'q> Reader<'q> {
         };
         let mut state = State::default();
         for part in parts(text) {
-            store::terms::words(part, |word| {
+            terms::words(part, |word| {
                 if word.is_whole && !self.question.terms.iter().any(|t| t.folded == word.folded) {
                     return;
                 }
@@ -188,9 +188,10 @@ impl<'q> Reader<'q> {
     }
 
     fn word(&mut self, folded: &str, bytes: usize, state: &mut State, reading: &mut Reading) {
-        let at = match self.known.get(folded) {
+        let hash = terms::hash(folded);
+        let at = match self.known.get(&hash) {
             Some(at) => *at,
-            None => self.learn(folded),
+            None => self.learn(folded, hash),
         };
         let word = &self.words[at];
         state.position += 1;
@@ -199,9 +200,9 @@ impl<'q> Reader<'q> {
         state.passage_bytes += bytes + 1;
         reading.has_time |= word.is_time;
         reading.has_number |= word.is_number;
-        if let Some(vector) = &word.vector {
-            for (sum, value) in state.sentence.iter_mut().zip(vector.iter()) {
-                *sum += value;
+        if let Some(meanings) = &self.meanings {
+            for piece in word.pieces.as_slice() {
+                meanings.add_piece(*piece, &mut state.sentence);
             }
         }
         for (term, alike) in &word.alike {
@@ -243,42 +244,52 @@ impl<'q> Reader<'q> {
         }
     }
 
-    fn learn(&mut self, folded: &str) -> usize {
-        let stem = store::terms::stem::stem(folded);
+    fn learn(&mut self, folded: &str, hash: u64) -> usize {
+        let stem = terms::stem::stem(folded);
         let fits = |term: &crate::ask::Term| {
             term.term == stem
                 || term.folded == folded
                 || (term.is_prefix && stem.starts_with(&term.term))
         };
         let term = self.question.terms.iter().position(fits);
-        let mut vector = [0.0; DIMS];
-        let is_content = store::terms::is_content(folded);
-        let has = is_content && self.meanings.is_some_and(|m| m.add(folded, &mut vector));
-        let mut alike = Vec::new();
-        if has && term.is_none() {
-            let unit = unit(vector);
-            for (at, other) in self.terms.iter().enumerate() {
-                if let Some(other) = other {
-                    let near = dot(&unit, other);
-                    if near > ALIKE_MIN {
-                        alike.push((at, near));
-                    }
-                }
-            }
-        }
+        let pieces = match &self.meanings {
+            Some(meanings) if terms::is_content(folded) => meanings.pieces(folded),
+            _ => Pieces::default(),
+        };
         let at = self.words.len();
         self.words.push(Known {
             is_exact: term.is_some_and(|term| self.question.terms[term].folded == folded),
-            term,
             is_time: TIMES.binary_search(&folded).is_ok()
                 || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
             is_number: NUMBERS.contains(&folded)
                 || (folded.len() < 4 && folded.bytes().all(|byte| byte.is_ascii_digit())),
-            vector: has.then(|| Box::new(vector)),
-            alike,
+            alike: if term.is_none() {
+                self.alike(&pieces)
+            } else {
+                Vec::new()
+            },
+            term,
+            pieces,
         });
-        self.known.insert(folded.to_owned(), at);
+        self.known.insert(hash, at);
         at
+    }
+
+    /// Returns the terms that mean something like a word, and how much.
+    fn alike(&self, pieces: &Pieces) -> Vec<(usize, f32)> {
+        let Some(meanings) = &self.meanings else {
+            return Vec::new();
+        };
+        let mut vector = [0.0; DIMS];
+        for piece in pieces.as_slice() {
+            meanings.add_piece(*piece, &mut vector);
+        }
+        let unit = unit(vector);
+        let terms = self.terms.iter().enumerate();
+        terms
+            .filter_map(|(at, term)| Some((at, dot(&unit, term.as_ref()?))))
+            .filter(|(_, near)| *near > ALIKE_MIN)
+            .collect()
     }
 }
 

@@ -3,6 +3,8 @@
 //! Knows nothing of relevance: rows come newest first, and whoever asked weighs them.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use jiff::Timestamp;
 use memory::{Kind, RecordId, SessionId, Trust};
@@ -24,7 +26,7 @@ pub struct Lookup<'c> {
     pages: Pages,
     blocks: blocks::Cache,
     postings: Option<Postings>,
-    /// The list that was read last; the next one takes its room.
+    /// Room for the list that is being read.
     list: RefCell<Vec<u32>>,
 }
 
@@ -40,9 +42,10 @@ pub struct Scope {
 /// The rows of a scope.
 #[derive(Debug)]
 pub struct Within {
-    /// A bit for each row; all of them when there is none.
-    rows: Option<Vec<u64>>,
-    kinds: Vec<Kind>,
+    /// All of them when there is no set.
+    rows: Option<Rows>,
+    /// The lists that were read: a question comes back to those of its common terms.
+    lists: RefCell<HashMap<String, Rc<[u32]>>>,
 }
 
 /// Rows that hold a term.
@@ -126,76 +129,132 @@ impl Lookup<'_> {
         if !scope.conditions.is_empty() {
             return Ok(None);
         }
-        let mut list = self.list.borrow_mut();
-        let mut rows: Option<Vec<u64>> = None;
+        let mut rows: Option<Rows> = None;
         for group in &scope.groups {
-            let mut any = Vec::new();
-            for word in group {
-                if !postings.rows(self.connection, &format!("{SCOPE}{word}"), &mut list)? {
-                    return Ok(None);
-                }
-                set(&mut any, &list);
-            }
+            let words = group.iter().map(|word| format!("{SCOPE}{word}"));
+            let Some(any) = self.any(postings, words)? else {
+                return Ok(None);
+            };
             rows = Some(match rows {
                 None => any,
-                Some(rows) => rows.iter().zip(&any).map(|(a, b)| a & b).collect(),
+                Some(rows) => rows.and(&any),
             });
+        }
+        if !scope.kinds.is_empty() {
+            let Some(kept) = self.of_kinds(postings, rows, &scope.kinds)? else {
+                return Ok(None);
+            };
+            rows = Some(kept);
         }
         Ok(Some(Within {
             rows,
-            kinds: scope.kinds.clone(),
+            lists: RefCell::default(),
+        }))
+    }
+
+    /// Returns the rows that hold one of some terms.
+    fn any(
+        &self,
+        postings: &Postings,
+        terms: impl Iterator<Item = String>,
+    ) -> Result<Option<Rows>> {
+        let mut list = self.list.borrow_mut();
+        let mut any = Rows::default();
+        for term in terms {
+            if !postings.rows(self.connection, &term, &mut list)? {
+                return Ok(None);
+            }
+            any.add(&list);
+        }
+        Ok(Some(any))
+    }
+
+    /// Keeps the rows of some kinds: by the lists of the others, where these are fewer.
+    fn of_kinds(
+        &self,
+        postings: &Postings,
+        rows: Option<Rows>,
+        kinds: &[Kind],
+    ) -> Result<Option<Rows>> {
+        let wanted = |kind: &Kind| kinds.contains(kind);
+        let are_most = kinds.len() * 2 > Kind::ALL.len();
+        let terms = Kind::ALL
+            .iter()
+            .filter(|kind| wanted(kind) != (are_most && rows.is_some()))
+            .map(|kind| format!("{SCOPE}k{}", *kind as i64));
+        let listed = self.any(postings, terms)?;
+        Ok(listed.map(|listed| match rows {
+            None => listed,
+            Some(rows) if are_most => rows.without(&listed),
+            Some(rows) => rows.and(&listed),
         }))
     }
 
     /// Returns the rows within a scope that hold all of some terms, at most `max`; `None` where only the index
     /// itself can tell them.
     pub fn holding(&self, within: &Within, terms: &[&str], max: usize) -> Result<Option<Held>> {
+        let Some((first, others)) = terms.split_first() else {
+            return Ok(Some(Held::default()));
+        };
+        let Some(list) = self.listed(within, first)? else {
+            return Ok(None);
+        };
+        if others.is_empty() {
+            return Ok(Some(newest(&list, max)));
+        }
+        let mut all = list.to_vec();
+        for term in others {
+            let Some(list) = self.listed(within, term)? else {
+                return Ok(None);
+            };
+            keep_common(&mut all, &list);
+        }
+        Ok(Some(newest(&all, max)))
+    }
+
+    /// Returns the rows within a scope that hold a term and one of others, in ascending order; `None` where only the
+    /// index itself can tell them.
+    pub fn holding_any(
+        &self,
+        within: &Within,
+        term: &str,
+        others: &[&str],
+    ) -> Result<Option<Vec<i64>>> {
+        let mut any = Rows::default();
+        for other in others {
+            let Some(list) = self.listed(within, other)? else {
+                return Ok(None);
+            };
+            any.add(&list);
+        }
+        let list = self.listed(within, term)?;
+        Ok(list.map(|list| {
+            let both = list.iter().filter(|row| any.has(**row));
+            both.map(|row| i64::from(*row)).collect()
+        }))
+    }
+
+    /// Returns the rows within a scope that hold a term, in ascending order.
+    fn listed(&self, within: &Within, term: &str) -> Result<Option<Rc<[u32]>>> {
+        if let Some(list) = within.lists.borrow().get(term) {
+            return Ok(Some(list.clone()));
+        }
         let Some(postings) = &self.postings else {
             return Ok(None);
         };
         let mut list = self.list.borrow_mut();
-        let mut all: Option<Vec<u32>> = None;
-        for term in terms {
-            if !postings.rows(self.connection, term, &mut list)? {
-                return Ok(None);
-            }
-            if let Some(all) = &mut all {
-                keep_common(all, &list);
-            } else if terms.len() > 1 {
-                all = Some(list.clone());
-            }
+        if !postings.rows(self.connection, term, &mut list)? {
+            return Ok(None);
         }
-        let rows = all.as_ref().unwrap_or(&list);
-        let rows = rows.iter().rev().filter(|row| within.has(**row));
-        if within.kinds.is_empty() {
-            return Ok(Some(newest(rows.map(|row| i64::from(*row)), max)));
+        if let Some(rows) = &within.rows {
+            list.retain(|row| rows.has(*row));
         }
-        self.of_kinds(rows, &within.kinds, max).map(Some)
-    }
-
-    /// Looks at the kinds of rows until there are enough, and takes the rest to be alike.
-    fn of_kinds<'r>(
-        &self,
-        rows: impl Iterator<Item = &'r u32>,
-        kinds: &[Kind],
-        max: usize,
-    ) -> Result<Held> {
-        let mut held = Held::default();
-        let (mut looked_at, mut total) = (0_u64, 0_u64);
-        for row in rows {
-            total += 1;
-            if held.rows.len() == max {
-                continue;
-            }
-            looked_at += 1;
-            let row = i64::from(*row);
-            let mark = self.pages.mark(self.connection, row)?;
-            if mark.is_some_and(|mark| kinds.contains(&mark.kind)) {
-                held.rows.push(row);
-            }
-        }
-        held.count = held.rows.len() as u64 * total / looked_at.max(1);
-        Ok(held)
+        let list: Rc<[u32]> = list.as_slice().into();
+        within
+            .lists
+            .borrow_mut()
+            .insert(term.to_owned(), list.clone());
+        Ok(Some(list))
     }
 
     /// Says whether any record has a speaker with a name.
@@ -353,23 +412,41 @@ impl Scope {
     }
 }
 
-impl Within {
-    fn has(&self, row: u32) -> bool {
-        self.rows.as_ref().is_none_or(|rows| {
-            let word = rows.get(row as usize / 64).copied().unwrap_or(0);
-            word >> (row % 64) & 1 == 1
-        })
-    }
-}
+/// A set of rows, a bit for each.
+#[derive(Debug, Default)]
+struct Rows(Vec<u64>);
 
-fn set(bits: &mut Vec<u64>, rows: &[u32]) {
-    let Some(last) = rows.last() else { return };
-    let size = *last as usize / 64 + 1;
-    if bits.len() < size {
-        bits.resize(size, 0);
+impl Rows {
+    fn has(&self, row: u32) -> bool {
+        let word = self.0.get(row as usize / 64).copied().unwrap_or(0);
+        word >> (row % 64) & 1 == 1
     }
-    for row in rows {
-        bits[*row as usize / 64] |= 1 << (row % 64);
+
+    /// Adds rows in ascending order.
+    fn add(&mut self, rows: &[u32]) {
+        let Some(last) = rows.last() else { return };
+        let size = *last as usize / 64 + 1;
+        if self.0.len() < size {
+            self.0.resize(size, 0);
+        }
+        for row in rows {
+            self.0[*row as usize / 64] |= 1 << (row % 64);
+        }
+    }
+
+    fn and(mut self, others: &Self) -> Self {
+        self.0.truncate(others.0.len());
+        for (bits, other) in self.0.iter_mut().zip(&others.0) {
+            *bits &= other;
+        }
+        self
+    }
+
+    fn without(mut self, others: &Self) -> Self {
+        for (bits, other) in self.0.iter_mut().zip(&others.0) {
+            *bits &= !other;
+        }
+        self
     }
 }
 
@@ -382,11 +459,15 @@ fn keep_common(rows: &mut Vec<u32>, other: &[u32]) {
     });
 }
 
-fn newest(mut rows: impl Iterator<Item = i64>, max: usize) -> Held {
-    let newest: Vec<i64> = rows.by_ref().take(max).collect();
+fn newest(rows: &[u32], max: usize) -> Held {
     Held {
-        count: newest.len() as u64 + rows.count() as u64,
-        rows: newest,
+        rows: rows
+            .iter()
+            .rev()
+            .take(max)
+            .map(|row| i64::from(*row))
+            .collect(),
+        count: rows.len() as u64,
     }
 }
 

@@ -152,10 +152,6 @@ impl Pages {
         Ok(marks)
     }
 
-    pub fn mark(&self, connection: &Connection, row: i64) -> Result<Option<Mark>> {
-        self.page(connection, row / PAGE_ROWS, |page| mark_on(page, row))
-    }
-
     fn page<T>(
         &self,
         connection: &Connection,

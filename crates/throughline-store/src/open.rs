@@ -183,6 +183,8 @@ fn in_memory(old: &Connection, path: &Path) -> Result<Connection> {
 
 fn harden(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Else a statement may be planned anew for each value that is put into it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(())
 }

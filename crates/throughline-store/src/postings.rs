@@ -98,8 +98,10 @@ impl Postings {
         for list in lists.iter().rev() {
             rows.extend_from_slice(&list.rows);
         }
-        rows.sort();
-        rows.dedup();
+        if !rows.is_sorted_by(|a, b| a < b) {
+            rows.sort();
+            rows.dedup();
+        }
         Ok(true)
     }
 }
@@ -224,6 +226,8 @@ fn go_on(leaf: &[u8], list: &mut List) -> Option<Found> {
 /// Reads the rows from a place to the end.
 fn read(bytes: &[u8], mut at: usize, list: &mut List) -> Option<()> {
     let mut row = 0_u64;
+    // Nearly every row of a common term takes one byte.
+    list.rows.reserve(bytes.len().saturating_sub(at));
     while at < bytes.len() {
         row = row.checked_add(varint(bytes, &mut at)?)?;
         let number = u32::try_from(row).ok()?;
@@ -257,7 +261,18 @@ fn size(bytes: &[u8], at: &mut usize) -> Option<usize> {
 }
 
 /// Reads a number as SQLite writes it: seven bits to a byte, the highest first.
+#[inline]
 fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    match bytes.get(*at) {
+        Some(byte) if *byte < 0x80 => {
+            *at += 1;
+            Some(u64::from(*byte))
+        }
+        _ => long_varint(bytes, at),
+    }
+}
+
+fn long_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0;
     for _ in 0..8 {
         let byte = *bytes.get(*at)?;

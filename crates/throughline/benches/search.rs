@@ -1,11 +1,12 @@
 //! How fast a question is answered, beside the bare index, and how fast things are forgotten.
 //!
-//!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200]
+//!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200] [--keep DIR]
 //!
 //! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of them: one word, three
 //! words, and eight as a prompt has them. Beside it stands what the index alone needs to name its best twenty, asked in
 //! SQL. `throughline context` is run as a hook runs it, a process for each prompt, beside a process that only says its
-//! version. Then records and sessions are forgotten.
+//! version. Then records and sessions are forgotten. A store that is kept in a folder is used again, and nothing of it
+//! is forgotten.
 //!
 //! Times of questions are processor time where the system tells it (Linux), so that other work on the machine does not
 //! count; forgetting waits for the disk and is shown as it took.
@@ -19,7 +20,7 @@
 
 mod made;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,11 +41,16 @@ fn main() {
     let records = option("--records", 100_000);
     let rounds = usize::try_from(option("--rounds", 200)).unwrap();
     let dir = tempfile::tempdir().unwrap();
+    let kept = argument("--keep").map(PathBuf::from);
+    let home = kept.as_deref().unwrap_or(dir.path());
     let mut random = Random(7);
-    let store = Store::open(dir.path()).unwrap();
-    build(&store, &mut random, records);
+    let is_made = Store::path_in(home).exists();
+    let store = Store::open(home).unwrap();
+    if !is_made {
+        build(&store, &mut random, records);
+    }
     meanings();
-    let raw = Database::open(&Store::path_in(dir.path())).unwrap();
+    let raw = Database::open(&Store::path_in(home)).unwrap();
     for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
         let asked: Vec<_> = (0..rounds).map(|_| random.words(count)).collect();
         let lists = asked.iter().map(|words| worked(|| lists(&store, words)));
@@ -54,14 +60,20 @@ fn main() {
         show(name, ours, lists, bare.collect());
     }
     drop(store);
-    contexts(dir.path(), &mut random, rounds.min(100));
-    forgetting(dir.path(), records);
+    contexts(home, &mut random, rounds.min(100));
+    if kept.is_none() {
+        forgetting(home, records);
+    }
+}
+
+fn argument(name: &str) -> Option<String> {
+    std::env::args().skip_while(|given| given != name).nth(1)
 }
 
 fn option(name: &str, default: u64) -> u64 {
-    let arguments: Vec<_> = std::env::args().collect();
-    let at = arguments.iter().position(|argument| argument == name);
-    at.and_then(|at| arguments.get(at + 1)?.parse().ok())
+    let given = argument(name);
+    given
+        .and_then(|given| given.parse().ok())
         .unwrap_or(default)
 }
 

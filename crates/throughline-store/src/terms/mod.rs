@@ -9,7 +9,7 @@ pub mod stem;
 mod stop;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use memory::Kind;
@@ -34,6 +34,9 @@ const TERMS_BYTES: usize = 8 << 10;
 pub const SPEAKER: char = '=';
 /// Marks the words by which the index filters.
 pub const SCOPE: char = '@';
+
+/// What is known of words, by their [`hash`].
+pub type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Same>>;
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,13 +263,13 @@ impl Terms {
     }
 
     fn add(&mut self, word: &Word<'_>) {
-        if self.seen.insert(fnv(&word.folded)) && is_indexed(&word.folded) {
+        if self.seen.insert(hash(&word.folded)) && is_indexed(&word.folded) {
             self.push(None, &stem::stem(&word.folded));
         }
     }
 
     fn push(&mut self, prefix: Option<char>, term: &str) {
-        if prefix.is_none() && !self.seen.insert(fnv(term) ^ TERM) {
+        if prefix.is_none() && !self.seen.insert(hash(term) ^ TERM) {
             return;
         }
         if !self.out.is_empty() {
@@ -277,8 +280,8 @@ impl Terms {
     }
 }
 
-/// A fast hash for short words of our own texts.
-fn fnv(word: &str) -> u64 {
+/// A fast hash for the words of our own texts.
+pub fn hash(word: &str) -> u64 {
     let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -287,8 +290,8 @@ fn fnv(word: &str) -> u64 {
 }
 
 /// Takes a hash for what it is.
-#[derive(Default)]
-struct Same(u64);
+#[derive(Debug, Default)]
+pub struct Same(u64);
 
 impl std::hash::Hasher for Same {
     fn finish(&self) -> u64 {
