@@ -19,10 +19,10 @@ const B: f64 = 0.6;
 /// order of their rows.
 pub fn best(lookup: &Lookup<'_>, hits: &[Candidate], idf: &[f64]) -> Result<HashMap<u32, f64>> {
     let centres = centres(hits);
-    let marks = surroundings(lookup, hits, &centres)?;
+    let others = surroundings(lookup, hits, &centres)?;
     let stretches: Vec<_> = centres
         .iter()
-        .map(|at| stretch(hits, *at, &marks))
+        .map(|at| stretch(hits, *at, &others))
         .collect();
     let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes).sum();
     let typical = (bytes / stretches.len().max(1) as f64).max(1.0);
@@ -58,12 +58,12 @@ fn centres(hits: &[Candidate]) -> Vec<usize> {
     best
 }
 
-/// Returns the marks of the rows around the centres that are no hits.
+/// Returns the marks of the rows around the centres that are no hits, in the order of rows.
 fn surroundings(
     lookup: &Lookup<'_>,
     hits: &[Candidate],
     centres: &[usize],
-) -> Result<HashMap<i64, Mark>> {
+) -> Result<Vec<(i64, Mark)>> {
     let around = |at: &usize| hits[*at].row - REACH..=hits[*at].row + REACH;
     let mut rows: Vec<i64> = centres.iter().flat_map(around).collect();
     rows.sort_unstable();
@@ -74,7 +74,7 @@ fn surroundings(
     Ok(known.filter_map(|(row, mark)| Some((row, mark?))).collect())
 }
 
-fn stretch(hits: &[Candidate], centre: usize, marks: &HashMap<i64, Mark>) -> Stretch {
+fn stretch(hits: &[Candidate], centre: usize, others: &[(i64, Mark)]) -> Stretch {
     let Candidate { row, mark, .. } = &hits[centre];
     let mut stretch = Stretch {
         counts: [0; crate::ask::TERMS_MAX],
@@ -92,8 +92,11 @@ fn stretch(hits: &[Candidate], centre: usize, marks: &HashMap<i64, Mark>) -> Str
             bits &= bits - 1;
         }
     }
-    let others = (row - REACH..=row + REACH).filter_map(|row| marks.get(&row));
-    for other in others.filter(|other| other.session == mark.session) {
+    let first = others.partition_point(|other| other.0 < row - REACH);
+    let within = others[first..]
+        .iter()
+        .take_while(|other| other.0 <= row + REACH);
+    for (_, other) in within.filter(|(_, other)| other.session == mark.session) {
         stretch.bytes += f64::from(other.size_bytes);
     }
     stretch

@@ -66,8 +66,8 @@ struct Kept {
     unpacker: Option<zstd::bulk::Decompressor<'static>>,
 }
 
-/// Blocks kept at hand.
-const CACHED_MAX: usize = 32;
+/// Blocks kept at hand. Whoever reads goes through the records in their order.
+const CACHED_MAX: usize = 8;
 
 impl std::fmt::Debug for Cache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

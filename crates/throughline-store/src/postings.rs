@@ -87,12 +87,11 @@ impl Postings {
                 None => return Ok(false),
             }
         }
-        let mut hidden: HashSet<u32> = HashSet::new();
-        for list in &mut lists {
-            if !hidden.is_empty() {
-                list.rows.retain(|row| !hidden.contains(row));
-            }
-            hidden.extend(&list.hidden);
+        hide(&mut lists);
+        lists.retain(|list| !list.rows.is_empty());
+        if let [only] = lists.as_mut_slice() {
+            std::mem::swap(rows, &mut only.rows);
+            return Ok(true);
         }
         // Rows grow with time, and so do segments: the oldest first is nearly sorted.
         for list in lists.iter().rev() {
@@ -144,6 +143,17 @@ impl Segment {
             .query_row((self.id, key), |row| row.get(0))
             .optional()?;
         Ok(found.map_or(0, |leaf| leaf >> 1).max(self.first))
+    }
+}
+
+/// Takes out of each list what a newer one hides.
+fn hide(lists: &mut [List]) {
+    let mut hidden: HashSet<u32> = HashSet::new();
+    for list in lists {
+        if !hidden.is_empty() {
+            list.rows.retain(|row| !hidden.contains(row));
+        }
+        hidden.extend(&list.hidden);
     }
 }
 
