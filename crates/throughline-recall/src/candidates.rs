@@ -86,7 +86,7 @@ pub fn find(
     };
     let finder = Finder::new(lookup, scope, question)?;
     let has_speakers = lookup.has_speakers()?;
-    let mut pairs: Vec<(i64, Bits, Bits)> = Vec::new();
+    let mut pairs: Vec<(i64, Bits, Bits)> = Vec::with_capacity(question.terms.len() * LIST_MAX / 2);
     let mut capped: Bits = 0;
     for (at, term) in question.terms.iter().enumerate() {
         let bit = 1 << at;

@@ -197,6 +197,9 @@ fn holds(longer: &Words, words: &Words) -> bool {
 
 /// Says whether a text is the same as one of those already chosen.
 pub fn repeats(text: &str, chosen: &[Words]) -> bool {
+    if chosen.is_empty() {
+        return false;
+    }
     let words = Words::of(text);
     chosen
         .iter()

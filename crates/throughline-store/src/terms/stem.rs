@@ -138,7 +138,8 @@ impl Stem {
     }
 
     fn ends(&self, ending: &str) -> bool {
-        self.0.ends_with(ending.as_bytes())
+        // The last letter tells nearly all endings apart.
+        self.0.last() == ending.as_bytes().last() && self.0.ends_with(ending.as_bytes())
     }
 
     fn before(&self, ending: &str) -> &[u8] {
