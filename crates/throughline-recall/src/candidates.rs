@@ -4,6 +4,7 @@
 //! short leans on its neighbours: what was asked just before belongs to the answer. No text is read.
 
 use std::collections::HashMap;
+use std::iter::Peekable;
 
 use memory::Kind;
 use store::{Held, Lookup, Mark, Query, Result, Scope, Within};
@@ -347,7 +348,8 @@ fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Resul
     }
     rows.sort_unstable();
     rows.dedup();
-    rows.retain(|(row, _)| *row > 0 && all.binary_search_by_key(row, |c| c.row).is_err());
+    let mut known = all.iter().map(|candidate| candidate.row).peekable();
+    rows.retain(|(row, _)| *row > 0 && !reaches(&mut known, *row));
     let numbers: Vec<i64> = rows.iter().map(|(row, _)| *row).collect();
     let marks = lookup.marks(&numbers)?;
     let allowed = |kind| query.kinds.is_empty() || query.kinds.contains(&kind);
@@ -365,6 +367,12 @@ fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Resul
         }
     }
     Ok(())
+}
+
+/// Goes through rows in ascending order up to `row`, and says whether it is one of them.
+pub fn reaches(rows: &mut Peekable<impl Iterator<Item = i64>>, row: i64) -> bool {
+    while rows.next_if(|next| *next < row).is_some() {}
+    rows.peek() == Some(&row)
 }
 
 /// Says whether a record takes part in what its neighbours say.
@@ -398,12 +406,16 @@ fn score(candidate: &Candidate, idf: &[f64], dates: &Dates) -> f64 {
     let length = f64::from(candidate.mark.size_bytes.min(4000)) / LENGTH_TYPICAL;
     let norm = 1.2 * (0.7 + 0.3 * length);
     let has = |bits: Bits, at: usize| f64::from(bits >> at & 1);
+    let [beside, further] = candidate.near;
     let mut score = 0.0;
-    for (at, idf) in idf.iter().enumerate() {
+    let mut rest = candidate.own | candidate.who | beside | further;
+    while rest != 0 {
+        let at = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
         let times = has(candidate.own, at)
             + has(candidate.who, at)
-            + NEAR_WEIGHT * (has(candidate.near[0], at) + has(candidate.near[1], at));
-        score += idf * times * 2.2 / (times + norm);
+            + NEAR_WEIGHT * (has(beside, at) + has(further, at));
+        score += idf[at] * times * 2.2 / (times + norm);
     }
     let kind = match candidate.mark.kind {
         Kind::Prompt => 1.3,

@@ -133,7 +133,8 @@ impl Meanings {
             }
             let place = usize::from(number);
             let found = &self.texts[u32_at(self.ends, place)..u32_at(self.ends, place + 1)];
-            if found.strip_prefix(prefix) == Some(text) {
+            let is_as_long = found.len() == prefix.len() + text.len();
+            if is_as_long && found.starts_with(prefix) && found.ends_with(text) {
                 return Some(number);
             }
             slot = (slot + 1) % slots;

@@ -19,6 +19,8 @@ const READ_BYTES_MAX: usize = 12 << 10;
 const TOGETHER_WORDS: usize = 3;
 /// Words less alike than this have nothing to do with each other.
 const ALIKE_MIN: f32 = 0.25;
+/// A word of more pieces is a name: what its pieces mean says nothing about it.
+const ALIKE_PIECES_MAX: usize = 2;
 
 /// Words that tell of a time.
 const TIMES: &[&str] = &[
@@ -280,6 +282,9 @@ impl<'q> Reader<'q> {
         let Some(meanings) = &self.meanings else {
             return Vec::new();
         };
+        if !(1..=ALIKE_PIECES_MAX).contains(&pieces.as_slice().len()) {
+            return Vec::new();
+        }
         let mut vector = [0.0; DIMS];
         for piece in pieces.as_slice() {
             meanings.add_piece(*piece, &mut vector);

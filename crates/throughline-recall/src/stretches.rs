@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use store::{Lookup, Mark, Result};
 
-use crate::candidates::Candidate;
+use crate::candidates::{Candidate, reaches};
 
 /// Hits around which a stretch is looked at.
 const CENTRES_MAX: usize = 600;
@@ -68,7 +68,8 @@ fn surroundings(
     let mut rows: Vec<i64> = centres.iter().flat_map(around).collect();
     rows.sort_unstable();
     rows.dedup();
-    rows.retain(|row| *row > 0 && hits.binary_search_by_key(row, |hit| hit.row).is_err());
+    let mut known = hits.iter().map(|hit| hit.row).peekable();
+    rows.retain(|row| *row > 0 && !reaches(&mut known, *row));
     let marks = lookup.marks(&rows)?;
     let known = rows.into_iter().zip(marks);
     Ok(known.filter_map(|(row, mark)| Some((row, mark?))).collect())

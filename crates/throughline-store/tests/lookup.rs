@@ -1,0 +1,125 @@
+//! The lists that are read from the index's own pages say what the index says when it is asked.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use memory::{Context, Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
+use throughline_store::{
+    Batch, Cursor, From, Incoming, Lookup, Oddities, Query, Reading, Result, Scope, Store,
+};
+
+const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
+
+/// Stores records of every kind, in two workspaces, each with the words of its number's bits.
+fn filled() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let mut door = store.door();
+    for session in ["red", "blue"] {
+        let id = SessionId::of(Flavor::Claude, session);
+        let workspace = Workspace {
+            key: session.to_owned(),
+            root: format!("/code/{session}"),
+        };
+        let cleaned = door.clean(Incoming {
+            records: (1..160).map(|number| record(&id, number)).collect(),
+            sessions: vec![(
+                SessionPatch::new(id.clone(), Flavor::Claude),
+                Some(workspace),
+            )],
+            usage: Vec::new(),
+        });
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new("/logs/a.jsonl"),
+            cursor: Cursor::default(),
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let _ticket = store.append(Batch::new(&mut door, cleaned, from));
+    }
+    drop(door);
+    store.flush().unwrap();
+    (dir, store)
+}
+
+fn record(session: &SessionId, number: usize) -> Record {
+    let words = WORDS.iter().enumerate();
+    let words: Vec<_> = words
+        .filter(|(at, _)| number >> at & 1 == 1)
+        .map(|(_, word)| *word)
+        .collect();
+    Record {
+        message: MessageId::new(format!("{session}/{number}")),
+        ordinal: 0,
+        at: None,
+        line: number as u64,
+        kind: Kind::ALL[number % Kind::ALL.len()],
+        session: session.clone(),
+        tool: None,
+        path: None,
+        call: None,
+        content: words.join(" "),
+        tags: Vec::new(),
+        metadata: BTreeMap::new(),
+        trust: Trust::Model,
+        context: Context::default(),
+    }
+}
+
+/// Returns the rows that hold all of some words, as the index gives them.
+fn asked(lookup: &Lookup<'_>, scope: &Scope, expression: &str) -> Result<Vec<i64>> {
+    lookup.rows(scope, expression, usize::MAX)
+}
+
+#[test]
+fn lists_agree_with_the_index_for_every_choice_of_kinds() {
+    let (_dir, store) = filled();
+    for workspace_key in [None, Some("red".to_owned())] {
+        for choice in 0..1_usize << Kind::ALL.len() {
+            let kinds = Kind::ALL.iter().enumerate();
+            let query = Query {
+                workspace_key: workspace_key.clone(),
+                kinds: kinds
+                    .filter(|(at, _)| choice >> at & 1 == 1)
+                    .map(|(_, kind)| *kind)
+                    .collect(),
+                ..Query::default()
+            };
+            let checked = store.lookup(|lookup| {
+                let scope = lookup.scope(&query)?.unwrap();
+                let within = lookup.within(&scope)?.unwrap();
+                let one = lookup.holding(&within, &["alpha"], usize::MAX)?.unwrap();
+                let both = ["alpha", "beta"];
+                let both = lookup.holding(&within, &both, usize::MAX)?.unwrap();
+                let others = ["gamma", "delta"];
+                let mut any = lookup.holding_any(&within, "beta", &others)?.unwrap();
+                any.reverse();
+                assert_eq!(one.count, one.rows.len() as u64);
+                assert_eq!(one.rows, asked(lookup, &scope, "alpha")?);
+                assert_eq!(both.rows, asked(lookup, &scope, "alpha AND beta")?);
+                let expression = "beta AND (gamma OR delta)";
+                assert_eq!(any, asked(lookup, &scope, expression)?);
+                Ok(one.count)
+            });
+            assert!(checked.unwrap() > 0 || choice != 0);
+        }
+    }
+}
+
+#[test]
+fn a_list_is_cut_to_its_newest() {
+    let (_dir, store) = filled();
+    let query = Query::default();
+    let held = store.lookup(|lookup| {
+        let scope = lookup.scope(&query)?.unwrap();
+        let within = lookup.within(&scope)?.unwrap();
+        Ok(lookup.holding(&within, &["alpha"], 3)?.unwrap())
+    });
+    let held = held.unwrap();
+    assert_eq!((held.rows.len(), held.count), (3, 160));
+    assert!(held.rows.is_sorted_by(|a, b| a > b));
+}
