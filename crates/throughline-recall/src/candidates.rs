@@ -117,15 +117,15 @@ pub fn find(
 }
 
 /// Looks terms up: in the lists of the index where these can be read, else by asking it.
-struct Finder<'a> {
-    lookup: &'a Lookup<'a>,
+struct Finder<'a, 'c> {
+    lookup: &'a Lookup<'c>,
     scope: &'a Scope,
     question: &'a Question,
     within: Option<Within>,
 }
 
-impl<'a> Finder<'a> {
-    fn new(lookup: &'a Lookup<'a>, scope: &'a Scope, question: &'a Question) -> Result<Self> {
+impl<'a, 'c> Finder<'a, 'c> {
+    fn new(lookup: &'a Lookup<'c>, scope: &'a Scope, question: &'a Question) -> Result<Self> {
         let is_plain = question.words.unwanted.is_empty();
         let within = if is_plain {
             lookup.within(scope)?

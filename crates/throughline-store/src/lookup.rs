@@ -19,11 +19,11 @@ use crate::terms::{SCOPE, SPEAKER};
 use crate::worth::{self, Worth};
 use crate::{Query, Store, blocks, records};
 
-/// A question being answered. Pages and blocks that were read stay at hand until it is.
+/// A question being answered. Blocks that were read stay at hand until it is.
 #[derive(Debug)]
 pub struct Lookup<'c> {
     connection: &'c Connection,
-    pages: Pages,
+    pages: Pages<'c>,
     blocks: blocks::Cache,
     postings: Option<Postings>,
     /// Room for the list that is being read.
@@ -82,7 +82,7 @@ impl Store {
             let snapshot = connection.unchecked_transaction()?;
             let lookup = Lookup {
                 connection: &snapshot,
-                pages: Pages::default(),
+                pages: Pages::new(&snapshot),
                 blocks: blocks::Cache::default(),
                 postings: Postings::open(&snapshot)?,
                 list: RefCell::default(),
@@ -327,7 +327,7 @@ impl Lookup<'_> {
 
     /// Returns what is known of rows at a glance; `None` for a row that is not indexed.
     pub fn marks(&self, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
-        self.pages.marks(self.connection, rows)
+        self.pages.marks(rows)
     }
 
     /// Returns the records of rows, in the order of the rows; what is gone is left out.

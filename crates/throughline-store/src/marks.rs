@@ -2,12 +2,13 @@
 //! without reading their rows.
 
 use std::cell::RefCell;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use memory::Kind;
+use rusqlite::blob::Blob;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::Result;
@@ -129,46 +130,78 @@ fn read_both(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
         .unwrap_or_default())
 }
 
-fn read(connection: &Connection, page: i64) -> Result<Option<Vec<u8>>> {
-    Ok(connection
-        .prepare_cached("SELECT data FROM marks WHERE page = ?1")?
-        .query_row([page], |row| row.get(0))
-        .optional()?)
+/// Marks as one question reads them: from their pages, of which only the part that is wanted is copied.
+pub(crate) struct Pages<'c> {
+    connection: &'c Connection,
+    /// The page that was read last, moved on to the next.
+    open: RefCell<Option<Blob<'c>>>,
 }
 
-/// Pages that were read, for one question.
-#[derive(Debug, Default)]
-pub(crate) struct Pages(RefCell<HashMap<i64, Vec<u8>>>);
+impl<'c> Pages<'c> {
+    pub const fn new(connection: &'c Connection) -> Self {
+        Self {
+            connection,
+            open: RefCell::new(None),
+        }
+    }
 
-impl Pages {
-    /// Returns the marks of rows; `None` for a row that is not indexed.
-    pub fn marks(&self, connection: &Connection, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
+    /// Returns the marks of rows; `None` for a row that is not indexed. Rows of one page should stand together.
+    pub fn marks(&self, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
         let mut marks = Vec::with_capacity(rows.len());
+        let mut part = Vec::new();
         for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {
-            self.page(connection, run[0] / PAGE_ROWS, |page| {
-                marks.extend(run.iter().map(|row| mark_on(page, *row)));
-            })?;
+            let places = || run.iter().map(|row| place(*row));
+            let first = places().min().unwrap_or(0);
+            let last = places().max().unwrap_or(0);
+            self.read(run[0] / PAGE_ROWS, first..last + 1, &mut part)?;
+            marks.extend(places().map(|place| mark_at(&part, place - first)));
         }
         Ok(marks)
     }
 
-    fn page<T>(
-        &self,
-        connection: &Connection,
-        number: i64,
-        look: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T> {
-        let mut pages = self.0.borrow_mut();
-        let page = match pages.entry(number) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(read(connection, number)?.unwrap_or_default()),
+    /// Reads a part of a page; less of one that ends before.
+    fn read(&self, page: i64, places: Range<usize>, part: &mut Vec<u8>) -> Result<()> {
+        let mut open = self.open.borrow_mut();
+        part.clear();
+        let is_open = match open.as_mut() {
+            Some(blob) => blob.reopen(page).is_ok(),
+            None => false,
         };
-        Ok(look(page))
+        if !is_open {
+            *open = None;
+            if !self.has(page)? {
+                return Ok(());
+            }
+            *open = Some(
+                self.connection
+                    .blob_open("main", "marks", "data", page, true)?,
+            );
+        }
+        if let Some(blob) = open.as_ref() {
+            let end = (places.end * MARK_BYTES).min(blob.len());
+            let start = (places.start * MARK_BYTES).min(end);
+            part.resize(end - start, 0);
+            blob.read_at_exact(part, start)?;
+        }
+        Ok(())
+    }
+
+    fn has(&self, page: i64) -> Result<bool> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT 1 FROM marks WHERE page = ?1")?;
+        Ok(statement.exists([page])?)
     }
 }
 
-fn mark_on(page: &[u8], row: i64) -> Option<Mark> {
-    let at = place(row) * MARK_BYTES;
+impl std::fmt::Debug for Pages<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pages").finish_non_exhaustive()
+    }
+}
+
+fn mark_at(page: &[u8], place: usize) -> Option<Mark> {
+    let at = place * MARK_BYTES;
     page.get(at..at + MARK_BYTES).and_then(Mark::from_bytes)
 }
 
