@@ -85,7 +85,10 @@ pub fn find(
         total,
         ..Candidates::default()
     };
-    let finder = Finder::new(lookup, scope, question)?;
+    // Where most kinds are wanted it costs less to pass over the others than to look all of them up.
+    let are_most = query.kinds.len() * 2 > Kind::ALL.len();
+    let any = are_most.then(|| scope.of_any_kind());
+    let finder = Finder::new(lookup, any.as_ref().unwrap_or(scope), question)?;
     let has_speakers = lookup.has_speakers()?;
     let mut pairs: Vec<(i64, Bits, Bits)> = Vec::with_capacity(question.terms.len() * LIST_MAX / 2);
     let mut capped: Bits = 0;
@@ -278,7 +281,9 @@ fn weigh(
     let marks = lookup.marks(&rows)?;
     let mut all: Vec<Candidate> = Vec::with_capacity(hits.len());
     for ((row, own, who), mark) in hits.into_iter().zip(marks) {
-        let Some(mark) = mark else { continue };
+        let Some(mark) = mark.filter(|mark| is_wanted(query, mark)) else {
+            continue;
+        };
         let mut candidate = Candidate {
             row,
             mark,
@@ -352,9 +357,8 @@ fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Resul
     rows.retain(|(row, _)| *row > 0 && !reaches(&mut known, *row));
     let numbers: Vec<i64> = rows.iter().map(|(row, _)| *row).collect();
     let marks = lookup.marks(&numbers)?;
-    let allowed = |kind| query.kinds.is_empty() || query.kinds.contains(&kind);
     for ((row, session), mark) in rows.into_iter().zip(marks) {
-        let beside = |mark: &Mark| mark.session == session && allowed(mark.kind) && leans(mark);
+        let beside = |mark: &Mark| mark.session == session && is_wanted(query, mark) && leans(mark);
         if let Some(mark) = mark.filter(beside) {
             all.push(Candidate {
                 row,
@@ -367,6 +371,10 @@ fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Resul
         }
     }
     Ok(())
+}
+
+fn is_wanted(query: &Query, mark: &Mark) -> bool {
+    query.kinds.is_empty() || query.kinds.contains(&mark.kind)
 }
 
 /// Goes through rows in ascending order up to `row`, and says whether it is one of them.

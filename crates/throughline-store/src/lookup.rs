@@ -161,7 +161,7 @@ impl Lookup<'_> {
         let mut list = self.list.borrow_mut();
         let mut any = Rows::default();
         for term in terms {
-            if !postings.rows(self.connection, &term, &mut list)? {
+            if !postings.rows(self.connection, &term, |_| true, &mut list)? {
                 return Ok(None);
             }
             any.add(&list);
@@ -243,11 +243,12 @@ impl Lookup<'_> {
             return Ok(None);
         };
         let mut list = self.list.borrow_mut();
-        if !postings.rows(self.connection, term, &mut list)? {
+        let is_read = match &within.rows {
+            Some(rows) => postings.rows(self.connection, term, |row| rows.has(row), &mut list)?,
+            None => postings.rows(self.connection, term, |_| true, &mut list)?,
+        };
+        if !is_read {
             return Ok(None);
-        }
-        if let Some(rows) = &within.rows {
-            list.retain(|row| rows.has(*row));
         }
         let list: Rc<[u32]> = list.as_slice().into();
         within
@@ -395,6 +396,15 @@ impl Lookup<'_> {
 }
 
 impl Scope {
+    /// Returns the same scope with records of every kind.
+    #[must_use]
+    pub fn of_any_kind(&self) -> Self {
+        Self {
+            kinds: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the index's form of it.
     fn words(&self) -> String {
         let kinds: Vec<_> = self

@@ -74,15 +74,21 @@ impl Postings {
         Ok(segments.map(|segments| Self { segments }))
     }
 
-    /// Puts the rows that hold a term into `rows`, in ascending order. Says `false` when the index is not of the
-    /// form that was expected.
-    pub fn rows(&self, connection: &Connection, term: &str, rows: &mut Vec<u32>) -> Result<bool> {
+    /// Puts the rows that hold a term and are wanted into `rows`, in ascending order. Says `false` when the index is
+    /// not of the form that was expected.
+    pub fn rows(
+        &self,
+        connection: &Connection,
+        term: &str,
+        is_wanted: impl Fn(u32) -> bool + Copy,
+        rows: &mut Vec<u32>,
+    ) -> Result<bool> {
         rows.clear();
         let mut key = vec![MAIN];
         key.extend_from_slice(term.as_bytes());
         let mut lists = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
-            match segment.list(connection, &key)? {
+            match segment.list(connection, &key, is_wanted)? {
                 Some(list) => lists.push(list),
                 None => return Ok(false),
             }
@@ -106,7 +112,12 @@ impl Postings {
 }
 
 impl Segment {
-    fn list(&self, connection: &Connection, key: &[u8]) -> Result<Option<List>> {
+    fn list(
+        &self,
+        connection: &Connection,
+        key: &[u8],
+        is_wanted: impl Fn(u32) -> bool + Copy,
+    ) -> Result<Option<List>> {
         let mut list = List::default();
         let start = self.leaf(connection, key)?;
         let mut statement = connection.prepare_cached(
@@ -120,9 +131,9 @@ impl Segment {
                 return Ok(None);
             };
             let found = if is_first {
-                find(leaf, key, &mut list)
+                find(leaf, key, is_wanted, &mut list)
             } else {
-                go_on(leaf, &mut list)
+                go_on(leaf, is_wanted, &mut list)
             };
             is_first = false;
             match found {
@@ -184,7 +195,12 @@ fn segments(bytes: &[u8]) -> Option<Vec<Segment>> {
 }
 
 /// Looks for a term on a leaf, and reads its list. `None` for a leaf that cannot be read.
-fn find(leaf: &[u8], key: &[u8], list: &mut List) -> Option<Found> {
+fn find(
+    leaf: &[u8],
+    key: &[u8],
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut List,
+) -> Option<Found> {
     let end = terms_at(leaf)?;
     let mut index = end;
     let mut place = 0;
@@ -207,7 +223,7 @@ fn find(leaf: &[u8], key: &[u8], list: &mut List) -> Option<Found> {
                     Some(step) => place + step?,
                     None => end,
                 };
-                read(leaf.get(..list_end)?, at + added, list)?;
+                read(leaf.get(..list_end)?, at + added, is_wanted, list)?;
                 return Some(if next.is_some() {
                     Found::Whole
                 } else {
@@ -220,24 +236,27 @@ fn find(leaf: &[u8], key: &[u8], list: &mut List) -> Option<Found> {
 }
 
 /// Reads a list further that began on an earlier leaf.
-fn go_on(leaf: &[u8], list: &mut List) -> Option<Found> {
+fn go_on(leaf: &[u8], is_wanted: impl Fn(u32) -> bool, list: &mut List) -> Option<Found> {
     let end = terms_at(leaf)?;
     let mut index = end;
     if index < leaf.len() {
         let first_term = size(leaf, &mut index)?;
-        read(leaf.get(..first_term)?, HEADER_BYTES, list)?;
+        read(leaf.get(..first_term)?, HEADER_BYTES, is_wanted, list)?;
         Some(Found::Whole)
     } else {
-        read(leaf.get(..end)?, HEADER_BYTES, list)?;
+        read(leaf.get(..end)?, HEADER_BYTES, is_wanted, list)?;
         Some(Found::Begun)
     }
 }
 
 /// Reads the rows from a place to the end.
-fn read(bytes: &[u8], mut at: usize, list: &mut List) -> Option<()> {
+fn read(
+    bytes: &[u8],
+    mut at: usize,
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut List,
+) -> Option<()> {
     let mut row = 0_u64;
-    // Nearly every row of a common term takes one byte.
-    list.rows.reserve(bytes.len().saturating_sub(at));
     while at < bytes.len() {
         row = row.checked_add(varint(bytes, &mut at)?)?;
         let number = u32::try_from(row).ok()?;
@@ -249,7 +268,7 @@ fn read(bytes: &[u8], mut at: usize, list: &mut List) -> Option<()> {
             at += usize::from(is_there);
             list.hidden.push(number);
         }
-        if is_there {
+        if is_there && is_wanted(number) {
             list.rows.push(number);
         }
     }

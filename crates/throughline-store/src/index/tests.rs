@@ -77,12 +77,20 @@ fn check(connection: &Connection, model: &BTreeMap<i64, u8>) {
             .map(|(row, _)| *row)
             .collect();
         assert_eq!(asked(connection, word), expected, "{word}, asked");
-        assert!(postings.rows(connection, word, &mut list).unwrap());
+        assert!(
+            postings
+                .rows(connection, word, |_| true, &mut list)
+                .unwrap()
+        );
         let listed: Vec<i64> = list.iter().map(|row| i64::from(*row)).collect();
         assert_eq!(listed, expected, "{word}, listed");
     }
     for term in ["@k0", "@w1", "absent", "", "zzz", "0"] {
-        assert!(postings.rows(connection, term, &mut list).unwrap());
+        assert!(
+            postings
+                .rows(connection, term, |_| true, &mut list)
+                .unwrap()
+        );
         let listed: Vec<i64> = list.iter().map(|row| i64::from(*row)).collect();
         if !term.is_empty() {
             assert_eq!(listed, asked(connection, term), "{term}");
