@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod home;
+mod origin;
 mod schedule;
 mod wake;
 
@@ -20,7 +21,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-pub use self::home::{Running, running};
+pub use self::home::{Running, is_held, running};
+pub use self::origin::Origin;
 use self::schedule::Schedule;
 use self::wake::Inbox;
 pub use self::wake::{Wake, Waker};
@@ -44,6 +46,10 @@ pub struct Plan {
     pub port: Option<u16>,
     /// Ends when nobody has needed it for so long.
     pub idle: Option<Duration>,
+    /// Nobody's terminal holds it, and whoever needs it starts it again.
+    pub background: bool,
+    /// What it was started from.
+    pub origin: Origin,
     pub stages: Stages,
     pub logs: Logs,
     pub limits: Limits,
@@ -71,6 +77,8 @@ pub enum DaemonError {
 pub enum Ended {
     Stopped,
     Idle,
+    /// Its program or its configuration is another now.
+    Outdated,
 }
 
 /// Runs until it is stopped or nobody needs it. `ready` hears when it can be reached.
@@ -99,7 +107,11 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
     let is_given = plan.given.is_some();
     let socket = socket(&plan.home, plan.given)?;
     let tcp = tcp(plan.port).await?;
-    let running = Running::here(&plan.home, tcp.as_ref().map(|(_, port)| *port));
+    let running = Running::here(
+        &plan.home,
+        tcp.as_ref().map(|(_, port)| *port),
+        plan.background,
+    );
     let (waker, inbox) = wake::channel();
     let (stopping, stopped) = watch::channel(false);
     let gate = Gate::new(token, plan.limits);
@@ -109,6 +121,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         waker.clone(),
         stopped.clone(),
         &running.boot,
+        plan.origin,
     );
     let routes = router(&front);
     let mut doors = vec![tokio::spawn(listen(
@@ -122,6 +135,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         doors.push(tokio::spawn(listen(tcp, routes, plan.limits, stopped)));
     }
     running.write(&plan.home)?;
+    home::came(&plan.home);
     ready(&running);
     let stop = Arc::new(AtomicBool::new(false));
     let signals = tokio::spawn(signals(waker.clone())?);
@@ -132,6 +146,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         logs: Arc::new(plan.logs),
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
+        background: plan.background,
     };
     let ended = round(&work, inbox, &front, plan.idle).await;
     signals.abort();
@@ -156,6 +171,7 @@ struct Work {
     logs: Arc<Logs>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
+    background: bool,
 }
 
 /// The loop: whatever wakes it is done, one thing after the other.
@@ -172,12 +188,19 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
             },
         };
         tracing::debug!(?wake, "woken");
+        if work.background && wake != Wake::Stop && front.origin.has_changed() {
+            return Ended::Outdated;
+        }
         let asked: Stage = match wake {
             Wake::LogGrew => {
                 front.gate.asked();
                 Box::new(Work::renew)
             }
-            Wake::Hooked(after) => Box::new(move |work| work.carry_out(after)),
+            // A hook that printed our answer has left a note of it.
+            Wake::Hooked(after) => Box::new(move |work| {
+                work.carry_out(after)?;
+                work.drain_pending()
+            }),
             Wake::PendingDue => Box::new(Work::drain_pending),
             Wake::DistillDue => Box::new(|work| {
                 stages::look_back(&work.desk.store, &work.stages, &work.stop, work.now()).map(drop)

@@ -304,12 +304,30 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     let (reply, after) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
     assert!(reply.answer.contains("use tabs"));
-    assert!(matches!(after.as_slice(), [After::Injected(_)]));
+    assert!(matches!(reply.shown.as_slice(), [After::Injected(_)]));
+    assert!(after.is_empty());
     let (again, after) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
     assert_eq!(again.silence.as_deref(), Some("delivered before"));
-    assert!(after.is_empty());
+    assert!(after.is_empty() && again.shown.is_empty());
     let (reply, after) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
     assert!(reply.silence.is_some());
+}
+
+#[test]
+fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
+    let test = Test::new();
+    test.prefers("use tabs");
+    let settings = Settings::default();
+    let payload = json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+    });
+    let payload = payload.to_string();
+    let hints = Hints::default();
+    let (unheard, _) = wire::respond(&test.store, &settings, payload.as_bytes(), &hints, test.now);
+    assert!(unheard.answer.contains("use tabs"));
+    let event = read(payload.as_bytes(), &hints).unwrap();
+    let again = answer_again(&test.store, &settings, &event, test.now).unwrap();
+    assert!(again.answer.context.unwrap().contains("use tabs"));
 }

@@ -1,7 +1,7 @@
 //! The daemon over real sockets.
 
-mod client;
-mod life;
+pub mod client;
+pub mod life;
 mod load;
 mod outside;
 mod routes;
