@@ -44,7 +44,11 @@ pub enum Daemon {
 pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<Running> {
     if daemon::running(&app.home).is_none() {
         spawn(&app.home, &app.config_path, port)?;
-        let answers = || daemon::call::call(&app.home, "GET", "/health", ANSWER_MAX).is_ok();
+        // It answers a moment before it leaves its card.
+        let answers = || {
+            let health = daemon::call::call(&app.home, "GET", "/health", ANSWER_MAX);
+            health.is_ok() && daemon::running(&app.home).is_some()
+        };
         if !wait(START_MAX, answers) {
             return Err(crate::output::hinted(
                 "the daemon did not start",

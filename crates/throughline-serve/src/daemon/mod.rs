@@ -19,7 +19,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 pub use self::home::{Running, is_held, running};
 pub use self::origin::Origin;
@@ -35,6 +35,8 @@ use crate::stages::{self, Logs, Stages};
 /// Threads that answer and wait, and threads that work on the store.
 const WORKERS: usize = 2;
 const BLOCKING_MAX: usize = 32;
+/// What waits for the model.
+const SLOW_MAX: usize = 4;
 /// How long what still runs may take when the daemon stops.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -140,6 +142,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
     let stop = Arc::new(AtomicBool::new(false));
     let signals = tokio::spawn(signals(waker.clone())?);
     let watching = watch_logs(&desk, &plan.logs, waker, &stop);
+    let (slow, asked) = mpsc::channel(SLOW_MAX);
     let work = Work {
         desk,
         stages: Arc::new(plan.stages),
@@ -147,9 +150,12 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
         background: plan.background,
+        slow,
     };
+    let asking = tokio::spawn(ask_models(work.clone(), asked));
     let ended = round(&work, inbox, &front, plan.idle).await;
     signals.abort();
+    asking.abort();
     stop.store(true, Ordering::Relaxed);
     // Nobody listens any more; who was being answered is.
     let _all = stopping.send(true);
@@ -172,6 +178,28 @@ struct Work {
     home: PathBuf,
     stop: Arc<AtomicBool>,
     background: bool,
+    slow: mpsc::Sender<Slow>,
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy, Debug)]
+enum Slow {
+    Summaries,
+    Facts,
+}
+
+/// Lets the model work beside the loop, one thing at a time: it may take minutes, and hooks wait for nobody.
+async fn ask_models(work: Work, mut asked: mpsc::Receiver<Slow>) {
+    while let Some(slow) = asked.recv().await {
+        let stage: Stage = match slow {
+            Slow::Summaries => Box::new(Work::renew),
+            Slow::Facts => Box::new(|work| {
+                let (store, stages) = (&work.desk.store, &work.stages);
+                stages::ask_for_facts(store, stages, &work.stop, work.now()).map(drop)
+            }),
+        };
+        run_stage(&work, stage).await;
+    }
 }
 
 /// The loop: whatever wakes it is done, one thing after the other.
@@ -194,7 +222,7 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
         let asked: Stage = match wake {
             Wake::LogGrew => {
                 front.gate.asked();
-                Box::new(Work::renew)
+                Box::new(Work::renew_soon)
             }
             // A hook that printed our answer has left a note of it.
             Wake::Hooked(after) => Box::new(move |work| {
@@ -203,6 +231,7 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
             }),
             Wake::PendingDue => Box::new(Work::drain_pending),
             Wake::DistillDue => Box::new(|work| {
+                work.ask_model(Slow::Facts);
                 stages::look_back(&work.desk.store, &work.stages, &work.stop, work.now()).map(drop)
             }),
             Wake::RetentionDue => Box::new(|work| {
@@ -244,13 +273,35 @@ impl Work {
         self.desk.now()
     }
 
+    /// Leaves something to the model. What waits already is only more of the same.
+    fn ask_model(&self, slow: Slow) {
+        if self.stages.models.is_some()
+            && let Err(error) = self.slow.try_send(slow)
+        {
+            tracing::debug!(%error, ?slow, "left to its next turn");
+        }
+    }
+
+    /// Writes the summaries that are due, or leaves them to the model.
+    fn renew_soon(&self) -> store::Result<()> {
+        if self.stages.models.is_none() {
+            return self.renew();
+        }
+        self.ask_model(Slow::Summaries);
+        Ok(())
+    }
+
     fn renew(&self) -> store::Result<()> {
         stages::renew(&self.desk.store, &self.stages, &self.stop, self.now()).map(drop)
     }
 
     /// Does what follows from hooks.
-    fn carry_out(&self, after: Vec<After>) -> store::Result<()> {
+    fn carry_out(&self, mut after: Vec<After>) -> store::Result<()> {
         let store = &self.desk.store;
+        if self.stages.models.is_some() && after.contains(&After::Renew) {
+            after.retain(|after| *after != After::Renew);
+            self.ask_model(Slow::Summaries);
+        }
         let works = Works {
             adapters: &self.logs.adapters,
             roots: &self.logs.roots,

@@ -331,3 +331,28 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
     let again = answer_again(&test.store, &settings, &event, test.now).unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
+
+#[test]
+fn the_last_changes_are_put_back_after_a_compaction() {
+    let test = Test::new();
+    let session = "4c5420d7-85c7-46b9-b34d-eaf1c42847fd";
+    let log = samples().join(format!("claude/projects/-home-dev-proj/{session}.jsonl"));
+    test.carry_out(vec![After::Read {
+        flavor: Flavor::Claude,
+        log: Some(log),
+    }]);
+    let id = SessionId::of(Flavor::Claude, session);
+    let steps = test.store.steps(&id).unwrap();
+    let is_change = |step: &&store::Step| step.kind == memory::Kind::Artifact;
+    let last = steps.iter().rev().find(is_change).unwrap();
+    let record = test.store.record(last.id).unwrap().unwrap();
+    let answered = test.answer(&start(session, "compact", "/c/log.jsonl"));
+    let text = answered.answer.context.unwrap();
+    let path = last.path.as_deref().unwrap();
+    let head = format!("The last change of {path}:");
+    assert!(text.contains(&head), "{text}");
+    let longest = record.content.lines().map(str::trim);
+    let longest = longest.max_by_key(|line| line.len()).unwrap();
+    let beginning: String = longest.chars().take(40).collect();
+    assert!(text.contains(&beginning), "{beginning}\n{text}");
+}

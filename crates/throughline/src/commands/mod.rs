@@ -202,6 +202,7 @@ impl App<'_> {
             },
             compaction: compacts.then(|| self.config.compaction.limits()),
             summary: None,
+            models: None,
         }
     }
 

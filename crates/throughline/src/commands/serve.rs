@@ -15,7 +15,7 @@ use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
 use crate::daemon::{ANSWER_MAX, Stays, start};
 use crate::environment;
-use crate::model;
+use crate::model::{self, Lender};
 use crate::output::{self, Outcome, hinted, say};
 
 /// Run the daemon: watch the agents' logs, answer over HTTP, keep memory in order
@@ -75,6 +75,7 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     let stages = stages(app)?;
     let mut settings = app.settings();
     settings.summary.clone_from(&stages.summary);
+    settings.models.clone_from(&stages.models);
     let open = || {
         let store = app.open().map_err(|error| match error.downcast() {
             Ok(error) => DaemonError::Store(error),
@@ -148,6 +149,8 @@ pub fn stages(app: &App<'_>) -> anyhow::Result<Stages> {
         prices: app.config.prices(),
         threads: ingest::threads(app),
         facts: app.config.facts.extract,
+        facts_by_model: app.config.facts.by_model,
+        models: Lender::of(app),
         summary: summary.then(|| model::settings(app)).transpose()?,
         policy: retention.policy(),
     })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use capture::Places;
 use memory::Flavor;
 
-use super::{Integration, groups, peek, server};
+use super::{EVENTS, Integration, groups, home_of, peek, server};
 use crate::install::document::{Want, Wants};
 use crate::install::plan::Target;
 use crate::install::program::Program;
@@ -19,17 +19,6 @@ pub const INTEGRATION: Integration = Integration {
     advice: None,
 };
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PreCompact",
-    "PostCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
 const TIMEOUT_SECONDS: u32 = 5;
 
 /// Where administrators forbid things.
@@ -40,9 +29,7 @@ const MANAGED: &[&str] = &[
 ];
 
 fn folder(places: &Places) -> PathBuf {
-    places
-        .folder("CLAUDE_CONFIG_DIR")
-        .unwrap_or_else(|| places.home.join(".claude"))
+    home_of(places, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
 pub fn settings(places: &Places) -> PathBuf {

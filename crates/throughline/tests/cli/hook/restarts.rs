@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::faults::{LIVE, PATIENT, calls, check, told};
+use super::faults::{LIVE, PATIENT, calls, check, idle, told};
 use super::live::Live;
 use super::{at_once, call_with, machine};
 use crate::faults::soaking;
@@ -65,6 +65,7 @@ fn a_daemon_that_is_killed_and_started_again_under_hooks_loses_nothing() {
     assert!(live.shown() > 0);
     drop(last);
     told("daemon killed and started again", &times);
+    told("the same, by a hook that does nothing", &idle(&env));
     if soaking() {
         println!(
             "soak: hooks, kills of the daemon | {kills} | {} sessions, all there",

@@ -175,7 +175,7 @@ fn hooks_are_answered_by_it() {
         daemon.get("/memory/search?q=heron")["hits"] != json!([])
     });
     wait_for("what was shown is recorded", || {
-        env.run(&["injections", "--session", "live-3"]).code == Some(0)
+        env.run(&["injections", "--session", "claude:live-3"]).code == Some(0)
     });
     let pending = fs::read_dir(env.home().join("memory/pending")).unwrap();
     let mut left = pending.map(|file| file.unwrap().file_name());

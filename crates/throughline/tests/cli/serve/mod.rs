@@ -3,6 +3,7 @@
 pub mod client;
 pub mod life;
 mod load;
+mod model;
 mod outside;
 mod routes;
 mod security;
