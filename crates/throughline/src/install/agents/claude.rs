@@ -16,6 +16,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin,
     advice: None,
 };
 
@@ -45,9 +46,6 @@ fn servers(places: &Places) -> PathBuf {
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    if has_plugin(places) {
-        return Vec::new();
-    }
     let target = |path, wants| Target {
         agent: Flavor::Claude,
         path,

@@ -15,6 +15,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin: |_| false,
     advice: Some(
         "Codex CLI runs a new hook only once you trust it: open `codex`, type /hooks, and trust those \
          of Throughline",

@@ -15,6 +15,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles: |_| Vec::new(),
+    has_plugin: |_| false,
     advice: None,
 };
 

@@ -32,6 +32,8 @@ pub struct Integration {
     targets: fn(&Places, &Program) -> Vec<Target>,
     /// What in its configuration keeps our entries from working.
     obstacles: fn(&Places) -> Vec<String>,
+    /// Says whether our plugin is enabled there, which does the same.
+    has_plugin: fn(&Places) -> bool,
     /// What a person has to do.
     pub advice: Option<&'static str>,
 }
@@ -59,6 +61,10 @@ impl Integration {
 
     pub fn targets(&self, places: &Places, program: &Program) -> Vec<Target> {
         (self.targets)(places, program)
+    }
+
+    pub fn has_plugin(&self, places: &Places) -> bool {
+        (self.has_plugin)(places)
     }
 
     pub fn obstacles(&self, places: &Places) -> Vec<String> {
