@@ -64,10 +64,10 @@ pub fn plan(
 ) -> Plan {
     let mut plan = Plan::default();
     // A plugin's hooks are Claude Code's alone.
-    let is_written =
-        |agent: &&&Integration| agent.flavor == Flavor::Claude && !agent.has_plugin(places);
-    let has_claude =
-        agents.iter().any(|agent| is_written(&agent)) || has_ours(&agents::claude_settings(places));
+    let has_claude = agents
+        .iter()
+        .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(places))
+        || has_ours(&agents::claude_settings(places));
     for agent in agents {
         let title = agent.flavor.title();
         for obstacle in agent.obstacles(places) {

@@ -54,7 +54,7 @@ impl<'a> Live<'a> {
         let id = format!("live-{number}");
         let start = self.hook(
             &id,
-            json!({"hook_event_name": "SessionStart", "source": "startup"}),
+            &json!({"hook_event_name": "SessionStart", "source": "startup"}),
         );
         if start.contains("unittest -q") {
             self.shown.lock().unwrap().insert(format!("claude:{id}"));
@@ -62,12 +62,12 @@ impl<'a> Live<'a> {
         self.write_log(&id);
         self.hook(
             &id,
-            json!({"hook_event_name": "Stop", "stop_hook_active": false}),
+            &json!({"hook_event_name": "Stop", "stop_hook_active": false}),
         );
         self.ended.lock().unwrap().insert(format!("claude:{id}"));
     }
 
-    fn hook(&self, id: &str, event: Value) -> String {
+    fn hook(&self, id: &str, event: &Value) -> String {
         let mut payload = json!({
             "session_id": id, "transcript_path": self.log(id), "cwd": "/w",
         });

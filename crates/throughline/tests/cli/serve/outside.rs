@@ -68,7 +68,6 @@ fn the_official_client_speaks_to_both_transports() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "who reads the tests must hear of it")]
 fn the_inspector_speaks_to_both_transports_and_finds_no_fault_with_the_schemas() {
     let bin = target().join("node/node_modules/.bin");
     if !bin.join("mcp-inspector").exists() {
