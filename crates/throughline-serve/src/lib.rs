@@ -3,7 +3,7 @@
 //! [`prompt`] is what memory has for a prompt, whoever brings it; [`hook`] is what an agent's hook gets, and
 //! [`client`] asks a daemon for it; [`requests`] is everything else that can be asked, as plain values in
 //! and out, answered from a [`Desk`]. [`mcp`] offers it to agents, [`http`] to programs.
-//! [`stages`] is what is done to memory in the background, [`daemon`] the process that does it when it is due.
+//! [`models`] lends the configured model to both; [`stages`] is what is done to memory in the background, [`daemon`] the process that does it when it is due.
 //! [`Settings`] is what the user configured, as far as answering depends on it: only the binary reads
 //! files and the environment.
 
@@ -13,7 +13,9 @@ pub mod daemon;
 mod desk;
 pub mod hook;
 pub mod http;
+mod kinds;
 pub mod mcp;
+pub mod models;
 pub mod prompt;
 pub mod requests;
 mod settings;

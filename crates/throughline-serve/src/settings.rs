@@ -1,8 +1,11 @@
 //! What the user configured.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::models::Models;
 
 /// What answers depend on besides the store.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +19,8 @@ pub struct Settings {
     pub compaction: Option<distill::compact::Limits>,
     /// How summaries are written; not at all without it.
     pub summary: Option<distill::renew::Settings>,
+    /// Who lends the configured model; none is asked without.
+    pub models: Option<Arc<dyn Models>>,
 }
 
 /// What agents may do over MCP besides reading.

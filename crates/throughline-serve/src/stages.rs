@@ -3,16 +3,21 @@
 //! Each stage finds its own work in the store and leaves its result there, so it may be run as often as
 //! one likes and stopped at any time. Who runs them, and when, is decided by the daemon or by a command.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use capture::{Adapter, Root, Scope};
 use distill::digest::{Digested, Terms, digest_pending};
+use distill::model::Asker;
+use distill::model_facts;
 use distill::renew::{self, How, Renewed};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
 use store::Store;
 use store::housekeeping::House;
 use store::retention::{Policy, Retained};
+
+use crate::models::{self, Loan, Models};
 
 /// What the stages depend on besides the store.
 #[derive(Clone, Debug)]
@@ -23,8 +28,12 @@ pub struct Stages {
     pub threads: usize,
     /// Look for facts.
     pub facts: bool,
+    /// Ask the model for facts too.
+    pub facts_by_model: bool,
     /// How summaries are written; not at all without it.
     pub summary: Option<renew::Settings>,
+    /// Who lends the configured model, if there is one.
+    pub models: Option<Arc<dyn Models>>,
     pub policy: Policy,
 }
 
@@ -63,21 +72,67 @@ impl Logs {
     }
 }
 
-/// Writes the summaries of live sessions that are due, without a model.
+/// Writes the summaries of live sessions that are due, with the model where one is configured and can be had.
 pub fn renew(
     store: &Store,
     stages: &Stages,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     now: Timestamp,
 ) -> store::Result<Renewed> {
-    let stopped = || stop.load(Ordering::Relaxed);
-    match &stages.summary {
-        // The file would tell in plain text what the store keeps sealed.
-        Some(settings) if !store.is_encrypted() => {
-            renew::renew_pending(store, settings, How::Embedded, &stopped, now)
-        }
-        _ => Ok(Renewed::default()),
+    if store.is_encrypted() {
+        // The files would tell in plain text what the store keeps sealed; an encryption that was interrupted
+        // may have left some.
+        store.remove_summaries()?;
+        return Ok(Renewed::default());
     }
+    let stopped = || stop.load(Ordering::Relaxed);
+    let Some(settings) = stages.summary.as_ref().filter(|_| !stopped()) else {
+        return Ok(Renewed::default());
+    };
+    let renew = |how: How<'_>| renew::renew_pending(store, settings, how, &stopped, now);
+    match asked(store, stages, "summary", stop, |asker| {
+        renew(How::Model(asker))
+    }) {
+        Some(renewed) => renewed,
+        None => renew(How::Embedded),
+    }
+}
+
+/// Asks the model for the facts of sessions that have ended. `None` where it is not to be asked.
+pub fn ask_for_facts(
+    store: &Store,
+    stages: &Stages,
+    stop: &Arc<AtomicBool>,
+    now: Timestamp,
+) -> store::Result<Option<model_facts::stage::Report>> {
+    let stopped = || stop.load(Ordering::Relaxed);
+    if !stages.facts || !stages.facts_by_model || stopped() {
+        return Ok(None);
+    }
+    let found = asked(store, stages, "facts", stop, |asker| {
+        model_facts::stage::facts_pending(store, asker, now, &stopped)
+    });
+    found.transpose()
+}
+
+/// Runs with an asker of the configured model; `None` where there is none, or it cannot be had.
+fn asked<T>(
+    store: &Store,
+    stages: &Stages,
+    purpose: &'static str,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce(&Asker<'_>) -> T,
+) -> Option<T> {
+    let loan = Loan {
+        store,
+        purpose,
+        session: None,
+        stop,
+    };
+    let asked = models::ask(stages.models.as_deref()?, &loan, work);
+    asked
+        .inspect_err(|why| tracing::debug!(why, purpose, "no model is asked"))
+        .ok()
 }
 
 /// Looks at what became of injections, and for facts in sessions that have ended.

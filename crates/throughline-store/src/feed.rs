@@ -1,9 +1,13 @@
 //! What has changed since somebody last looked: records that came, and what was forgotten.
 //!
 //! The rows' own numbers are the order, so a listener can go on after a restart of either side, and
-//! hears of what other processes wrote.
+//! hears of what other processes wrote. Facts and summaries change in place: there whoever listens compares.
 
-use memory::{Kind, RecordId, SessionId};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use memory::{FactId, Kind, RecordId, SessionId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::Store;
@@ -37,7 +41,45 @@ pub struct Changes {
     pub forgotten: Vec<(i64, u64)>,
 }
 
+/// A fact or a summary as it stands, in short.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    Fact(FactId),
+    Summary(SessionId),
+}
+
 impl Store {
+    /// Returns every fact and summary with a number that is another once it has changed.
+    pub fn standings(&self) -> Result<BTreeMap<Standing, u64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, text, tags, kind, trust, pinned, seen, times, superseded FROM facts",
+            )?;
+            let facts = statement.query_map([], |row| {
+                let mut hasher = DefaultHasher::new();
+                for column in 1..=8 {
+                    hash(row.get_ref(column)?, &mut hasher);
+                }
+                let id = FactId::from_bytes(row.get(0)?);
+                Ok((Standing::Fact(id), hasher.finish()))
+            })?;
+            let mut all: BTreeMap<_, _> = facts.collect::<Result<_, _>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name, m.version FROM summaries m JOIN sessions s ON s.id = m.session
+                 WHERE m.version > 0",
+            )?;
+            let summaries = statement.query_map([], |row| {
+                let session = SessionId::new(row.get::<_, String>(0)?);
+                Ok((Standing::Summary(session), row.get(1)?))
+            })?;
+            for summary in summaries {
+                let (standing, version) = summary?;
+                all.insert(standing, version);
+            }
+            Ok(all)
+        })
+    }
+
     /// Returns where the feed stands now.
     pub fn heard_all(&self) -> Result<Heard> {
         self.read(last)
@@ -72,6 +114,15 @@ impl Store {
             heard.tombstone = forgotten.last().map_or(heard.tombstone, |last| last.0);
             Ok(Changes { came, forgotten })
         })
+    }
+}
+
+fn hash(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
+    match value {
+        ValueRef::Null => 0_u8.hash(hasher),
+        ValueRef::Integer(number) => number.hash(hasher),
+        ValueRef::Real(number) => number.to_bits().hash(hasher),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.hash(hasher),
     }
 }
 

@@ -87,7 +87,7 @@ pub use crate::clean::{Cleaned, Door, Incoming};
 pub use crate::digests::{Pending, StoredDigest};
 pub use crate::error::{Error, Result};
 pub use crate::facts::{Ask, FactFilter, FactScope, NewFact, Remembered};
-pub use crate::feed::{Came, Changes, Heard};
+pub use crate::feed::{Came, Changes, Heard, Standing};
 pub use crate::health::Health;
 pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
 pub use crate::lease::{Asked, Lease, Work};

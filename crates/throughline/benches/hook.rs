@@ -4,7 +4,8 @@
 //!
 //! Fills a store with agent-like records in eight workspaces and calls the binary as agents do, without a daemon: after a tool
 //! call, when a session starts, and with a prompt of eight words. Figures are milliseconds from start to end of the process;
-//! `x` is how many starts of an empty program that is. `--home` keeps the store and uses it again.
+//! `x` is how many starts of an empty program that is. `--home` keeps the store and uses it again. `throughline mcp` is
+//! measured from its start to its answer to `initialize`, and to the list of its tools.
 
 #![expect(
     clippy::print_stdout,
@@ -18,7 +19,7 @@
 
 mod made;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -65,6 +66,7 @@ fn main() {
                 .env_clear()
                 .env("THROUGHLINE_HOME", &home);
             command.env("HOME", dir.path());
+            command.env("THROUGHLINE_DAEMON", "off");
             command.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
             if name.ends_with("inside") {
                 command.env("THROUGHLINE_INSIDE", "1");
@@ -77,6 +79,20 @@ fn main() {
     }
     let unit = percentiles(&mut times[0]).0;
     println!("{records} records, {rounds} rounds");
+    for (name, requests) in [
+        ("mcp, to initialize", &[initialize()][..]),
+        ("mcp, to its tools", &[initialize(), tools()]),
+    ] {
+        let mut times: Vec<_> = (0..rounds)
+            .map(|_| answered(&program, &home, requests))
+            .collect();
+        let (p50, p95) = percentiles(&mut times);
+        println!(
+            "{name:<22} p50 {p50:6.2} ms ({:4.1} x)  p95 {p95:6.2} ms ({:4.1} x)",
+            p50 / unit,
+            p95 / unit
+        );
+    }
     for (case, (name, ..)) in cases.iter().enumerate() {
         let (p50, p95) = percentiles(&mut times[case]);
         println!(
@@ -115,6 +131,43 @@ fn prompt(round: usize, random: &mut Random) -> Value {
         "session_id": format!("live-{round}"), "cwd": "/w3", "hook_event_name": "UserPromptSubmit",
         "prompt": words.join(" "),
     })
+}
+
+fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }})
+}
+
+fn tools() -> Value {
+    json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+}
+
+/// Returns how long it takes from the start of the server until it has answered each request.
+fn answered(program: &Path, home: &Path, requests: &[Value]) -> Duration {
+    let mut command = Command::new(program);
+    command
+        .args(["mcp", "--folder", "/w3"])
+        .env_clear()
+        .env("THROUGHLINE_HOME", home)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let start = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for request in requests {
+        stdin.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert!(line.contains("\"result\""), "{line}");
+    }
+    let took = start.elapsed();
+    drop(stdin);
+    child.wait().unwrap();
+    took
 }
 
 /// Builds a program that does nothing, as other programs here are built.

@@ -40,6 +40,9 @@ pub struct Config {
     pub retention: Retention,
 }
 
+/// A year. Nobody means more.
+const MINUTES_MAX: f64 = 366.0 * 24.0 * 60.0;
+
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compaction {
@@ -120,16 +123,16 @@ pub struct Serve {
     /// The port on loopback; 0 for none.
     pub port: u16,
     /// The daemon ends when nobody has needed it for so long; 0 for never.
-    pub idle_minutes: u64,
+    pub idle_minutes: f64,
     pub requests_per_second: f64,
 }
 
 impl Default for Serve {
     fn default() -> Self {
         Self {
-            start: false,
+            start: true,
             port: 7411,
-            idle_minutes: 0,
+            idle_minutes: 60.0,
             requests_per_second: serve::http::Limits::default().per_second,
         }
     }
@@ -323,6 +326,10 @@ impl Config {
         let rate = self.serve.requests_per_second;
         if !(rate.is_finite() && rate >= 1.0) {
             anyhow::bail!("`requests_per_second` under [serve] is not a number of at least 1");
+        }
+        let idle = self.serve.idle_minutes;
+        if !(idle.is_finite() && (0.0..=MINUTES_MAX).contains(&idle)) {
+            anyhow::bail!("`idle_minutes` under [serve] is not a number of minutes");
         }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {

@@ -49,6 +49,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "a hook ends after so many milliseconds, whatever the configuration says",
     ),
     (
+        "THROUGHLINE_DAEMON",
+        "`off` lets no hook start the daemon; so does `CI`",
+    ),
+    (
         "THROUGHLINE_INSIDE",
         "hooks do nothing: the agent works for Throughline itself",
     ),
@@ -205,6 +209,8 @@ pub struct HookEnvironment {
     /// The agent works for us.
     pub inside: bool,
     pub deadline_ms: Option<u64>,
+    /// No daemon is started from here.
+    pub daemon_off: bool,
     /// The agent that the variables of this process tell of.
     pub agent: Option<memory::Flavor>,
 }
@@ -228,6 +234,9 @@ impl HookEnvironment {
             inside: variable("THROUGHLINE_INSIDE").is_some(),
             deadline_ms: variable("THROUGHLINE_HOOK_DEADLINE_MS")
                 .and_then(|text| text.parse().ok()),
+            daemon_off: variable("THROUGHLINE_DAEMON").and_then(|text| switch(&text))
+                == Some(false)
+                || variable("CI").is_some_and(|text| switch(&text) != Some(false)),
             agent: is_copilot.then_some(memory::Flavor::Copilot),
         }
     }

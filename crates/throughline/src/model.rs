@@ -4,7 +4,8 @@
 //! or the system's keychain and go into requests, nowhere else.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,16 +16,18 @@ use distill::model::ollama::Ollama;
 use distill::model::responses::Responses;
 use distill::model::{Asker, Budget, Clock, Endpoint, Key, Model};
 use distill::renew::Settings;
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use memory::summary::{Limits, Template};
 use memory::{SessionId, Summary, Tokens};
 use serde::{Deserialize, Serialize};
+use serve::models::{Loan, Models};
 use store::Store;
 
 use crate::agent_cli::AgentCli;
 use crate::commands::App;
 use crate::environment;
-use crate::output::hinted;
+use crate::output::{hinted, say};
+use crate::stoppable::Stoppable;
 
 /// Section `[summary]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -165,17 +168,20 @@ pub fn is_usable(app: &App<'_>) -> bool {
 
 /// Returns the model that is configured.
 pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
-    let config = &app.config.model;
+    made(&app.config.model, &app.config_path)
+}
+
+fn made(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
     let name = config.model.clone();
     let endpoint = || -> anyhow::Result<Endpoint> {
         let base = config.address();
-        Endpoint::new(base, key(app)?)
+        Endpoint::new(base, key(config)?)
             .map_err(|error| hinted(error.to_string(), "see `base_url` under [model]"))
     };
     if config.provider != Provider::None && config.provider != Provider::Cli && name.is_empty() {
         return Err(hinted(
             "no model is named",
-            format!("set `model` under [model] in {}", app.config_path.display()),
+            format!("set `model` under [model] in {}", path.display()),
         ));
     }
     Ok(match config.provider {
@@ -184,7 +190,7 @@ pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
                 "no model is configured",
                 format!(
                     "name one under [model] in {}, or leave --model out",
-                    app.config_path.display()
+                    path.display()
                 ),
             ));
         }
@@ -208,8 +214,7 @@ pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
     })
 }
 
-fn key(app: &App<'_>) -> anyhow::Result<Option<Key>> {
-    let config = &app.config.model;
+fn key(config: &ModelConfig) -> anyhow::Result<Option<Key>> {
     if !config.key_env.is_empty() {
         let key = environment::variable(&config.key_env).ok_or_else(|| {
             hinted(
@@ -234,38 +239,133 @@ pub fn with_asker<T>(
     session: Option<&SessionId>,
     run: impl FnOnce(&Asker<'_>) -> T,
 ) -> anyhow::Result<T> {
-    let config = &app.config.model;
-    let is_free = matches!(
-        config.provider,
-        Provider::Ollama | Provider::Llamacpp | Provider::Cli
-    );
-    // A watcher may run for days.
-    let zoned = app
-        .environment
-        .clock()
-        .to_zoned(app.environment.zone.clone());
-    let today: Timestamp = zoned.start_of_day()?.timestamp();
-    let prices = app.config.prices();
-    Ok(run(&Asker {
-        store,
-        model,
-        budget: Budget {
-            enabled: config.enabled && !app.environment.model_off,
-            daily_tokens: config.daily_tokens,
-            daily_usd: config.daily_usd,
-            is_free,
-        },
-        prices: &prices,
-        clock: Clock {
-            now: &|| app.environment.clock(),
-            sleep: &std::thread::sleep,
-            jitter: &jitter,
-        },
-        purpose,
-        session,
-        today,
-        timeout: Duration::from_millis(config.timeout_ms.max(1)),
-    }))
+    Ok(run(&Terms::of(app).asker(store, model, purpose, session)?))
+}
+
+/// On which terms models are asked, whoever asks and for however long the program runs.
+struct Terms {
+    config: ModelConfig,
+    prices: memory::Prices,
+    zone: TimeZone,
+    clock: serve::Clock,
+    is_off: bool,
+}
+
+impl Terms {
+    fn of(app: &App<'_>) -> Self {
+        Self {
+            config: app.config.model.clone(),
+            prices: app.config.prices(),
+            zone: app.environment.zone.clone(),
+            clock: app.environment.clock_handle(),
+            is_off: app.environment.model_off,
+        }
+    }
+
+    fn asker<'a>(
+        &'a self,
+        store: &'a Store,
+        model: &'a dyn Model,
+        purpose: &'static str,
+        session: Option<&'a SessionId>,
+    ) -> anyhow::Result<Asker<'a>> {
+        let config = &self.config;
+        let is_free = matches!(
+            config.provider,
+            Provider::Ollama | Provider::Llamacpp | Provider::Cli
+        );
+        let zoned = (self.clock)().to_zoned(self.zone.clone());
+        Ok(Asker {
+            store,
+            model,
+            budget: Budget {
+                enabled: config.enabled && !self.is_off,
+                daily_tokens: config.daily_tokens,
+                daily_usd: config.daily_usd,
+                is_free,
+            },
+            prices: &self.prices,
+            clock: Clock {
+                now: &*self.clock,
+                sleep: &std::thread::sleep,
+                jitter: &jitter,
+            },
+            purpose,
+            session,
+            today: zoned.start_of_day()?.timestamp(),
+            timeout: Duration::from_millis(config.timeout_ms.max(1)),
+        })
+    }
+}
+
+/// The configured model, for stages and requests that outlive a command.
+pub struct Lender {
+    terms: Terms,
+    config_path: PathBuf,
+    /// Made when it is first needed: its key may lie in a keychain.
+    made: Mutex<Option<Arc<dyn Model>>>,
+    /// Why it could not be had the last time; each reason is told once.
+    trouble: Mutex<String>,
+}
+
+impl std::fmt::Debug for Lender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lender").finish_non_exhaustive()
+    }
+}
+
+impl Lender {
+    /// Returns who lends the model, where one is configured and not switched off.
+    pub fn of(app: &App<'_>) -> Option<Arc<dyn Models>> {
+        is_usable(app).then(|| -> Arc<dyn Models> {
+            Arc::new(Self {
+                terms: Terms::of(app),
+                config_path: app.config_path.clone(),
+                made: Mutex::default(),
+                trouble: Mutex::default(),
+            })
+        })
+    }
+
+    fn model(&self) -> anyhow::Result<Arc<dyn Model>> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = &*made {
+            return Ok(Arc::clone(model));
+        }
+        let model = self::made(&self.terms.config, &self.config_path)?;
+        *made = Some(Arc::clone(&model));
+        Ok(model)
+    }
+
+    fn tell(&self, why: &str) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if *trouble != why {
+            say(&format!("warning: no model is asked: {why}"));
+            why.clone_into(&mut trouble);
+        }
+    }
+}
+
+impl Models for Lender {
+    fn lend(&self, loan: &Loan<'_>, work: &mut dyn FnMut(&Asker<'_>)) -> Result<(), String> {
+        let mut lent = || -> anyhow::Result<()> {
+            let model = Stoppable {
+                model: self.model()?,
+                stop: Arc::clone(loan.stop),
+            };
+            let sleep = |time| Stoppable::sleep(loan.stop, time);
+            let terms = &self.terms;
+            let mut asker = terms.asker(loan.store, &model, loan.purpose, loan.session)?;
+            asker.clock.sleep = &sleep;
+            work(&asker);
+            Ok(())
+        };
+        lent().map_err(|error| {
+            let why = format!("{error:#}");
+            self.tell(&why);
+            why
+        })
+    }
 }
 
 /// Returns a number between 0 and 1; each hasher of the standard library has keys of its own.

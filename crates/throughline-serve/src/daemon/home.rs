@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,10 @@ const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "daemon.sock";
 const TOKEN: &str = "daemon.token";
 const CARD: &str = "daemon.json";
+const TRIES: &str = "daemon.tries";
+/// Who only looks whether a daemon runs holds the lock for a moment.
+const LOCK_TRIES: u32 = 20;
+const LOCK_STEP: Duration = Duration::from_millis(10);
 
 /// The card that a running daemon leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,16 +30,20 @@ pub struct Running {
     pub address: Option<String>,
     /// Tells one run from another.
     pub boot: String,
+    /// Nobody's terminal holds it: it ends by itself and is started again when it is needed.
+    #[serde(default)]
+    pub background: bool,
 }
 
 impl Running {
-    pub fn here(home: &Path, port: Option<u16>) -> Self {
+    pub fn here(home: &Path, port: Option<u16>, background: bool) -> Self {
         Self {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             socket: socket_in(home),
             address: port.map(|port| format!("127.0.0.1:{port}")),
             boot: random_hex::<4>().unwrap_or_default(),
+            background,
         }
     }
 
@@ -50,15 +59,24 @@ impl Running {
 /// Returns the card of the daemon that runs for a folder. Where nobody holds the lock there is none, whatever
 /// was left lying there.
 pub fn running(home: &Path) -> Option<Running> {
-    let lock = File::open(home.join(LOCK)).ok()?;
-    match lock.try_lock_shared() {
-        Err(fs::TryLockError::WouldBlock) => {}
-        _ => return None,
+    if !is_held(home) {
+        return None;
     }
     let mut text = String::new();
     let card = File::open(home.join(CARD)).ok()?;
     card.take(64 << 10).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+/// Says whether a daemon runs for a folder, or is just starting or ending.
+pub fn is_held(home: &Path) -> bool {
+    let lock = File::open(home.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+/// Returns the file in which whoever starts daemons counts in vain. One that runs removes it.
+pub fn tries_in(home: &Path) -> PathBuf {
+    home.join(TRIES)
 }
 
 /// Takes the lock, which whoever dies gives back.
@@ -71,13 +89,16 @@ pub fn lock(home: &Path) -> Result<File, DaemonError> {
     fs::create_dir_all(home).map_err(write)?;
     fs::set_permissions(home, fs::Permissions::from_mode(0o700)).map_err(write)?;
     let lock = private(&path, OpenOptions::new().create(true)).map_err(write)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(fs::TryLockError::WouldBlock) => Err(DaemonError::Running {
-            home: home.to_owned(),
-        }),
-        Err(fs::TryLockError::Error(error)) => Err(write(error)),
+    for _ in 0..LOCK_TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+            Err(fs::TryLockError::Error(error)) => return Err(write(error)),
+        }
     }
+    Err(DaemonError::Running {
+        home: home.to_owned(),
+    })
 }
 
 pub fn socket_in(home: &Path) -> PathBuf {
@@ -96,6 +117,10 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+pub fn token_in(home: &Path) -> PathBuf {
+    home.join(TOKEN)
+}
+
 /// Returns the token, making it on first use.
 pub fn token(home: &Path) -> Result<String, DaemonError> {
     let path = home.join(TOKEN);
@@ -109,13 +134,25 @@ pub fn token(home: &Path) -> Result<String, DaemonError> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(write)?;
         return Ok(known.trim().to_owned());
     }
+    new_token(home)
+}
+
+/// Makes another token; the old one is nobody's any more.
+pub fn new_token(home: &Path) -> Result<String, DaemonError> {
+    let path = home.join(TOKEN);
+    let aside = home.join(format!("{TOKEN}.new"));
+    let write = |error| DaemonError::Write {
+        path: path.clone(),
+        error,
+    };
     let token = random_hex::<32>().map_err(write)?;
-    match fs::remove_file(&path) {
+    match fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
         _ => {}
     }
-    let mut file = private(&path, OpenOptions::new().create_new(true)).map_err(write)?;
+    let mut file = private(&aside, OpenOptions::new().create_new(true)).map_err(write)?;
     writeln!(file, "{token}").map_err(write)?;
+    fs::rename(&aside, &path).map_err(write)?;
     Ok(token)
 }
 
@@ -123,12 +160,20 @@ pub fn token(home: &Path) -> Result<String, DaemonError> {
 pub fn leave(home: &Path, is_given: bool) {
     let ours: &[_] = if is_given { &[CARD] } else { &[SOCKET, CARD] };
     for name in ours {
-        let path = home.join(name);
-        if let Err(error) = fs::remove_file(&path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %path.display(), %error, "cannot be removed");
-        }
+        remove(&home.join(name));
+    }
+}
+
+/// Notes that a daemon runs: whoever counted its starts begins anew.
+pub fn came(home: &Path) {
+    remove(&tries_in(home));
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "cannot be removed");
     }
 }
 
@@ -161,10 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn a_new_token_takes_the_place_of_the_old_one() {
+        let home = tempfile::tempdir().unwrap();
+        let first = token(home.path()).unwrap();
+        let second = new_token(home.path()).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(token(home.path()).unwrap(), second);
+        assert_eq!(mode(&home.path().join(TOKEN)), 0o600);
+    }
+
+    #[test]
     fn a_card_without_a_lock_is_nobodys() {
         let home = tempfile::tempdir().unwrap();
         let held = lock(home.path()).unwrap();
-        let card = Running::here(home.path(), Some(7));
+        let card = Running::here(home.path(), Some(7), true);
         card.write(home.path()).unwrap();
         assert_eq!(running(home.path()), Some(card));
         assert!(matches!(

@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod home;
+mod origin;
 mod schedule;
 mod wake;
 
@@ -18,9 +19,10 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-pub use self::home::{Running, running};
+pub use self::home::{Running, is_held, running};
+pub use self::origin::Origin;
 use self::schedule::Schedule;
 use self::wake::Inbox;
 pub use self::wake::{Wake, Waker};
@@ -33,6 +35,8 @@ use crate::stages::{self, Logs, Stages};
 /// Threads that answer and wait, and threads that work on the store.
 const WORKERS: usize = 2;
 const BLOCKING_MAX: usize = 32;
+/// What waits for the model.
+const SLOW_MAX: usize = 4;
 /// How long what still runs may take when the daemon stops.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -44,6 +48,10 @@ pub struct Plan {
     pub port: Option<u16>,
     /// Ends when nobody has needed it for so long.
     pub idle: Option<Duration>,
+    /// Nobody's terminal holds it, and whoever needs it starts it again.
+    pub background: bool,
+    /// What it was started from.
+    pub origin: Origin,
     pub stages: Stages,
     pub logs: Logs,
     pub limits: Limits,
@@ -71,6 +79,8 @@ pub enum DaemonError {
 pub enum Ended {
     Stopped,
     Idle,
+    /// Its program or its configuration is another now.
+    Outdated,
 }
 
 /// Runs until it is stopped or nobody needs it. `ready` hears when it can be reached.
@@ -99,7 +109,11 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
     let is_given = plan.given.is_some();
     let socket = socket(&plan.home, plan.given)?;
     let tcp = tcp(plan.port).await?;
-    let running = Running::here(&plan.home, tcp.as_ref().map(|(_, port)| *port));
+    let running = Running::here(
+        &plan.home,
+        tcp.as_ref().map(|(_, port)| *port),
+        plan.background,
+    );
     let (waker, inbox) = wake::channel();
     let (stopping, stopped) = watch::channel(false);
     let gate = Gate::new(token, plan.limits);
@@ -109,6 +123,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         waker.clone(),
         stopped.clone(),
         &running.boot,
+        plan.origin,
     );
     let routes = router(&front);
     let mut doors = vec![tokio::spawn(listen(
@@ -122,19 +137,25 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         doors.push(tokio::spawn(listen(tcp, routes, plan.limits, stopped)));
     }
     running.write(&plan.home)?;
+    home::came(&plan.home);
     ready(&running);
     let stop = Arc::new(AtomicBool::new(false));
     let signals = tokio::spawn(signals(waker.clone())?);
     let watching = watch_logs(&desk, &plan.logs, waker, &stop);
+    let (slow, asked) = mpsc::channel(SLOW_MAX);
     let work = Work {
         desk,
         stages: Arc::new(plan.stages),
         logs: Arc::new(plan.logs),
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
+        background: plan.background,
+        slow,
     };
+    let asking = tokio::spawn(ask_models(work.clone(), asked));
     let ended = round(&work, inbox, &front, plan.idle).await;
     signals.abort();
+    asking.abort();
     stop.store(true, Ordering::Relaxed);
     // Nobody listens any more; who was being answered is.
     let _all = stopping.send(true);
@@ -156,6 +177,29 @@ struct Work {
     logs: Arc<Logs>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
+    background: bool,
+    slow: mpsc::Sender<Slow>,
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy, Debug)]
+enum Slow {
+    Summaries,
+    Facts,
+}
+
+/// Lets the model work beside the loop, one thing at a time: it may take minutes, and hooks wait for nobody.
+async fn ask_models(work: Work, mut asked: mpsc::Receiver<Slow>) {
+    while let Some(slow) = asked.recv().await {
+        let stage: Stage = match slow {
+            Slow::Summaries => Box::new(Work::renew),
+            Slow::Facts => Box::new(|work| {
+                let (store, stages) = (&work.desk.store, &work.stages);
+                stages::ask_for_facts(store, stages, &work.stop, work.now()).map(drop)
+            }),
+        };
+        run_stage(&work, stage).await;
+    }
 }
 
 /// The loop: whatever wakes it is done, one thing after the other.
@@ -172,14 +216,22 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
             },
         };
         tracing::debug!(?wake, "woken");
+        if work.background && wake != Wake::Stop && front.origin.has_changed() {
+            return Ended::Outdated;
+        }
         let asked: Stage = match wake {
             Wake::LogGrew => {
                 front.gate.asked();
-                Box::new(Work::renew)
+                Box::new(Work::renew_soon)
             }
-            Wake::Hooked(after) => Box::new(move |work| work.carry_out(after)),
+            // A hook that printed our answer has left a note of it.
+            Wake::Hooked(after) => Box::new(move |work| {
+                work.carry_out(after)?;
+                work.drain_pending()
+            }),
             Wake::PendingDue => Box::new(Work::drain_pending),
             Wake::DistillDue => Box::new(|work| {
+                work.ask_model(Slow::Facts);
                 stages::look_back(&work.desk.store, &work.stages, &work.stop, work.now()).map(drop)
             }),
             Wake::RetentionDue => Box::new(|work| {
@@ -221,13 +273,35 @@ impl Work {
         self.desk.now()
     }
 
+    /// Leaves something to the model. What waits already is only more of the same.
+    fn ask_model(&self, slow: Slow) {
+        if self.stages.models.is_some()
+            && let Err(error) = self.slow.try_send(slow)
+        {
+            tracing::debug!(%error, ?slow, "left to its next turn");
+        }
+    }
+
+    /// Writes the summaries that are due, or leaves them to the model.
+    fn renew_soon(&self) -> store::Result<()> {
+        if self.stages.models.is_none() {
+            return self.renew();
+        }
+        self.ask_model(Slow::Summaries);
+        Ok(())
+    }
+
     fn renew(&self) -> store::Result<()> {
         stages::renew(&self.desk.store, &self.stages, &self.stop, self.now()).map(drop)
     }
 
     /// Does what follows from hooks.
-    fn carry_out(&self, after: Vec<After>) -> store::Result<()> {
+    fn carry_out(&self, mut after: Vec<After>) -> store::Result<()> {
         let store = &self.desk.store;
+        if self.stages.models.is_some() && after.contains(&After::Renew) {
+            after.retain(|after| *after != After::Renew);
+            self.ask_model(Slow::Summaries);
+        }
         let works = Works {
             adapters: &self.logs.adapters,
             roots: &self.logs.roots,

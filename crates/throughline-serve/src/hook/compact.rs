@@ -1,9 +1,12 @@
 //! What a conversation keeps when it is made shorter: what must survive, said before; the notes, pins and
 //! files, put back after.
 
+use std::collections::BTreeSet;
+
 use memory::summary::Limits;
-use memory::{SessionId, Summary, Tokens};
+use memory::{Kind, SessionId, Summary, Tokens};
 use recall::standing::Again;
+use store::Step;
 
 use super::page::{Page, cut};
 use super::start::facts;
@@ -18,6 +21,9 @@ exact paths, commands and values, and what has failed and must not be tried agai
 const FACTS_SHARE: usize = 3;
 /// Files that are named.
 const FILES_MAX: usize = 8;
+/// Changes that are quoted, and how much of each.
+const CHANGES_MAX: usize = 4;
+const CHANGE_CHARS_MAX: usize = 1_200;
 /// Said before a compaction: short, for the conversation is nearly too long already.
 const SURVIVES_TOKENS: Tokens = Tokens(600);
 const STATE_CHARS_MAX: usize = 600;
@@ -39,12 +45,14 @@ pub fn restored(scene: &Scene<'_>) -> store::Result<Answered> {
     let room = scene.limit.chars / FACTS_SHARE;
     let items = facts(scene, &word, &mut page, Again::All, room)?;
     if let Some(session) = &scene.occasion.session {
-        if let Some(files) = files(scene, session)? {
+        let steps = scene.store.steps(session)?;
+        if let Some(files) = files(&steps) {
             page.line(&format!(
                 "Files in use, the last first; read them again before changing them: {files}"
             ));
         }
         notes(scene, session, &mut page)?;
+        changes(scene, &steps, &mut page)?;
     }
     match page.finish() {
         Some(text) => scene.shows(word, text, items),
@@ -64,7 +72,7 @@ pub fn must_survive(scene: &Scene<'_>) -> store::Result<Answered> {
     );
     facts(scene, &word, &mut page, Again::All, scene.limit.chars)?;
     if let Some(session) = &scene.occasion.session {
-        if let Some(files) = files(scene, session)? {
+        if let Some(files) = files(&scene.store.steps(session)?) {
             page.line(&format!("Files in use, the last first: {files}"));
         }
         if let Some(stored) = scene.store.summary(session)? {
@@ -105,17 +113,45 @@ fn notes(scene: &Scene<'_>, session: &SessionId, page: &mut Page) -> store::Resu
 }
 
 /// Names the files that the session used last.
-fn files(scene: &Scene<'_>, session: &SessionId) -> store::Result<Option<String>> {
-    let mut files: Vec<String> = Vec::new();
-    for step in scene.store.steps(session)?.into_iter().rev() {
-        if let Some(path) = step.path
-            && !files.contains(&path)
-        {
+fn files(steps: &[Step]) -> Option<String> {
+    let mut files: Vec<&str> = Vec::new();
+    for path in steps.iter().rev().filter_map(|step| step.path.as_deref()) {
+        if !files.contains(&path) {
             files.push(path);
         }
         if files.len() == FILES_MAX {
             break;
         }
     }
-    Ok((!files.is_empty()).then(|| files.join(", ")))
+    (!files.is_empty()).then(|| files.join(", "))
+}
+
+/// Quotes the last change of each of the files that were changed last, as far as there is room.
+fn changes(scene: &Scene<'_>, steps: &[Step], page: &mut Page) -> store::Result<()> {
+    let shows_sensitive = scene.settings.injection.recall.sensitive;
+    let mut seen = BTreeSet::new();
+    let changed = steps
+        .iter()
+        .rev()
+        .filter(|step| step.kind == Kind::Artifact);
+    for step in changed {
+        let Some(path) = step.path.as_deref().filter(|path| seen.insert(*path)) else {
+            continue;
+        };
+        if seen.len() > CHANGES_MAX {
+            break;
+        }
+        let Some(record) = scene.store.record(step.id)? else {
+            continue;
+        };
+        let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
+        if is_sensitive && !shows_sensitive {
+            continue;
+        }
+        let text = cut(&record.content, CHANGE_CHARS_MAX);
+        if !page.quoted(&format!("The last change of {path}:"), &text) {
+            break;
+        }
+    }
+    Ok(())
 }

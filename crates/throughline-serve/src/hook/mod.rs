@@ -80,8 +80,29 @@ pub fn answer(
     event: &HookEvent,
     now: Timestamp,
 ) -> store::Result<Answered> {
+    let twice = || seen::twice(folder(store), event, now);
+    answer_unless(&twice, store, settings, event, now)
+}
+
+/// The same for an event that may be known already: who was asked for it first has not answered.
+pub fn answer_again(
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
+    answer_unless(&|| false, store, settings, event, now)
+}
+
+fn answer_unless(
+    twice: &dyn Fn() -> bool,
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
     let mut answered = if is_asked(event) {
-        said(store, settings, event, now)?
+        said(twice, store, settings, event, now)?
     } else {
         Answered::quiet(Quiet::NotAsked)
     };
@@ -102,6 +123,7 @@ pub fn is_asked(event: &HookEvent) -> bool {
 }
 
 fn said(
+    twice: &dyn Fn() -> bool,
     store: &Store,
     settings: &Settings,
     event: &HookEvent,
@@ -120,7 +142,7 @@ fn said(
     let Some(cwd) = &event.cwd else {
         return Ok(Answered::quiet(Quiet::Nowhere));
     };
-    if seen::twice(folder(store), event, now) {
+    if twice() {
         return Ok(Answered::quiet(Quiet::Twice));
     }
     let workspace = prompt::workspace_of(store, settings, cwd)?;

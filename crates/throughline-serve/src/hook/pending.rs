@@ -22,8 +22,9 @@ pub const SESSIONS_MAX: usize = 1_000;
 pub const SESSION_BYTES_MAX: u64 = 256 << 10;
 /// An id that is longer, or has other characters than ids have, is none.
 const ID_CHARS_MAX: usize = 160;
-/// Others hold the lock for microseconds.
-const LOCK_TRIES: u32 = 40;
+/// Others hold the lock for microseconds, but on a busy machine they may not come to give it back. Whoever has a
+/// deadline ends at it.
+const LOCK_TRIES: u32 = 4_000;
 const LOCK_STEP: Duration = Duration::from_micros(250);
 
 /// Adds what follows from an event of a session.

@@ -304,12 +304,55 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     let (reply, after) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
     assert!(reply.answer.contains("use tabs"));
-    assert!(matches!(after.as_slice(), [After::Injected(_)]));
+    assert!(matches!(reply.shown.as_slice(), [After::Injected(_)]));
+    assert!(after.is_empty());
     let (again, after) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
     assert_eq!(again.silence.as_deref(), Some("delivered before"));
-    assert!(after.is_empty());
+    assert!(after.is_empty() && again.shown.is_empty());
     let (reply, after) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
     assert!(reply.silence.is_some());
+}
+
+#[test]
+fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
+    let test = Test::new();
+    test.prefers("use tabs");
+    let settings = Settings::default();
+    let payload = json!({
+        "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
+    });
+    let payload = payload.to_string();
+    let hints = Hints::default();
+    let (unheard, _) = wire::respond(&test.store, &settings, payload.as_bytes(), &hints, test.now);
+    assert!(unheard.answer.contains("use tabs"));
+    let event = read(payload.as_bytes(), &hints).unwrap();
+    let again = answer_again(&test.store, &settings, &event, test.now).unwrap();
+    assert!(again.answer.context.unwrap().contains("use tabs"));
+}
+
+#[test]
+fn the_last_changes_are_put_back_after_a_compaction() {
+    let test = Test::new();
+    let session = "4c5420d7-85c7-46b9-b34d-eaf1c42847fd";
+    let log = samples().join(format!("claude/projects/-home-dev-proj/{session}.jsonl"));
+    test.carry_out(vec![After::Read {
+        flavor: Flavor::Claude,
+        log: Some(log),
+    }]);
+    let id = SessionId::of(Flavor::Claude, session);
+    let steps = test.store.steps(&id).unwrap();
+    let is_change = |step: &&store::Step| step.kind == memory::Kind::Artifact;
+    let last = steps.iter().rev().find(is_change).unwrap();
+    let record = test.store.record(last.id).unwrap().unwrap();
+    let answered = test.answer(&start(session, "compact", "/c/log.jsonl"));
+    let text = answered.answer.context.unwrap();
+    let path = last.path.as_deref().unwrap();
+    let head = format!("The last change of {path}:");
+    assert!(text.contains(&head), "{text}");
+    let longest = record.content.lines().map(str::trim);
+    let longest = longest.max_by_key(|line| line.len()).unwrap();
+    let beginning: String = longest.chars().take(40).collect();
+    assert!(text.contains(&beginning), "{beginning}\n{text}");
 }

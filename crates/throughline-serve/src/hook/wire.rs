@@ -31,6 +31,10 @@ pub struct Reply {
     /// Why the answer carries nothing, for the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<String>,
+    /// What the answer shows. Whoever prints it notes this: only there it is known that it was shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub shown: Vec<After>,
 }
 
 /// Answers a request. What follows is carried out once the reply is on its way.
@@ -47,16 +51,19 @@ pub fn respond(
     };
     match answer(store, settings, &event, now) {
         Ok(answered) => {
+            let is_shown = |after: &After| matches!(after, After::Injected(_));
+            let (shown, after) = answered.after.into_iter().partition(is_shown);
             let reply = Reply {
                 answer: answered.answer.write(&event),
                 silence: answered.silence.map(Quiet::reason),
+                shown,
             };
-            (reply, answered.after)
+            (reply, after)
         }
         Err(error) => {
             let reply = Reply {
                 answer: event.dialect.silence().to_owned(),
-                silence: Some(error.to_string()),
+                ..Reply::silent(error.to_string())
             };
             (reply, super::after::of(&event))
         }
@@ -66,8 +73,8 @@ pub fn respond(
 impl Reply {
     fn silent(why: String) -> Self {
         Self {
-            answer: String::new(),
             silence: Some(why),
+            ..Self::default()
         }
     }
 }

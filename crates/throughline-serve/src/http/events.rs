@@ -18,6 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Front;
 use super::problem::Problem;
+use crate::Desk;
 
 /// How often the store is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -47,10 +48,7 @@ pub async fn events(
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
     let heard = match Place::parse(last, &front.boot) {
         Some(place) => place,
-        None => Place {
-            heard: front.answer(|desk| Ok(desk.store.heard_all()?)).await?,
-            change: front.desk.changes.last(),
-        },
+        None => front.answer(|desk| Ok(Place::now(desk)?)).await?,
     };
     let (sender, stream) = mpsc::channel(WAITING_MAX);
     tokio::spawn(async move {
@@ -69,6 +67,14 @@ struct Place {
 }
 
 impl Place {
+    fn now(desk: &Desk) -> store::Result<Self> {
+        desk.changes.look(&desk.store)?;
+        Ok(Self {
+            heard: desk.store.heard_all()?,
+            change: desk.changes.last(),
+        })
+    }
+
     /// Reads an event's id. Changes of another run of the daemon count for nothing.
     fn parse(id: &str, boot: &str) -> Option<Self> {
         let mut parts = id.splitn(4, '.');
@@ -137,6 +143,7 @@ async fn look(front: &Front, place: Place) -> Result<(Vec<Event>, Place), Proble
     front
         .answer(move |desk| {
             let mut after = place;
+            desk.changes.look(&desk.store)?;
             let changes = desk.store.changes_since(&mut after.heard, LOOK_MAX)?;
             let mut at = place;
             // Row numbers may have gone back with what was forgotten.

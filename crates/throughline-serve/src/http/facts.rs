@@ -13,7 +13,6 @@ use super::Front;
 use super::extract::{Body, Params, how_many};
 use super::problem::Problem;
 use super::views::FactView;
-use crate::changes::Changed;
 use crate::prompt;
 use crate::requests::facts::{self, Statement};
 use crate::requests::{Reach, Refused};
@@ -126,9 +125,7 @@ pub async fn remember(
             trust: Trust::User,
             pinned: body.pinned,
         };
-        let kept = facts::remember(&desk.store, statement, desk.now())?;
-        desk.changes.tell(Changed::Fact, kept.id.to_string());
-        Ok(kept)
+        facts::remember(&desk.store, statement, desk.now())
     });
     let kept = kept.await?;
     Ok(Json(FactKept {
@@ -170,13 +167,11 @@ pub async fn pin(
     let pinned = body.pinned;
     let id = front.answer(move |desk| {
         let (store, reach) = (&desk.store, Reach::everything());
-        let id = if pinned {
-            facts::pin(store, &reach, &body.id, desk.now())?
+        if pinned {
+            facts::pin(store, &reach, &body.id, desk.now())
         } else {
-            facts::unpin(store, &reach, &body.id)?
-        };
-        desk.changes.tell(Changed::Fact, id.clone());
-        Ok(id)
+            facts::unpin(store, &reach, &body.id)
+        }
     });
     let id = id.await?;
     Ok(Json(Pinned { id, pinned }))

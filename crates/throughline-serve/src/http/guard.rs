@@ -5,7 +5,7 @@
 //! the token is let in. The socket lies in the user's own folder; who can open it is the user.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -63,7 +63,7 @@ pub enum Way {
 /// What the guard knows.
 #[derive(Debug)]
 pub struct Gate {
-    token: String,
+    token: RwLock<String>,
     pub limits: Limits,
     at_once: Semaphore,
     bucket: Mutex<Bucket>,
@@ -75,7 +75,7 @@ pub struct Gate {
 impl Gate {
     pub fn new(token: String, limits: Limits) -> Self {
         Self {
-            token,
+            token: RwLock::new(token),
             limits,
             at_once: Semaphore::new(limits.at_once),
             bucket: Mutex::new(Bucket {
@@ -99,6 +99,11 @@ impl Gate {
         self.started.elapsed().saturating_sub(last)
     }
 
+    /// Lets in who has this token, and nobody else.
+    pub fn change_token(&self, token: String) {
+        *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
@@ -114,7 +119,8 @@ impl Gate {
         let Some((scheme, token)) = given.and_then(|value| value.split_once(' ')) else {
             return false;
         };
-        let is_same = token.trim().as_bytes().ct_eq(self.token.as_bytes());
+        let known = self.token.read().unwrap_or_else(PoisonError::into_inner);
+        let is_same = token.trim().as_bytes().ct_eq(known.as_bytes());
         scheme.eq_ignore_ascii_case("bearer") && bool::from(is_same)
     }
 }

@@ -1,5 +1,7 @@
 //! How the daemon is doing, and its end.
 
+use std::path::Path;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -9,6 +11,7 @@ use utoipa::ToSchema;
 use super::Front;
 use super::guard::Way;
 use super::problem::Problem;
+use crate::daemon::home;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
@@ -51,13 +54,38 @@ pub async fn stop(
     State(front): State<Front>,
     Extension(way): Extension<Way>,
 ) -> Result<StatusCode, Problem> {
-    if way != Way::Socket {
-        return Err(Problem::hinted(
-            StatusCode::FORBIDDEN,
-            "only the user's own commands may stop the daemon",
-            "run `throughline serve --stop`",
-        ));
-    }
+    by_socket(way, "`throughline serve --stop` stops the daemon")?;
     front.waker.stop();
     Ok(StatusCode::ACCEPTED)
+}
+
+/// Make another token; the old one opens nothing any more. Only over the socket.
+#[utoipa::path(post, path = "/daemon/token", tag = "daemon",
+    responses((status = 204, description = "The new one is in `daemon.token`")))]
+pub async fn new_token(
+    State(front): State<Front>,
+    Extension(way): Extension<Way>,
+) -> Result<StatusCode, Problem> {
+    by_socket(way, "`throughline serve --new-token` makes another token")?;
+    let made = front
+        .answer(|desk| {
+            let folder = desk.store.path().parent();
+            Ok(home::new_token(folder.unwrap_or(Path::new("."))))
+        })
+        .await?;
+    let token = made.map_err(|error| Problem::ours(error.to_string()))?;
+    front.gate.change_token(token);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Refuses who is not one of the user's own commands.
+fn by_socket(way: Way, hint: &'static str) -> Result<(), Problem> {
+    if way == Way::Socket {
+        return Ok(());
+    }
+    Err(Problem::hinted(
+        StatusCode::FORBIDDEN,
+        "this is for the user's own commands, over the socket",
+        hint,
+    ))
 }

@@ -9,7 +9,6 @@ use super::Front;
 use super::guard::Way;
 use super::problem::Problem;
 use crate::daemon::Wake;
-use crate::hook::After;
 use crate::hook::wire::{self, Reply};
 
 /// Answer an agent's hook. Only over the socket: `throughline hook` brings the payload as the agent sent it.
@@ -29,6 +28,15 @@ pub async fn hook(
             "agents call `throughline hook`",
         ));
     }
+    if front.origin.has_changed() {
+        // The loop looks at it too, and ends us where somebody starts us again.
+        front.waker.wake(Wake::PendingDue);
+        return Err(Problem::hinted(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the program or its configuration has changed since this daemon started",
+            "start it again",
+        ));
+    }
     let hints = wire::hints(|name| headers.get(name)?.to_str().ok());
     let (reply, after) = front
         .answer(move |desk| {
@@ -36,29 +44,8 @@ pub async fn hook(
             Ok(wire::respond(store, settings, &payload, &hints, desk.now()))
         })
         .await?;
-    follow(&front, after);
+    if !after.is_empty() {
+        front.waker.wake(Wake::Hooked(after));
+    }
     Ok(Json(reply))
-}
-
-/// Lets what follows be done. What was shown is recorded at once, so that it is not shown again; the
-/// rest has its turn in the loop.
-fn follow(front: &Front, after: Vec<After>) {
-    let (shown, later): (Vec<_>, Vec<_>) = after
-        .into_iter()
-        .partition(|after| matches!(after, After::Injected(_)));
-    if !shown.is_empty() {
-        let desk = front.desk.clone();
-        tokio::task::spawn_blocking(move || {
-            for one in shown {
-                if let After::Injected(injected) = one
-                    && let Err(error) = injected.record(&desk.store)
-                {
-                    tracing::warn!(%error, "an injection is not recorded");
-                }
-            }
-        });
-    }
-    if !later.is_empty() {
-        front.waker.wake(Wake::Hooked(later));
-    }
 }

@@ -40,7 +40,7 @@ use utoipa_axum::routes;
 pub use self::guard::{Gate, Limits};
 pub use self::problem::Problem;
 use crate::Desk;
-use crate::daemon::Waker;
+use crate::daemon::{Origin, Waker};
 use crate::mcp::{Asker, Server};
 use crate::requests::Refused;
 
@@ -60,6 +60,8 @@ pub struct Front {
     exports: Arc<Semaphore>,
     /// Tells one run of the daemon from another.
     boot: Arc<str>,
+    /// What the daemon was started from.
+    pub origin: Arc<Origin>,
 }
 
 impl Front {
@@ -69,6 +71,7 @@ impl Front {
         waker: Waker,
         stopping: watch::Receiver<bool>,
         boot: &str,
+        origin: Origin,
     ) -> Self {
         let listeners = Semaphore::new(gate.limits.listeners);
         Self {
@@ -79,6 +82,7 @@ impl Front {
             listeners: Arc::new(listeners),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             boot: boot.into(),
+            origin: Arc::new(origin),
         }
     }
 
@@ -129,6 +133,7 @@ fn routes_and_description() -> (Router<Front>, utoipa::openapi::OpenApi) {
         .routes(routes!(events::events))
         .routes(routes!(health::health))
         .routes(routes!(health::stop))
+        .routes(routes!(health::new_token))
         .routes(routes!(hook::hook))
         .split_for_parts()
 }

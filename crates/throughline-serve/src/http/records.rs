@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use memory::Kind;
 use serde::{Deserialize, Serialize};
 use store::forget::Traces;
 use utoipa::ToSchema;
@@ -14,7 +13,7 @@ use super::Front;
 use super::extract::{Body, Id, moment};
 use super::problem::Problem;
 use super::views::Record;
-use crate::changes::Changed;
+use crate::kinds::KindName;
 use crate::requests::find::the_record;
 use crate::requests::given::{self, Given};
 use crate::requests::{Reach, facts};
@@ -45,37 +44,6 @@ pub struct NewRecord {
     metadata: BTreeMap<String, String>,
 }
 
-/// The type of a record
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KindName {
-    Prompt,
-    Assistant,
-    Thinking,
-    ToolUse,
-    ToolResult,
-    Approval,
-    Error,
-    Artifact,
-    Summary,
-}
-
-impl From<KindName> for Kind {
-    fn from(name: KindName) -> Self {
-        match name {
-            KindName::Prompt => Self::Prompt,
-            KindName::Assistant => Self::Assistant,
-            KindName::Thinking => Self::Thinking,
-            KindName::ToolUse => Self::ToolUse,
-            KindName::ToolResult => Self::ToolResult,
-            KindName::Approval => Self::Approval,
-            KindName::Error => Self::Error,
-            KindName::Artifact => Self::Artifact,
-            KindName::Summary => Self::Summary,
-        }
-    }
-}
-
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RecordKept {
     id: String,
@@ -95,7 +63,7 @@ pub async fn give(
             let given = Given {
                 at: moment(body.at.as_deref())?,
                 session: body.session_id,
-                kind: body.kind.into(),
+                kind: body.kind.0,
                 content: body.content,
                 key: body.key,
                 folder: body.folder,
@@ -147,13 +115,7 @@ pub async fn forget(
     Id(id): Id,
 ) -> Result<Json<ForgottenView>, Problem> {
     let forgotten = front
-        .answer(move |desk| {
-            let gone = facts::forget(&desk.store, &Reach::everything(), &id, desk.now())?;
-            if gone.facts > 0 {
-                desk.changes.tell(Changed::Fact, id);
-            }
-            Ok(gone)
-        })
+        .answer(move |desk| facts::forget(&desk.store, &Reach::everything(), &id, desk.now()))
         .await?;
     Ok(Json(ForgottenView {
         records: forgotten.records,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::State;
-use memory::Kind;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -12,6 +11,7 @@ use super::Front;
 use super::extract::{Body, Params, how_many, moment};
 use super::problem::Problem;
 use super::views::{FactView, Hit};
+use crate::kinds::HitKind;
 use crate::prompt;
 use crate::requests::context::{self, Context};
 use crate::requests::find::the_session;
@@ -33,46 +33,13 @@ pub struct SearchParams {
     /// Only records of this type, or facts alone
     #[serde(rename = "type")]
     #[param(inline)]
-    kind: Option<SearchKind>,
+    kind: Option<HitKind>,
     /// Only this session
     session_id: Option<String>,
     /// Only workspaces with this in their address or folder
     workspace: Option<String>,
     /// Only from this time on: a day, or a time in RFC 3339
     since: Option<String>,
-}
-
-/// A type of record, or facts
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchKind {
-    Prompt,
-    Assistant,
-    Thinking,
-    ToolUse,
-    ToolResult,
-    Approval,
-    Error,
-    Artifact,
-    Summary,
-    Fact,
-}
-
-impl SearchKind {
-    const fn record(self) -> Option<Kind> {
-        Some(match self {
-            Self::Prompt => Kind::Prompt,
-            Self::Assistant => Kind::Assistant,
-            Self::Thinking => Kind::Thinking,
-            Self::ToolUse => Kind::ToolUse,
-            Self::ToolResult => Kind::ToolResult,
-            Self::Approval => Kind::Approval,
-            Self::Error => Kind::Error,
-            Self::Artifact => Kind::Artifact,
-            Self::Summary => Kind::Summary,
-            Self::Fact => return None,
-        })
-    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -100,15 +67,15 @@ pub async fn search(
         let asked = Search {
             query: params.q,
             limit: how_many(params.k, HITS, search::HITS_MAX)?,
-            kinds: kind.and_then(SearchKind::record).into_iter().collect(),
-            facts: matches!(kind, None | Some(SearchKind::Fact)),
+            kinds: kind.and_then(HitKind::record).into_iter().collect(),
+            facts: matches!(kind, None | Some(HitKind::Fact)),
             session: session.transpose()?.map(|session| session.id),
             workspace: params.workspace.filter(|part| !part.is_empty()),
             since: moment(params.since.as_deref())?,
             sensitive: true,
         };
         let mut found = search::search(&desk.store, &reach, &asked, desk.now())?;
-        if kind == Some(SearchKind::Fact) {
+        if kind == Some(HitKind::Fact) {
             found.hits.clear();
         }
         Ok(found)

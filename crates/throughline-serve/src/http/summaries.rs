@@ -9,7 +9,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::Front;
 use super::extract::{Body, Params};
 use super::problem::Problem;
-use crate::changes::Changed;
 use crate::requests::compact::{as_json, compact as compact_session};
 use crate::requests::find::the_session;
 use crate::requests::{Reach, Refused};
@@ -58,7 +57,6 @@ pub async fn summarize(
             declined => Refused::invalid(declined.to_string(), "the old summary stays"),
         })?;
         let stored = store.summary(&session)?;
-        desk.changes.tell(Changed::Summary, session.as_str());
         Ok(Summarized {
             session_id: session.to_string(),
             version: done.version,
@@ -79,6 +77,9 @@ pub struct CompactBody {
     session_id: String,
     /// A result with more tokens is declined
     threshold: Option<u64>,
+    /// Ask no model, even if one is configured
+    #[serde(default)]
+    embedded: bool,
 }
 
 /// Make a session's conversation shorter: notes for its beginning, its end by the ids of its messages. The log
@@ -91,7 +92,9 @@ pub async fn compact(
 ) -> Result<Json<serde_json::Value>, Problem> {
     let done = front.answer(move |desk| {
         let threshold = body.threshold.filter(|tokens| *tokens > 0);
-        let outcome = compact_session(desk, &Reach::everything(), &body.session_id, threshold)?;
+        let everything = Reach::everything();
+        let may_ask = !body.embedded;
+        let outcome = compact_session(desk, &everything, &body.session_id, threshold, may_ask)?;
         Ok(as_json(&outcome))
     });
     Ok(Json(done.await?))

@@ -16,7 +16,6 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::tools::{self, Call, Tools};
 use super::{Asker, FOLDER_HEADER, prompts, resources};
-use crate::changes::Changed;
 use crate::requests::{Reach, Refused};
 use crate::{Desk, Settings};
 
@@ -165,17 +164,9 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(text, None));
         }
         let arguments = request.arguments.unwrap_or_default();
-        let writes = matches!(name.as_str(), "memory_remember" | "memory_pin");
         let answered = self
             .answer(&context, move |call| tools::call(call, &name, arguments))
             .await?;
-        if writes
-            && let Ok(answer) = &answered
-            && let Some(Ok(desk)) = self.desk.get()
-        {
-            let id = answer["id"].as_str().unwrap_or_default();
-            desk.changes.tell(Changed::Fact, id);
-        }
         Ok(tool_result(answered).into())
     }
 

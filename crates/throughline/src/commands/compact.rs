@@ -4,19 +4,14 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use capture::conversation;
-use distill::compact::{
-    Compacted, Declined, Limits, Notes, Outcome as Compaction, Task, Trigger, Way, compact_or_full,
-    wait,
-};
-use distill::{renew, tell as telling};
-use memory::{Block, Message, MessageId, SessionId, Summary, Tokens};
-use serde_json::json;
-use store::{Asked, Lease, Store, Work};
+use distill::compact::{Compacted, Declined, Limits, Outcome as Compaction};
+use distill::renew;
+use memory::{MessageId, Summary, Tokens};
+use serve::requests::compact::{Given, Log, Terms, as_json, compact_log, event, read_log, text_of};
 
 use crate::commands::App;
 use crate::commands::show::the_session;
-use crate::model;
+use crate::model::{self, Lender};
 use crate::output::table::{count, table};
 use crate::output::text::safe;
 use crate::output::{self, Outcome, hinted, say};
@@ -64,127 +59,22 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
         return tell(args, &Compaction::of(Err(Declined::Off)));
     }
     let log = log(app, &args.target)?;
-    let may_ask = !args.embedded && model::is_usable(app);
+    let models = Lender::of(app).filter(|_| !args.embedded);
     // Without a store there are no notes, and no ledger is needed where nobody is asked.
     let store = match app.has_store() {
         true => Some(app.open_existing()?),
-        false if may_ask => Some(app.open()?),
+        false if models.is_some() => Some(app.open()?),
         false => None,
     };
-    let lease = store.as_ref().and_then(|store| begin(app, store, &log));
-    let outcome = compacted(app, args, &log, store.as_ref(), may_ask);
-    if let Some((store, lease)) = store.as_ref().zip(lease)
-        && let Err(error) = store.release(&lease)
-    {
-        tracing::warn!(%error, "the lease of the compaction is not given back");
-    }
-    tell(args, &outcome?)
-}
-
-fn compacted(
-    app: &App<'_>,
-    args: &CompactArgs,
-    log: &Log,
-    store: Option<&Store>,
-    may_ask: bool,
-) -> anyhow::Result<Compaction> {
-    let given = args.summary.as_deref().map(read_summary).transpose();
-    let kept = match (&args.summary, store) {
-        (None, Some(store)) => kept_summary(app, store, log)?,
-        _ => None,
+    let terms = Terms {
+        limits: limits(app, args),
+        template: &model::settings(app)?.template,
+        given: args.summary.as_deref().map(|file| given(args, file)),
+        models: models.as_deref(),
+        patience: renew::TIME_MAX,
     };
-    let limits = limits(app, args);
-    let settings = model::settings(app)?;
-    let transcript = log.path.display().to_string();
-    let (notes, file, covers) = match kept {
-        Some(kept) => (Ok(Some(kept.summary)), Some(kept.file), kept.last),
-        None => (
-            given,
-            args.summary.as_ref().map(|file| file.display().to_string()),
-            args.covers.as_deref().map(MessageId::new),
-        ),
-    };
-    let notes_in = |(summary, file)| Notes {
-        summary,
-        file,
-        last: covers.as_ref(),
-    };
-    let task = Task {
-        messages: &log.messages,
-        notes: match &notes {
-            Ok(summary) => Ok(summary.as_ref().zip(file.as_deref()).map(notes_in)),
-            Err(why) => Err(why.as_str()),
-        },
-        template: &settings.template,
-        transcript: Some(&transcript),
-        restored: None,
-        trigger: Trigger::Manual,
-        limits: &limits,
-    };
-    let Some(store) = store.filter(|_| may_ask) else {
-        return Ok(compact_or_full(&task, None));
-    };
-    let told = |live: &[Message]| account(app, store, log, &task, live);
-    Ok(compact_or_full(&task, Some(&told)))
-}
-
-/// Lets the configured model give an account. Whatever is wrong with it is no reason to stop.
-fn account(
-    app: &App<'_>,
-    store: &Store,
-    log: &Log,
-    task: &Task<'_>,
-    live: &[Message],
-) -> Result<Summary, Declined> {
-    let untold = |error: anyhow::Error| Declined::Untold {
-        why: format!("{error:#}"),
-    };
-    let form = telling::Form {
-        template: task.template,
-        limits: &task.limits.summary,
-    };
-    let model = model::model(app).map_err(untold)?;
-    let deadline = app.environment.clock().saturating_add(renew::TIME_MAX);
-    let deadline = deadline.unwrap_or(app.environment.now);
-    let session = log.session.as_ref();
-    let told = model::with_asker(app, store, &*model, "compaction", session, |asker| {
-        telling::tell(asker, live, &form, deadline)
-    });
-    Ok(told.map_err(untold)??)
-}
-
-/// Says that the session is being compacted: nobody renews its notes meanwhile. Whoever compacts it
-/// at the same time keeps nobody from it.
-fn begin(app: &App<'_>, store: &Store, log: &Log) -> Option<Lease> {
-    let session = log.session.as_ref()?;
-    match store.lease(session, Work::Compaction, app.environment.clock()) {
-        Ok(Asked::Granted(lease)) => Some(lease),
-        Ok(Asked::Busy { .. } | Asked::Unknown) => None,
-        Err(error) => {
-            tracing::warn!(%session, %error, "not noted that it is being compacted");
-            None
-        }
-    }
-}
-
-/// Returns the running summary of the session, after whoever is writing it, but not for long.
-fn kept_summary(app: &App<'_>, store: &Store, log: &Log) -> anyhow::Result<Option<renew::Current>> {
-    let Some(session) = log.session.as_ref() else {
-        return Ok(None);
-    };
-    wait::wait(
-        || renew::running(store, session, app.environment.clock()),
-        || app.environment.clock(),
-        |time| std::thread::sleep(time.unsigned_abs()),
-    );
-    Ok(renew::current(store, session)?)
-}
-
-/// A conversation and where it is written.
-struct Log {
-    path: PathBuf,
-    session: Option<SessionId>,
-    messages: Vec<Message>,
+    let clock = || app.environment.clock();
+    tell(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)
 }
 
 /// Reads the log that is meant: a file, or that of a session. Messages never come from the store.
@@ -208,32 +98,26 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
         (path, Some(session.flavor), Some(session.id))
     };
     let shown = path.display();
-    let messages = conversation::read(&path, flavor, app.environment.now)
+    read_log(&path, flavor, session, app.environment.now)
         .with_context(|| format!("cannot read {shown}"))?
         .ok_or_else(|| {
             hinted(
                 format!("{shown} is no log of an agent that we know"),
                 "`throughline doctor` lists the agents",
             )
-        })?;
-    // Subagents may be written between the lines of their session.
-    let session = session.or_else(|| conversation::main_session(&messages));
-    let mut messages = messages;
-    messages.retain(|message| Some(&message.session) == session.as_ref());
-    // The model that reads it may work in another folder.
-    let path = std::path::absolute(&path).unwrap_or(path);
-    Ok(Log {
-        path,
-        session,
-        messages,
-    })
+        })
 }
 
 /// Reads notes. Where that fails, the compaction goes on without them and says so.
-fn read_summary(file: &Path) -> Result<Summary, String> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Summary::parse(&text)),
-        Err(error) => Err(format!("cannot read {}: {error}", file.display())),
+fn given(args: &CompactArgs, file: &Path) -> Given {
+    let file = file.display().to_string();
+    Given {
+        summary: match std::fs::read_to_string(&file) {
+            Ok(text) => Ok(Summary::parse(&text)),
+            Err(error) => Err(format!("cannot read {file}: {error}")),
+        },
+        file,
+        covers: args.covers.as_deref().map(MessageId::new),
     }
 }
 
@@ -293,65 +177,6 @@ fn note(outcome: &Compaction) {
         Err(declined) => {
             tracing::info!(event = event(outcome), fell_through, model, why = %declined);
         }
-    }
-}
-
-fn event(outcome: &Compaction) -> String {
-    match &outcome.result {
-        Ok(Compacted {
-            way: Way::Summary, ..
-        }) => "compaction.summary".to_owned(),
-        Ok(Compacted {
-            way: Way::FullByModel,
-            ..
-        }) => "compaction.full_by_model".to_owned(),
-        Ok(Compacted { way: Way::Full, .. }) => "compaction.full".to_owned(),
-        Err(declined) => format!("compaction.declined.{}", declined.name()),
-    }
-}
-
-fn as_json(outcome: &Compaction) -> serde_json::Value {
-    let why = |why: &Declined| json!({"name": why.name(), "why": why.to_string()});
-    let fell_through = outcome.fell_through.as_ref().map(why);
-    let model = outcome.model.as_ref().map(why);
-    match &outcome.result {
-        Ok(compacted) => json!({
-            "event": event(outcome),
-            "fell_through": fell_through,
-            "model_declined": model,
-            "figures": compacted.figures,
-            "boundary": compacted.boundary,
-            "summary": made(&compacted.summary),
-            "restored": compacted.restored.as_ref().map(made),
-            "kept": compacted.kept.iter().map(|message| &message.id).collect::<Vec<_>>(),
-            "open": compacted.open,
-            "repairs": compacted.repairs,
-        }),
-        Err(declined) => json!({
-            "event": event(outcome),
-            "fell_through": fell_through,
-            "model_declined": model,
-            "declined": why(declined),
-        }),
-    }
-}
-
-fn made(message: &Message) -> serde_json::Value {
-    json!({"id": message.id, "role": message.role, "text": text_of(message)})
-}
-
-fn text_of(message: &Message) -> &str {
-    message
-        .blocks
-        .iter()
-        .find_map(text_of_block)
-        .unwrap_or_default()
-}
-
-fn text_of_block(block: &Block) -> Option<&str> {
-    match block {
-        Block::Text(text) | Block::Summary(text) => Some(text),
-        _ => None,
     }
 }
 

@@ -72,6 +72,13 @@ struct Agent {
     next_deletion: Option<Timestamp>,
 }
 
+impl DoctorArgs {
+    /// Says whether the store is repaired.
+    pub const fn repairs(&self) -> bool {
+        self.repair
+    }
+}
+
 pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
     if args.repair {
         return repair::run(app, args.json);

@@ -114,7 +114,7 @@ pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
             carry_out_pending(app, &store, logs, stop);
         }
         bar.set_message("distilling");
-        let stages = Stages::new(app, &store, stop);
+        let stages = Stages::new(app, &store, stop)?;
         Ok(Ingested {
             sweep,
             done: Some(stages.all(now)?),

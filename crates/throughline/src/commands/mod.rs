@@ -52,6 +52,7 @@ use store::{Recovered, Store};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
+use crate::daemon;
 use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
 use crate::output::{Outcome, hinted, say, time};
@@ -85,6 +86,9 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         config_path,
         home,
     };
+    if needs_the_store_alone(&cli.command) && daemon::step_aside(&app.home) {
+        say("Stopped the daemon, which is started again when it is needed.");
+    }
     match &cli.command {
         Command::Up(args) => up::run(&app, args),
         Command::Ingest(args) => ingest::run(&app, args),
@@ -129,6 +133,15 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         Command::Redact(args) => redact::run(&app, args),
         Command::Eval(args) => eval::run(&app, args),
         Command::Completions(args) => completions::run(args),
+    }
+}
+
+/// Says whether a command puts another file in the place of the store.
+fn needs_the_store_alone(command: &Command) -> bool {
+    match command {
+        Command::Restore(_) | Command::Encrypt(_) | Command::Decrypt(_) | Command::Rekey(_) => true,
+        Command::Doctor(args) => args.repairs(),
+        _ => false,
     }
 }
 
@@ -189,6 +202,7 @@ impl App<'_> {
             },
             compaction: compacts.then(|| self.config.compaction.limits()),
             summary: None,
+            models: None,
         }
     }
 

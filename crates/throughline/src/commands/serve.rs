@@ -1,24 +1,21 @@
 //! `throughline serve`
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use serve::Desk;
-use serve::daemon::{self, DaemonError, Ended, Plan, Running};
+use serve::daemon::{self, DaemonError, Ended, Origin, Plan, Running};
 use serve::http::Limits;
 use serve::stages::{Logs, Stages};
 
 use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
+use crate::daemon::{ANSWER_MAX, Stays, start};
 use crate::environment;
-use crate::model;
+use crate::model::{self, Lender};
 use crate::output::{self, Outcome, hinted, say};
 
 /// Run the daemon: watch the agents' logs, answer over HTTP, keep memory in order
@@ -28,20 +25,28 @@ use crate::output::{self, Outcome, hinted, say};
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
     /// Run here until it is stopped, which is what it does unless told otherwise
-    #[arg(long, conflicts_with_all = ["detach", "stop", "status"])]
+    #[arg(long, conflicts_with_all = ["detach", "stop", "status", "new_token"])]
     foreground: bool,
 
     /// Start it in the background, and return when it answers
-    #[arg(long, conflicts_with_all = ["stop", "status"])]
+    #[arg(long, conflicts_with_all = ["stop", "status", "new_token"])]
     detach: bool,
 
     /// Stop the one that runs
-    #[arg(long, conflicts_with = "status")]
+    #[arg(long, conflicts_with_all = ["status", "new_token"])]
     stop: bool,
 
     /// Say whether one runs, and how it is doing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "new_token")]
     status: bool,
+
+    /// Make another token for programs on loopback; the old one opens nothing any more
+    #[arg(long)]
+    new_token: bool,
+
+    /// Be the one in the background that hooks and `--detach` start
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
+    background: bool,
 
     /// The port on loopback instead of the configured one; 0 for none
     #[arg(long, value_name = "PORT")]
@@ -52,18 +57,11 @@ pub struct ServeArgs {
     json: bool,
 }
 
-/// How long a daemon may take to answer, to start and to end.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
-const START_MAX: Duration = Duration::from_secs(20);
-const STOP_MAX: Duration = Duration::from_secs(20);
-/// How often it is looked whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// A log of the daemon that has grown to this is begun anew.
-const LOG_BYTES_MAX: u64 = 1 << 20;
-
 pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     if args.status {
         status(app, args)
+    } else if args.new_token {
+        new_token(app, args)
     } else if args.stop {
         stop(app, args)
     } else if args.detach {
@@ -77,6 +75,7 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     let stages = stages(app)?;
     let mut settings = app.settings();
     settings.summary.clone_from(&stages.summary);
+    settings.models.clone_from(&stages.models);
     let open = || {
         let store = app.open().map_err(|error| match error.downcast() {
             Ok(error) => DaemonError::Store(error),
@@ -86,11 +85,20 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         Ok(Desk::new(Arc::new(store), settings, clock))
     };
     let port = args.port.unwrap_or(app.config.serve.port);
+    let given = environment::given_socket();
     let minutes = app.config.serve.idle_minutes;
+    // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
+    let may_go = minutes > 0.0 && (args.background || given.is_some());
     let plan = Plan {
         home: app.home.clone(),
         port: (port > 0).then_some(port),
-        idle: (minutes > 0).then(|| Duration::from_secs(60 * minutes)),
+        idle: may_go.then(|| Duration::from_secs_f64(60.0 * minutes)),
+        background: args.background,
+        origin: Origin::of(
+            [app.config_path.clone()]
+                .into_iter()
+                .chain(app.environment.program.clone()),
+        ),
         logs: logs(app)?,
         stages,
         limits: Limits {
@@ -98,12 +106,13 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
             burst: 2.0 * app.config.serve.requests_per_second,
             ..Limits::default()
         },
-        given: environment::given_socket(),
+        given,
     };
     let ended = daemon::run(open, plan, |running| tell_start(running, args.json));
     match ended {
         Ok(Ended::Stopped) => say("Stopped."),
         Ok(Ended::Idle) => say("Nobody needed it any more; stopped."),
+        Ok(Ended::Outdated) => say("The program or its configuration is another now; stopped."),
         Err(DaemonError::Running { home }) => {
             return Err(hinted(
                 format!("a daemon runs already for {}", home.display()),
@@ -140,6 +149,8 @@ pub fn stages(app: &App<'_>) -> anyhow::Result<Stages> {
         prices: app.config.prices(),
         threads: ingest::threads(app),
         facts: app.config.facts.extract,
+        facts_by_model: app.config.facts.by_model,
+        models: Lender::of(app),
         summary: summary.then(|| model::settings(app)).transpose()?,
         policy: retention.policy(),
     })
@@ -199,40 +210,33 @@ fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         say(&format!("No daemon runs for {}.", app.home.display()));
         return Ok(Outcome::NothingFound);
     };
-    let asked = daemon::call::call(&app.home, "POST", "/daemon/stop", ANSWER_MAX);
-    asked.map_err(|error| {
-        hinted(
-            format!("the daemon does not answer: {error}"),
-            format!("it is process {}; it may be killed", running.pid),
-        )
-    })?;
-    if !wait(STOP_MAX, || daemon::running(&app.home).is_none()) {
-        return Err(hinted(
+    crate::daemon::stop(&app.home).map_err(|stays| match stays {
+        Stays::Silent(error) => silent(&running, &error),
+        Stays::Busy => hinted(
             "the daemon has not ended yet",
             format!("it is process {}; it may be killed", running.pid),
-        ));
-    }
+        ),
+    })?;
     if args.json {
         output::json(&json!({ "stopped": true }))?;
     }
     say("Stopped.");
+    if app.config.serve.start {
+        say("The next hook starts it again; `start = false` under [serve] keeps it off.");
+    }
     Ok(Outcome::Done)
 }
 
-/// Starts ourselves again, in the background and away from this terminal.
+fn silent(running: &Running, error: &std::io::Error) -> anyhow::Error {
+    hinted(
+        format!("the daemon does not answer: {error}"),
+        format!("it is process {}; it may be killed", running.pid),
+    )
+}
+
+/// Starts one in the background, unless one runs.
 fn detach(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
-    if daemon::running(&app.home).is_none() {
-        spawn(app, args)?;
-        if !wait(START_MAX, || health(&app.home).is_ok()) {
-            return Err(hinted(
-                "the daemon did not start",
-                format!("{} says why", log_in(&app.home).display()),
-            ));
-        }
-    }
-    let Some(running) = daemon::running(&app.home) else {
-        anyhow::bail!("the daemon has ended again");
-    };
+    let running = start(app, args.port)?;
     if args.json {
         output::json(&running)?;
     }
@@ -240,56 +244,29 @@ fn detach(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the daemon is this program, started once more"
-)]
-fn spawn(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<()> {
-    let path = log_in(&app.home);
-    std::fs::create_dir_all(&app.home)?;
-    let is_long = path.metadata().is_ok_and(|log| log.len() > LOG_BYTES_MAX);
-    let log = OpenOptions::new()
-        .create(true)
-        .write(true)
-        .append(!is_long)
-        .truncate(is_long)
-        .mode(0o600)
-        .open(&path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    let program = std::env::current_exe().context("cannot find our own program")?;
-    let mut command = Command::new(program);
-    command.arg("--home").arg(&app.home);
-    if app.config_path.exists() {
-        command.arg("--config").arg(&app.config_path);
-    }
-    command.args(["serve", "--foreground"]);
-    if let Some(port) = args.port {
-        command.arg("--port").arg(port.to_string());
-    }
-    command
-        .current_dir(&app.home)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .process_group(0)
-        .spawn()
-        .context("cannot start the daemon")?;
-    Ok(())
-}
-
-fn log_in(home: &Path) -> std::path::PathBuf {
-    home.join("daemon.log")
-}
-
-fn wait(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    loop {
-        if is_so() {
-            return true;
+/// Makes another token. The daemon that runs takes it at once.
+fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
+    if let Some(running) = daemon::running(&app.home) {
+        let asked = daemon::call::call(&app.home, "POST", "/daemon/token", ANSWER_MAX);
+        let answered = asked.map_err(|error| silent(&running, &error))?;
+        if answered.status != 204 {
+            anyhow::bail!("it answered {}: {}", answered.status, answered.body);
         }
-        if start.elapsed() >= at_most {
-            return false;
-        }
-        std::thread::sleep(LOOK_EVERY);
+    } else if app.home.is_dir() {
+        daemon::home::new_token(&app.home)?;
+    } else {
+        return Err(hinted(
+            format!("there is no memory in {} yet", app.home.display()),
+            "run `throughline ingest` first",
+        ));
     }
+    let path = daemon::home::token_in(&app.home);
+    if args.json {
+        output::json(&json!({ "token_file": path }))?;
+    }
+    say(&format!(
+        "The token in {} is a new one; the old one opens nothing any more.",
+        path.display()
+    ));
+    Ok(Outcome::Done)
 }

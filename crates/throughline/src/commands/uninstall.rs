@@ -4,6 +4,7 @@ use memory::Flavor;
 
 use crate::commands::install::{HowArgs, Report, Words, carry_out, chosen};
 use crate::commands::{App, parse_flavor};
+use crate::daemon;
 use crate::install;
 use crate::install::agents::{INTEGRATIONS, Integration, claude_settings};
 use crate::install::program::Program;
@@ -63,6 +64,11 @@ pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Outcome> {
     let outcome = carry_out(app, &args.how, &mut record, &plan, &report, &UNINSTALL)?;
     if !args.how.dry_run && plan.refused.is_empty() {
         forget_gone(app, &agents, &mut record)?;
+    }
+    // Without hooks nobody would start it or need it again.
+    let is_done = outcome == Outcome::Done && !args.how.dry_run && args.agents.is_empty();
+    if is_done && daemon::step_aside(&app.home) {
+        say("Stopped the daemon.");
     }
     Ok(outcome)
 }

@@ -55,7 +55,10 @@ pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Outcome> {
     let daemon = if args.no_daemon {
         Daemon::Absent
     } else {
-        daemon::start(app)
+        match daemon::start(app, None) {
+            Ok(_) => Daemon::Started,
+            Err(error) => Daemon::Failed(format!("{error:#}")),
+        }
     };
     let is_failed = !agents.refused.is_empty();
     if args.json {

@@ -58,7 +58,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
         poll: args.poll,
     };
     let store = app.open()?;
-    let stages = Stages::new(app, &store, &stop);
+    let stages = Stages::new(app, &store, &stop)?;
     // One waiting message is enough: whoever is woken looks at everything that is pending.
     let (wake, woken) = sync_channel(1);
     let mut sweeps = 0_u64;

@@ -63,12 +63,18 @@ pub fn plan(
     record: &Record,
 ) -> Plan {
     let mut plan = Plan::default();
-    let has_claude = agents.iter().any(|agent| agent.flavor == Flavor::Claude)
+    // A plugin's hooks are Claude Code's alone.
+    let has_claude = agents
+        .iter()
+        .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(places))
         || has_ours(&agents::claude_settings(places));
     for agent in agents {
         let title = agent.flavor.title();
         for obstacle in agent.obstacles(places) {
             plan.notes.push(format!("{title}: {obstacle}."));
+        }
+        if agent.has_plugin(places) {
+            continue;
         }
         let changes_before = plan.changes.len();
         for target in agent.targets(places, program) {
@@ -119,6 +125,12 @@ pub fn plan_removal(
         }
         for path in paths {
             plan.add_removal(agent.flavor, path, record, home)?;
+        }
+        if agent.has_plugin(places) {
+            plan.notes.push(format!(
+                "{}: its plugin `throughline` stays; `{name} plugin uninstall throughline@throughline` takes it out.",
+                agent.flavor.title()
+            ));
         }
     }
     Ok(plan)

@@ -140,7 +140,7 @@ fn a_session_is_compacted_from_its_log_and_never_from_memory() {
     ");
 }
 
-const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n# Task\nSort it.\n\
+pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n# Task\nSort it.\n\
     # Files and functions\n# Commands and workflow\n# Errors and corrections\n# System documentation\n\
     # Learnings\n# Key results\n# Worklog\n";
 

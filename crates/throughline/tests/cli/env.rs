@@ -53,6 +53,8 @@ impl TestEnv {
             .env("HOME", self.home())
             .env("THROUGHLINE_HOME", self.home().join("memory"))
             .env("THROUGHLINE_NOW", "2026-11-16T09:00:00Z")
+            // Tests that are about it start it themselves.
+            .env("THROUGHLINE_DAEMON", "off")
             .env("TZ", "UTC");
         command
     }

@@ -303,6 +303,32 @@ fn who_has_the_plugin_needs_nothing_else() {
 }
 
 #[test]
+fn uninstall_cleans_up_beside_a_plugin_even_what_nobody_remembers() {
+    let env = machine("bare");
+    succeeds(&env, &["install", "claude", "--yes"]);
+    let path = env.home().join(".claude/settings.json");
+    let with_plugin = read(&env, ".claude/settings.json").replacen(
+        '{',
+        "{\"enabledPlugins\": {\"throughline@throughline\": true},",
+        1,
+    );
+    fs::write(&path, with_plugin).unwrap();
+    fs::remove_file(env.home().join("memory/installed.json")).unwrap();
+    let said = succeeds(&env, &["uninstall", "--yes"]);
+    assert!(
+        said.contains("`claude plugin uninstall throughline@throughline` takes it out"),
+        "{said}"
+    );
+    let left = read(&env, ".claude/settings.json");
+    assert!(
+        !left.contains("throughline hook") && left.contains("enabledPlugins"),
+        "{left}"
+    );
+    let servers = fs::read_to_string(env.home().join(".claude.json")).unwrap_or_default();
+    assert!(!servers.contains("throughline"), "{servers}");
+}
+
+#[test]
 fn agents_that_cannot_be_told_are_named() {
     let env = TestEnv::new();
     let ran = env.run(&["install", "aider"]);

@@ -7,7 +7,7 @@ use testkit::model_server::{Act, ModelServer};
 
 use crate::env::{Ran, TestEnv};
 
-const SESSION: &str = "7a1c0e55-0000-4000-8000-00000000beef";
+pub const SESSION: &str = "7a1c0e55-0000-4000-8000-00000000beef";
 const HINT: &str = "_How the parts of the system fit together_";
 
 /// A log of a session that went on until half an hour ago, in so many turns of about 900 tokens.
@@ -35,7 +35,7 @@ fn turn(number: usize) -> String {
     line("user", json!(asked), "u") + &line("assistant", said, "a")
 }
 
-fn configure(env: &TestEnv, server: &ModelServer, more: &str) {
+pub fn configure(env: &TestEnv, server: &ModelServer, more: &str) {
     let config = format!(
         "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n{more}\n",
         server.url()
@@ -61,11 +61,11 @@ fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.shown()))
 }
 
-fn summary_file(env: &TestEnv) -> PathBuf {
+pub fn summary_file(env: &TestEnv) -> PathBuf {
     PathBuf::from(run(env, &["summary", SESSION, "--path"]).stdout.trim())
 }
 
-fn edit(path: &Path, words: &str) -> Act {
+pub fn edit(path: &Path, words: &str) -> Act {
     let new = format!("{HINT}\n{words}");
     let input = json!({"file_path": path, "old_string": HINT, "new_string": new});
     Act::Call(vec![("edit", input)])

@@ -57,11 +57,8 @@ impl Dialect for Hooks {
         )
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
-        if event.name.starts_with(char::is_uppercase) {
-            claude::hook::answer(&event.name, context)
-        } else {
-            json!({ "additionalContext": context }).to_string()
-        }
+    /// From a plugin of Claude Code's form its payloads are Claude Code's, but of the answer it takes its own form alone.
+    fn write(&self, _: &HookEvent, context: &str) -> String {
+        json!({ "additionalContext": context }).to_string()
     }
 }

@@ -1,27 +1,18 @@
 //! Whether a daemon answers in our place, and how one is started.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the binary may start processes and read the clock"
-)]
-
-use std::fs::{self, OpenOptions};
-use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
-use std::time::{Duration, SystemTime};
 
 use serve::client::{self, ClientError};
+use serve::daemon::is_held;
 use serve::hook::socket_in;
 use serve::hook::wire::Reply;
 use store::Store;
 
+use super::tries;
 use super::work::Work;
 
 /// Of the time that is left, the daemon gets so much; the rest is for answering without it.
 const SHARE: f64 = 0.5;
-/// One that was started a moment ago may still be on its way.
-const START_EVERY: Duration = Duration::from_secs(30);
-const STARTED: &str = "daemon.started";
 
 /// What came of asking.
 pub enum Heard {
@@ -29,6 +20,8 @@ pub enum Heard {
     Nobody,
     /// There is one, and it does not answer.
     Trouble,
+    /// It was not asked.
+    Unasked,
 }
 
 pub fn ask(work: &Work, payload: &[u8]) -> Heard {
@@ -62,38 +55,19 @@ fn trouble(work: &Work, error: &ClientError) -> Heard {
     Heard::Trouble
 }
 
-/// Starts a daemon in the background, unless one was started just now.
+/// Starts a daemon in the background, where memory is and none runs or is on its way.
 pub fn start(work: &Work) {
-    let home = &work.environment.home;
-    let mark = home.join(STARTED);
-    let is_fresh = fs::metadata(&mark)
-        .and_then(|file| file.modified())
-        .is_ok_and(|at| SystemTime::now().duration_since(at).unwrap_or_default() < START_EVERY);
-    if is_fresh || !Store::path_in(home).exists() {
+    let environment = &work.environment;
+    let home = &environment.home;
+    if environment.daemon_off || !Store::path_in(home).exists() || is_held(home) {
         return;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let started = options
-        .open(&mark)
-        .and_then(|file| file.set_modified(SystemTime::now()))
-        .and_then(|()| std::env::current_exe())
-        .and_then(|program| {
-            let mut command = Command::new(program);
-            command
-                .arg("--home")
-                .arg(home)
-                .arg("serve")
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            // The agent ends its hooks with all that they started, by their group.
-            #[cfg(unix)]
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
-            command.spawn()
-        });
+    let config = environment.config.as_ref();
+    let config = config.unwrap_or(&environment.config_usual);
+    let started = tries::claim(home).and_then(|is_ours| match is_ours {
+        true => crate::daemon::spawn(home, config, None),
+        false => Ok(()),
+    });
     if let Err(error) = started {
         work.log.say(&format!("no daemon can be started: {error}"));
     }

@@ -5,6 +5,7 @@
 
 mod daemon;
 mod log;
+mod tries;
 mod work;
 
 use std::borrow::Cow;

@@ -5,9 +5,10 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use capture::hook::{Hints, HookEvent, read};
+use jiff::Timestamp;
 use serve::Settings;
 use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
-use serve::hook::{After, after, is_asked, pending};
+use serve::hook::{After, Answered, after, answer, answer_again, is_asked, pending};
 use store::Store;
 
 use super::daemon::{self, Heard};
@@ -25,6 +26,9 @@ pub enum News {
     Say(String),
     Done,
 }
+
+/// How an event is answered.
+type Answers = fn(&Store, &Settings, &HookEvent, Timestamp) -> store::Result<Answered>;
 
 pub struct Work {
     pub hints: Hints,
@@ -97,19 +101,23 @@ impl Work {
         let Some(config) = config else {
             return self.say_nothing(&event);
         };
-        match daemon::ask(self, payload) {
+        // Only we know that injection is off here.
+        let heard = if environment.injection_off && is_asked(&event) {
+            Heard::Unasked
+        } else {
+            daemon::ask(self, payload)
+        };
+        let settings = || config.settings(environment.injection_off);
+        match heard {
             Heard::Reply(reply) => self.say(&event, reply),
             Heard::Nobody => {
-                let settings = config.settings(environment.injection_off);
-                self.answer_here(&event, &settings);
+                self.answer_here(&event, &settings(), answer);
                 if config.serve.start {
                     daemon::start(self);
                 }
             }
-            Heard::Trouble => {
-                let settings = config.settings(environment.injection_off);
-                self.answer_here(&event, &settings);
-            }
+            Heard::Unasked => self.answer_here(&event, &settings(), answer),
+            Heard::Trouble => self.answer_here(&event, &settings(), answer_again),
         }
     }
 
@@ -118,10 +126,11 @@ impl Work {
             tracing::debug!(why, kind = event.kind.name(), "nothing is said");
         }
         self.tell(News::Say(reply.answer));
+        self.wait_for_later(event, &reply.shown);
     }
 
     /// Answers without a daemon, and leaves what follows to who comes next.
-    fn answer_here(&self, event: &HookEvent, settings: &Settings) {
+    fn answer_here(&self, event: &HookEvent, settings: &Settings, answer: Answers) {
         if !Store::path_in(&self.environment.home).exists() {
             return self.tell(News::Say(event.dialect.silence().to_owned()));
         }
@@ -129,7 +138,7 @@ impl Work {
             return self.say_nothing(event);
         }
         let answered = Store::open_to_read_with(&self.environment.home, &SystemKeychain)
-            .and_then(|store| serve::hook::answer(&store, settings, event, self.environment.now));
+            .and_then(|store| answer(&store, settings, event, self.environment.now));
         match answered {
             Ok(answered) => {
                 self.tell(News::Say(answered.answer.write(event)));

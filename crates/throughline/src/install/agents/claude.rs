@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use capture::Places;
 use memory::Flavor;
 
-use super::{Integration, groups, peek, server};
+use super::{EVENTS, Integration, groups, home_of, peek, server};
 use crate::install::document::{Want, Wants};
 use crate::install::plan::Target;
 use crate::install::program::Program;
@@ -16,20 +16,10 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin,
     advice: None,
 };
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PreCompact",
-    "PostCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
 const TIMEOUT_SECONDS: u32 = 5;
 
 /// Where administrators forbid things.
@@ -40,9 +30,7 @@ const MANAGED: &[&str] = &[
 ];
 
 fn folder(places: &Places) -> PathBuf {
-    places
-        .folder("CLAUDE_CONFIG_DIR")
-        .unwrap_or_else(|| places.home.join(".claude"))
+    home_of(places, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
 pub fn settings(places: &Places) -> PathBuf {
@@ -58,9 +46,6 @@ fn servers(places: &Places) -> PathBuf {
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    if has_plugin(places) {
-        return Vec::new();
-    }
     let target = |path, wants| Target {
         agent: Flavor::Claude,
         path,

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use capture::Places;
 use memory::Flavor;
 
-use super::{Integration, groups, peek_toml};
-use crate::install::document::Wants;
+use super::{Integration, home_of, hooks_and_toml, peek_toml};
 use crate::install::plan::Target;
 use crate::install::program::Program;
 
@@ -16,46 +15,29 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin: |_| false,
     advice: Some(
         "Codex CLI runs a new hook only once you trust it: open `codex`, type /hooks, and trust those \
          of Throughline",
     ),
 };
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PreCompact",
-    "PostCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
 /// Of a hook at the end of a session it waits for no more.
 const TIMEOUT_SECONDS: u32 = 3;
 
 fn folder(places: &Places) -> PathBuf {
-    places
-        .folder("CODEX_HOME")
-        .unwrap_or_else(|| places.home.join(".codex"))
+    home_of(places, "CODEX_HOME", ".codex")
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let target = |name: &str, wants| Target {
-        agent: Flavor::Codex,
-        path: folder(places).join(name),
-        wants,
-    };
-    // Trust is given to this very text: changed, it would have to be given again.
-    let command = program.hook("--agent codex");
-    let hooks = groups(EVENTS, &command, TIMEOUT_SECONDS);
-    let program = program.word.clone();
-    vec![
-        target("hooks.json", Wants::Json(hooks)),
-        target("config.toml", Wants::Toml { program }),
-    ]
+    let folder = folder(places);
+    // Trust is given to the command's very text: changed, it would have to be given again.
+    hooks_and_toml(
+        Flavor::Codex,
+        [folder.join("hooks.json"), folder.join("config.toml")],
+        program,
+        TIMEOUT_SECONDS,
+    )
 }
 
 fn obstacles(places: &Places) -> Vec<String> {

@@ -6,8 +6,8 @@ use capture::Places;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, server};
-use crate::install::document::{Want, Wants};
+use super::{Integration, home_of, numbered};
+use crate::install::document::Want;
 use crate::install::plan::Target;
 use crate::install::program::Program;
 
@@ -17,6 +17,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles: |_| Vec::new(),
+    has_plugin: |_| false,
     advice: None,
 };
 
@@ -33,33 +34,21 @@ const EVENTS: &[&str] = &[
 const TIMEOUT_SECONDS: u32 = 5;
 
 fn folder(places: &Places) -> PathBuf {
-    places
-        .folder("COPILOT_HOME")
-        .unwrap_or_else(|| places.home.join(".copilot"))
+    home_of(places, "COPILOT_HOME", ".copilot")
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let needed = Want::Needed {
-        key: "version",
-        value: "1",
-    };
-    let hooks = EVENTS.iter().map(|event| hook(program, event));
-    let server = Want::Server {
-        list: "mcpServers",
-        server: server(program, ",\"type\":\"local\",\"tools\":[\"*\"]"),
-    };
-    let target = |name: &str, wants| Target {
-        agent: Flavor::Copilot,
-        path: folder(places).join(name),
-        wants: Wants::Json(wants),
-    };
-    vec![
-        target(
-            "hooks/throughline.json",
-            [needed].into_iter().chain(hooks).collect(),
-        ),
-        target("mcp-config.json", vec![server]),
-    ]
+    let folder = folder(places);
+    numbered(
+        Flavor::Copilot,
+        [
+            folder.join("hooks/throughline.json"),
+            folder.join("mcp-config.json"),
+        ],
+        EVENTS.iter().map(|event| hook(program, event)),
+        program,
+        ",\"type\":\"local\",\"tools\":[\"*\"]",
+    )
 }
 
 /// Its payloads do not say which event they tell of, so the command does.

@@ -6,8 +6,8 @@ use capture::Places;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, server};
-use crate::install::document::{Want, Wants};
+use super::{Integration, numbered};
+use crate::install::document::Want;
 use crate::install::plan::Target;
 use crate::install::program::Program;
 
@@ -17,6 +17,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles: |_| Vec::new(),
+    has_plugin: |_| false,
     advice: None,
 };
 
@@ -33,28 +34,18 @@ fn folder(places: &Places) -> PathBuf {
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let needed = Want::Needed {
-        key: "version",
-        value: "1",
-    };
     let command = program.hook("--agent cursor");
     let hook = |event: &&'static str| Want::Hook {
         event,
         command: command.clone(),
         group: format!("{{\"command\":{}}}", Value::from(command.as_str())),
     };
-    let server = Want::Server {
-        list: "mcpServers",
-        server: server(program, ""),
-    };
-    let target = |name: &str, wants| Target {
-        agent: Flavor::Cursor,
-        path: folder(places).join(name),
-        wants: Wants::Json(wants),
-    };
-    let hooks = [needed].into_iter().chain(EVENTS.iter().map(hook));
-    vec![
-        target("hooks.json", hooks.collect()),
-        target("mcp.json", vec![server]),
-    ]
+    let folder = folder(places);
+    numbered(
+        Flavor::Cursor,
+        [folder.join("hooks.json"), folder.join("mcp.json")],
+        EVENTS.iter().map(hook),
+        program,
+        "",
+    )
 }

@@ -16,6 +16,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin: |_| false,
     advice: None,
 };
 

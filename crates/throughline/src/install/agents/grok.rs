@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use capture::Places;
 use memory::Flavor;
 
-use super::{Integration, groups};
-use crate::install::document::Wants;
+use super::{Integration, home_of, hooks_and_toml};
 use crate::install::plan::Target;
 use crate::install::program::Program;
 
@@ -16,26 +15,14 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles: |_| Vec::new(),
+    has_plugin: |_| false,
     advice: None,
 };
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PreCompact",
-    "PostCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
-];
 const TIMEOUT_SECONDS: u32 = 5;
 
 fn folder(places: &Places) -> PathBuf {
-    places
-        .folder("GROK_HOME")
-        .unwrap_or_else(|| places.home.join(".grok"))
+    home_of(places, "GROK_HOME", ".grok")
 }
 
 pub fn hooks(places: &Places) -> PathBuf {
@@ -43,15 +30,11 @@ pub fn hooks(places: &Places) -> PathBuf {
 }
 
 fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let target = |path, wants| Target {
-        agent: Flavor::Grok,
-        path,
-        wants,
-    };
-    let events = groups(EVENTS, &program.hook("--agent grok"), TIMEOUT_SECONDS);
-    let program = program.word.clone();
-    vec![
-        target(hooks(places), Wants::Json(events)),
-        target(folder(places).join("config.toml"), Wants::Toml { program }),
-    ]
+    let config = folder(places).join("config.toml");
+    hooks_and_toml(
+        Flavor::Grok,
+        [hooks(places), config],
+        program,
+        TIMEOUT_SECONDS,
+    )
 }

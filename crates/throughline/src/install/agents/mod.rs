@@ -14,7 +14,7 @@ use capture::Places;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::document::Want;
+use super::document::{Want, Wants};
 use super::json::scan;
 use super::plan::Target;
 use super::program::{Program, on_path};
@@ -32,6 +32,8 @@ pub struct Integration {
     targets: fn(&Places, &Program) -> Vec<Target>,
     /// What in its configuration keeps our entries from working.
     obstacles: fn(&Places) -> Vec<String>,
+    /// Says whether our plugin is enabled there, which does the same.
+    has_plugin: fn(&Places) -> bool,
     /// What a person has to do.
     pub advice: Option<&'static str>,
 }
@@ -61,6 +63,10 @@ impl Integration {
         (self.targets)(places, program)
     }
 
+    pub fn has_plugin(&self, places: &Places) -> bool {
+        (self.has_plugin)(places)
+    }
+
     pub fn obstacles(&self, places: &Places) -> Vec<String> {
         (self.obstacles)(places)
     }
@@ -74,6 +80,77 @@ pub fn claude_settings(places: &Places) -> PathBuf {
 /// The file of Grok CLI's own hooks.
 pub fn grok_hooks(places: &Places) -> PathBuf {
     grok::hooks(places)
+}
+
+/// The events of Claude Code that others took over with its form.
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUse",
+    "PreCompact",
+    "PostCompact",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+];
+
+/// The folder that a variable names, else the usual one in the user's home.
+fn home_of(places: &Places, variable: &str, usual: &str) -> PathBuf {
+    places
+        .folder(variable)
+        .unwrap_or_else(|| places.home.join(usual))
+}
+
+/// A file of hooks in Claude Code's form, and the server in a TOML configuration.
+fn hooks_and_toml(
+    agent: Flavor,
+    [hooks, config]: [PathBuf; 2],
+    program: &Program,
+    timeout: u32,
+) -> Vec<Target> {
+    let command = program.hook(&format!("--agent {}", agent.name()));
+    let events = groups(EVENTS, &command, timeout);
+    let program = program.word.clone();
+    vec![
+        Target {
+            agent,
+            path: hooks,
+            wants: Wants::Json(events),
+        },
+        Target {
+            agent,
+            path: config,
+            wants: Wants::Toml { program },
+        },
+    ]
+}
+
+/// A file of hooks that names the version of its form, and a list of servers.
+fn numbered(
+    agent: Flavor,
+    [hooks, servers]: [PathBuf; 2],
+    wanted: impl Iterator<Item = Want>,
+    program: &Program,
+    more: &str,
+) -> Vec<Target> {
+    let version = Want::Needed {
+        key: "version",
+        value: "1",
+    };
+    let server = Want::Server {
+        list: "mcpServers",
+        server: server(program, more),
+    };
+    let target = |path, wants| Target {
+        agent,
+        path,
+        wants: Wants::Json(wants),
+    };
+    vec![
+        target(hooks, [version].into_iter().chain(wanted).collect()),
+        target(servers, vec![server]),
+    ]
 }
 
 /// Hooks in the form that Claude Code invented and others took over; the timeout in the agent's unit.

@@ -17,6 +17,7 @@ pub const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles: |_| Vec::new(),
+    has_plugin: |_| false,
     advice: None,
 };
 

@@ -1,25 +1,35 @@
 //! Whatever is wrong, the agent gets status 0 and an answer it understands, or none.
 //!
-//! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn.
+//! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn, and tells how long
+//! they took.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::{AGENTS, Line, call_with, claude, feed, feed_to, lines, log, machine, schema};
+use super::live::Live;
+use super::{
+    AGENTS, Line, at_once, call_with, claude, feed, feed_to, lines, log, machine, schema, timed,
+};
 use crate::env::{Ran, TestEnv};
 use crate::faults::soaking;
 
 /// Short, for the faults that last until the deadline.
 const DEADLINE: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "400");
 /// Longer than a busy machine needs.
-const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
+pub const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 const CALLS: usize = 10_000;
+/// How many faults share the calls of a soak.
+const FAULTS: usize = 8;
+/// Sessions that go on during a fault.
+pub static LIVE: LazyLock<usize> = LazyLock::new(|| if soaking() { 150 } else { 12 });
 
 /// All payloads, in turn; over and over in a soak.
-fn calls(faults: usize) -> Vec<(&'static str, Line)> {
+pub fn calls() -> Vec<(&'static str, Line)> {
     let mut all = Vec::new();
     for agent in AGENTS {
         let lines = lines(agent);
@@ -27,15 +37,30 @@ fn calls(faults: usize) -> Vec<(&'static str, Line)> {
         let step = lines.len() / few;
         all.extend(lines.into_iter().step_by(step).map(|line| (agent, line)));
     }
-    let count = if soaking() { CALLS / faults } else { all.len() };
+    let count = if soaking() { CALLS / FAULTS } else { all.len() };
     all.into_iter().cycle().take(count).collect()
 }
 
-/// How many faults share the calls of a soak.
-const FAULTS: usize = 7;
+/// Tells of a soak how long its calls took.
+#[expect(clippy::print_stdout, reason = "who soaks wants to know")]
+pub fn told(fault: &str, times: &[Duration]) {
+    if times.is_empty() || !soaking() {
+        return;
+    }
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let at = |part: usize| times[(times.len() * part / 1000).min(times.len() - 1)].as_millis();
+    println!(
+        "soak: hooks, {fault} | {} calls | all end with 0; p50 {} ms, p99 {} ms, longest {} ms",
+        times.len(),
+        at(500),
+        at(990),
+        at(1000)
+    );
+}
 
 #[track_caller]
-fn check(agent: &str, line: &Line, ran: &Ran) {
+pub fn check(agent: &str, line: &Line, ran: &Ran) {
     assert_eq!(ran.code, Some(0), "{agent} {}", line.name);
     assert_eq!(ran.stderr, "", "{agent} {}", line.name);
     // Where the deadline passed, nothing is said in any dialect.
@@ -54,20 +79,33 @@ fn starts(env: &TestEnv) -> String {
     ran.stdout
 }
 
-fn replay(env: &TestEnv) {
-    replay_within(env, DEADLINE);
+fn replay(env: &TestEnv, fault: &str) {
+    replay_within(env, fault, &[DEADLINE]);
 }
 
-fn replay_within(env: &TestEnv, deadline: (&str, &str)) {
-    for (agent, line) in calls(FAULTS) {
-        check(agent, &line, &call_with(env, &line, &[deadline]));
-    }
+fn replay_within(env: &TestEnv, fault: &str, variables: &[(&str, &str)]) {
+    let times = at_once(&calls(), |(agent, line)| {
+        let (ran, took) = timed(|| call_with(env, line, variables));
+        check(agent, line, &ran);
+        took
+    });
+    told(fault, &times);
+    told("the same, by a hook that does nothing", &idle(env));
+}
+
+/// How long a hook takes here that has nothing to do: what of the times is the machine's.
+pub fn idle(env: &TestEnv) -> Vec<Duration> {
+    let count = if soaking() { CALLS / FAULTS / 5 } else { 0 };
+    let calls: Vec<_> = calls().into_iter().take(count).collect();
+    at_once(&calls, |(_, line)| {
+        timed(|| call_with(env, line, &[("THROUGHLINE_INSIDE", "1")])).1
+    })
 }
 
 #[test]
 fn without_a_store_nothing_is_said_and_nothing_is_made() {
     let env = TestEnv::new();
-    replay(&env);
+    replay(&env, "no store");
     let names: Vec<_> = fs::read_dir(env.home().join("memory"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -81,9 +119,12 @@ fn a_daemon_that_was_killed_is_not_missed() {
     let env = machine();
     // Its socket is still there; nobody listens.
     drop(std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap());
-    replay_within(&env, PATIENT);
+    replay_within(&env, "daemon killed", &[PATIENT]);
     assert_eq!(log(&env), "");
-    assert!(starts(&env).contains("unittest -q"));
+    let live = Live::new(&env);
+    live.sessions(*LIVE);
+    assert_eq!(live.shown(), *LIVE);
+    live.nothing_is_lost();
 }
 
 #[cfg(unix)]
@@ -92,13 +133,20 @@ fn a_daemon_that_hangs_is_not_waited_for() {
     let env = machine();
     let _listens =
         std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap();
-    replay(&env);
+    replay(&env, "daemon hung");
     assert!(
         log(&env).contains("the daemon does not answer"),
         "{}",
         log(&env)
     );
-    assert!(starts(&env).contains("unittest -q"));
+    let live = Live::within(&env, ("THROUGHLINE_HOOK_DEADLINE_MS", "3000"));
+    live.sessions(*LIVE);
+    assert!(live.shown() > 0);
+    live.sessions_are_there();
+    // One whose deadline came just after it had printed has not noted it, and says so.
+    let late = log(&env).matches("not done within 3000 ms").count();
+    let (_, unnoted) = live.lost();
+    assert!(unnoted.len() <= late, "{late}: {unnoted:?}");
 }
 
 #[cfg(unix)]
@@ -150,13 +198,17 @@ fn a_store_that_somebody_exchanges_is_not_waited_for() {
         .open(env.home().join("memory/throughline.lock"))
         .unwrap();
     lock.lock().unwrap();
-    replay(&env);
+    replay(&env, "store locked");
     assert!(
         log(&env).contains("not done within 400 ms"),
         "{}",
         log(&env)
     );
+    let live = Live::within(&env, DEADLINE);
+    live.sessions(*LIVE);
+    assert_eq!(live.shown(), 0);
     lock.unlock().unwrap();
+    live.nothing_is_lost();
     assert!(starts(&env).contains("unittest -q"));
 }
 
@@ -167,7 +219,7 @@ fn a_damaged_store_is_left_alone() {
         let _absent = fs::remove_file(env.home().join("memory").join(part));
     }
     fs::write(env.home().join("memory/throughline.db"), [7; 8_192]).unwrap();
-    replay_within(&env, PATIENT);
+    replay_within(&env, "store damaged", &[PATIENT]);
     assert!(
         log(&env).contains("claude session-start: "),
         "{}",
@@ -186,19 +238,22 @@ fn in_a_home_that_cannot_be_written_hooks_still_answer() {
     give_away(env.home());
     let mode = |mode: u32| fs::set_permissions(&memory, fs::Permissions::from_mode(mode)).unwrap();
     mode(0o500);
-    let mut told = 0;
-    for (agent, line) in calls(FAULTS) {
-        let mut command = env.command(&["hook", "--event", line.event()]);
-        command.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
-        let Some(mut command) = bound(&command) else {
-            return println!("skipped: nobody here is bound by permissions");
-        };
-        let ran = feed_to(&mut command, line.payload.to_string().as_bytes());
-        check(agent, &line, &ran);
-        told += usize::from(ran.stdout.contains("throughline-memory"));
+    if bound(&env.command(&["hook"])).is_none() {
+        return println!("skipped: nobody here is bound by permissions");
     }
+    let answered = at_once(&calls(), |(agent, line)| {
+        let mut command = env.command(&["hook", "--event", line.event()]);
+        command.env(PATIENT.0, PATIENT.1);
+        let mut command = bound(&command).unwrap();
+        let payload = line.payload.to_string();
+        let (ran, took) = timed(|| feed_to(&mut command, payload.as_bytes()));
+        check(agent, line, &ran);
+        (took, ran.stdout.contains("throughline-memory"))
+    });
     mode(0o700);
-    assert!(told > 0);
+    let (times, said): (Vec<_>, Vec<_>) = answered.into_iter().unzip();
+    told("folder that cannot be written", &times);
+    assert!(said.contains(&true));
 }
 
 #[test]
@@ -219,10 +274,13 @@ fn on_a_full_disk_hooks_still_answer() {
     let mut ballast = File::create(small.join("ballast")).unwrap();
     while std::io::Write::write_all(&mut ballast, &block).is_ok() {}
     let home = small.display().to_string();
-    for (agent, line) in calls(FAULTS) {
-        let ran = call_with(&env, &line, &[DEADLINE, ("THROUGHLINE_HOME", &home)]);
-        check(agent, &line, &ran);
-    }
+    replay_within(&env, "disk full", &[DEADLINE, ("THROUGHLINE_HOME", &home)]);
+    // Nothing can be noted there, but the logs are elsewhere.
+    let live = Live::in_folder(&env, &small);
+    live.sessions(*LIVE);
+    drop(ballast);
+    fs::remove_file(small.join("ballast")).unwrap();
+    live.sessions_are_there();
 }
 
 #[test]
@@ -291,7 +349,7 @@ fn who_never_ends_the_payload_is_not_waited_for() {
 fn a_configuration_that_cannot_be_read_switches_off() {
     let env = machine();
     fs::write(env.home().join("memory/config.toml"), "[injection\nenabled").unwrap();
-    replay(&env);
+    replay(&env, "configuration broken");
     assert_eq!(starts(&env), "");
     assert!(
         log(&env).contains("config.toml is not valid"),

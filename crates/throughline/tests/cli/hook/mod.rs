@@ -2,9 +2,18 @@
 
 mod answers;
 mod faults;
+#[cfg(unix)]
+mod live;
+#[cfg(unix)]
+mod on_demand;
+#[cfg(unix)]
+mod restarts;
 mod schema;
 
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -123,4 +132,30 @@ pub fn claude(payload: Value) -> Line {
 /// Returns what `hook.log` says.
 pub fn log(env: &TestEnv) -> String {
     std::fs::read_to_string(env.home().join("memory/hook.log")).unwrap_or_default()
+}
+
+/// Agents do not wait for one another.
+const AT_ONCE: usize = 8;
+
+/// Does something with each of many, several at once, and returns what came of it in any order.
+pub fn at_once<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let came = run(one);
+                    done.lock().unwrap().push(came);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap()
+}
+
+/// Returns what a call gives and how long it took.
+pub fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let came = call();
+    (came, start.elapsed())
 }

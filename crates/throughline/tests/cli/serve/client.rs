@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,8 +28,18 @@ impl Daemon {
     }
 
     pub fn start_with(env: &TestEnv, args: &[&str]) -> Self {
-        let mut child = env
-            .command(&[&["serve", "--json", "--port", "7411"], args].concat())
+        let mut command = env.command(&[&["serve", "--json", "--port", "7411"], args].concat());
+        Self::of(env, &mut command)
+    }
+
+    /// Starts one with the key of a model.
+    pub fn start_with_key(env: &TestEnv) -> Self {
+        let mut command = env.command(&["serve", "--json", "--port", "7411"]);
+        Self::of(env, command.env("TEST_KEY", "not-a-real-key"))
+    }
+
+    fn of(env: &TestEnv, command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -104,7 +114,7 @@ impl Daemon {
     /// Sends a signal, as a service manager or a terminal does.
     pub fn signal(&self, signal: &str) {
         #[expect(clippy::disallowed_methods, reason = "tests send signals")]
-        let sent = std::process::Command::new("kill")
+        let sent = Command::new("kill")
             .args([signal, &self.child.id().to_string()])
             .status();
         assert!(sent.unwrap().success());

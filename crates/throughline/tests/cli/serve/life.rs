@@ -10,7 +10,7 @@ use crate::env::TestEnv;
 
 /// Waits for something that happens soon, unless it hangs.
 #[track_caller]
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
@@ -167,16 +167,19 @@ fn hooks_are_answered_by_it() {
     let ran = crate::hook::feed_to(&mut hook, start.to_string().as_bytes());
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("unittest -q"), "{}", ran.shown());
-    // What follows from the end of a turn is done by the daemon: nothing is left lying.
+    // What follows from the end of a turn is done by the daemon, with what the hook noted of its answer.
     let mut hook = env.command(&["hook"]);
     hook.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
     crate::hook::feed_to(&mut hook, stopped(&env).as_bytes());
     wait_for("the session is read", || {
         daemon.get("/memory/search?q=heron")["hits"] != json!([])
     });
-    let pending = env.home().join("memory/pending");
-    let left = fs::read_dir(pending).map_or(0, Iterator::count);
-    assert_eq!(left, 0);
+    wait_for("what was shown is recorded", || {
+        env.run(&["injections", "--session", "claude:live-3"]).code == Some(0)
+    });
+    let pending = fs::read_dir(env.home().join("memory/pending")).unwrap();
+    let mut left = pending.map(|file| file.unwrap().file_name());
+    assert!(left.all(|name| name == "lock"));
     // Others than the user's own commands are refused.
     let bearer = format!("Bearer {}", daemon.token);
     let headers = [("Authorization", bearer.as_str())];

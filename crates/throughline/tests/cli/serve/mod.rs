@@ -1,8 +1,9 @@
 //! The daemon over real sockets.
 
-mod client;
-mod life;
+pub mod client;
+pub mod life;
 mod load;
+mod model;
 mod outside;
 mod routes;
 mod security;

@@ -1,5 +1,5 @@
 //! Clients that others wrote: the official MCP client and schemathesis, in the Python environment that `./test`
-//! makes. Where there is none, the tests say so and are passed over.
+//! makes, and the MCP Inspector. Where there is none, the tests say so and are passed over.
 
 #![expect(clippy::disallowed_methods, reason = "tests start Python")]
 
@@ -11,12 +11,14 @@ use serde_json::json;
 use super::client::Daemon;
 use crate::env::{TestEnv, repository};
 
+fn target() -> PathBuf {
+    std::env::var("CARGO_TARGET_DIR").map_or_else(|_| repository().join("target"), PathBuf::from)
+}
+
 /// Returns the Python that has a module.
 #[expect(clippy::print_stderr, reason = "who reads the tests must hear of it")]
 fn python(module: &str) -> Option<PathBuf> {
-    let target = std::env::var("CARGO_TARGET_DIR")
-        .map_or_else(|_| repository().join("target"), PathBuf::from);
-    let python = target.join("python/bin/python");
+    let python = target().join("python/bin/python");
     let has_it = Command::new(&python)
         .args(["-c", &format!("import {module}")])
         .output()
@@ -63,6 +65,32 @@ fn the_official_client_speaks_to_both_transports() {
         told.contains("memory_search") && told.contains("what-did-we-decide"),
         "{told}"
     );
+}
+
+#[test]
+fn the_inspector_speaks_to_both_transports_and_finds_no_fault_with_the_schemas() {
+    let bin = target().join("node/node_modules/.bin");
+    if !bin.join("mcp-inspector").exists() {
+        return eprintln!(
+            "SKIPPED: {} has no mcp-inspector; tools/clients/inspector says how to install it",
+            bin.display()
+        );
+    }
+    let env = TestEnv::with_samples();
+    let script = repository().join("tools/clients/inspector");
+    let told = ran(Command::new(&script)
+        .arg(&bin)
+        .args(["stdio", env!("CARGO_BIN_EXE_throughline")])
+        .args(["mcp", "--folder", "/code/widgets"])
+        .env("THROUGHLINE_HOME", env.home().join("memory")));
+    assert!(told.contains("The Inspector was here"), "{told}");
+    let daemon = Daemon::start(&env);
+    let told = ran(Command::new(&script)
+        .arg(&bin)
+        .args(["http", &format!("http://{}/mcp", daemon.address)])
+        .env("TOKEN", &daemon.token)
+        .env("FOLDER", "/code/widgets"));
+    assert!(told.contains("The Inspector was here"), "{told}");
 }
 
 #[test]

@@ -257,6 +257,12 @@ fn events_tell_of_every_change_and_go_on_where_a_listener_was() {
     );
 
     // What another process writes is told, too.
+    let stated = env.run(&["remember", "--everywhere", "Herons", "stand", "still"]);
+    assert_eq!(stated.code, Some(0), "{}", stated.shown());
+    let (_, told) = listener.next();
+    assert_eq!(told["change"], "fact");
+    let facts = daemon.get("/memory/facts").to_string();
+    assert!(facts.contains(told["id"].as_str().unwrap()), "{told}");
     let id = missed["id"].as_str().unwrap();
     let path = format!("/memory/record/{id}");
     assert_eq!(daemon.ask("DELETE", &path, None).status, 200);

@@ -150,3 +150,30 @@ fn files_are_for_their_owner_alone() {
         assert_eq!(mode, 0, "{:?}", file.path());
     }
 }
+
+#[test]
+fn a_new_token_opens_and_the_old_one_opens_nothing_any_more() {
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let health = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str())];
+        let asked = request("GET", "/health", &daemon.address, &headers, None);
+        daemon.tcp(&asked).status
+    };
+    assert_eq!(health(&daemon.token), 200);
+    let made = env.run(&["serve", "--new-token"]);
+    assert_eq!(made.code, Some(0), "{}", made.shown());
+    let file = env.home().join("memory/daemon.token");
+    let token = std::fs::read_to_string(&file).unwrap();
+    assert!(!made.shown().contains(token.trim()));
+    assert_eq!((health(&daemon.token), health(token.trim())), (401, 200));
+    // Nobody who has the token may change it.
+    let bearer = format!("Bearer {}", token.trim());
+    let headers = [("Authorization", bearer.as_str())];
+    let asked = request("POST", "/daemon/token", &daemon.address, &headers, None);
+    assert_eq!(daemon.tcp(&asked).status, 403);
+    drop(daemon);
+    assert_eq!(env.run(&["serve", "--new-token"]).code, Some(0));
+    assert_ne!(std::fs::read_to_string(&file).unwrap(), token);
+}

@@ -1,0 +1,65 @@
+//! The files a daemon was started from: its program and its configuration. Once one of them is another,
+//! hooks are not answered any more by what was read then.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The files, as they were at the start.
+#[derive(Debug, Default)]
+pub struct Origin {
+    files: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// What tells one file from another in its place. None where there is no file.
+type Stamp = (u64, u64, Option<SystemTime>);
+
+impl Origin {
+    pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let stamped = |path: PathBuf| {
+            let stamp = stamp(&path);
+            (path, stamp)
+        };
+        Self {
+            files: paths.into_iter().map(stamped).collect(),
+        }
+    }
+
+    pub fn has_changed(&self) -> bool {
+        self.files.iter().any(|(path, was)| stamp(path) != *was)
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.ino(), file.len(), file.modified().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_come_change_are_replaced_or_go_are_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let origin = || Origin::of([path.clone()]);
+        let without = origin();
+        assert!(!without.has_changed());
+        fs::write(&path, "a").unwrap();
+        assert!(without.has_changed());
+        let with = origin();
+        assert!(!with.has_changed());
+        fs::write(&path, "ab").unwrap();
+        assert!(with.has_changed());
+        let longer = origin();
+        let other = dir.path().join("other");
+        fs::write(&other, "cd").unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(longer.has_changed());
+        let last = origin();
+        fs::remove_file(&path).unwrap();
+        assert!(last.has_changed());
+    }
+}

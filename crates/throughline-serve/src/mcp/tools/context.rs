@@ -1,0 +1,65 @@
+//! `memory_context`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Form};
+use crate::requests::Refused;
+use crate::requests::context::{self, Context};
+
+pub const FORM: Form = Form {
+    name: "memory_context",
+    title: "Context for a task",
+    description: "Get the few facts and excerpts of earlier sessions that matter for a task, already chosen; nothing \
+        when nothing is sure to matter. Use it once at the start of a task when no memory was shown to you \
+        with the prompt.",
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// The prompt or task to find context for
+    prompt: String,
+    /// The session's id, so that nothing is shown to it twice
+    session: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// Ids of the facts and records that are shown
+    items: Vec<String>,
+    /// Why memory has nothing to say
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// What memory has, quoted; empty when it has nothing
+    text: String,
+}
+
+pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
+    let here = call.workspace()?;
+    let session = args.session.as_deref();
+    let found = context::context(
+        call.store,
+        call.settings,
+        here,
+        args.prompt,
+        session,
+        call.now,
+    )?;
+    Ok(match found {
+        Context::Given(pack) => Answer {
+            items: pack
+                .items
+                .iter()
+                .map(|item| item.item.to_string())
+                .collect(),
+            note: None,
+            text: pack.text,
+        },
+        Context::Nothing(why) => Answer {
+            items: Vec::new(),
+            note: Some(why.to_owned()),
+            text: String::new(),
+        },
+    })
+}

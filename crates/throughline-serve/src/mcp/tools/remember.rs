@@ -1,0 +1,72 @@
+//! `memory_remember`
+
+use memory::{FactKind, Trust};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Form};
+use crate::requests::Refused;
+use crate::requests::facts::{self, Statement};
+
+pub const FORM: Form = Form {
+    name: "memory_remember",
+    title: "Remember a fact",
+    description: "Keep one durable statement about this workspace for later sessions: a decision with its reason, a \
+        command that works, an outcome. Use it when the user asks to remember something or when something was \
+        settled that the files do not tell. Not for secrets, and not for what is only true today.",
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// One durable statement of at most 40 words that stands on its own
+    text: String,
+    /// What it is: a decision, a command that works, an outcome, or a note, which it is unless given
+    kind: Option<NoteKind>,
+    /// Words to find it by
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+/// Preferences and corrections are the user's to state.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum NoteKind {
+    Decision,
+    Command,
+    Outcome,
+    Note,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    id: String,
+    /// It was known, and is counted once more
+    repeated: bool,
+    /// Ids of facts it takes the place of
+    superseded: Vec<String>,
+}
+
+pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
+    let kind = match args.kind.unwrap_or(NoteKind::Note) {
+        NoteKind::Decision => FactKind::Decision,
+        NoteKind::Command => FactKind::Command,
+        NoteKind::Outcome => FactKind::Outcome,
+        NoteKind::Note => FactKind::Note,
+    };
+    let statement = Statement {
+        text: args.text,
+        kind,
+        tags: args.tags,
+        workspace: Some(call.workspace()?.clone()),
+        // Whoever asked for it, what arrives here are a model's words.
+        trust: Trust::Model,
+        pinned: false,
+    };
+    let kept = facts::remember(call.store, statement, call.now)?;
+    Ok(Answer {
+        id: kept.id.to_string(),
+        repeated: kept.repeated,
+        superseded: kept.superseded.iter().map(ToString::to_string).collect(),
+    })
+}

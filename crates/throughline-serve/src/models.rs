@@ -1,0 +1,41 @@
+//! The model that the user configured, as stages and requests get it: lent by whoever read the
+//! configuration, with its budget, its ledger and its clock. Where there is none, none is asked.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use distill::model::Asker;
+use memory::SessionId;
+use store::Store;
+
+/// Who lends the model.
+pub trait Models: Debug + Send + Sync {
+    /// Lets `work` ask it, once. Where it cannot be had, says why.
+    fn lend(&self, loan: &Loan<'_>, work: &mut dyn FnMut(&Asker<'_>)) -> Result<(), String>;
+}
+
+/// What it is lent for.
+#[derive(Clone, Copy, Debug)]
+pub struct Loan<'a> {
+    /// Where the ledger is.
+    pub store: &'a Store,
+    pub purpose: &'static str,
+    pub session: Option<&'a SessionId>,
+    /// Once it is set, nobody waits for the model any longer.
+    pub stop: &'a Arc<AtomicBool>,
+}
+
+/// Runs `work` with an asker and returns what comes of it.
+pub fn ask<T>(
+    models: &dyn Models,
+    loan: &Loan<'_>,
+    work: impl FnOnce(&Asker<'_>) -> T,
+) -> Result<T, String> {
+    let mut work = Some(work);
+    let mut came = None;
+    models.lend(loan, &mut |asker| {
+        came = work.take().map(|work| work(asker));
+    })?;
+    came.ok_or_else(|| "the model was not lent".to_owned())
+}

@@ -1,0 +1,110 @@
+//! How often a daemon is started that does not come: less and less.
+//!
+//! A machine on which none can run, such as a sandbox, must not see one started with every hook. The count
+//! lies in a small file, whose own time is that of the last start; a daemon that runs removes it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the file's time is of this clock"
+)]
+
+use std::fs::{OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serve::daemon::home::tries_in;
+
+/// After one start, and twice as long after each that follows.
+const FIRST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// As many digits as a count has.
+const COUNT_BYTES_MAX: u64 = 10;
+
+/// Says whether it is time to start one, and counts it. Of several who ask at once one hears yes; where
+/// nothing can be written nobody does.
+pub fn claim(home: &Path) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(tries_in(home))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(false),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let mut text = String::new();
+    Read::by_ref(&mut file)
+        .take(COUNT_BYTES_MAX)
+        .read_to_string(&mut text)?;
+    let tries: u32 = text.trim().parse().unwrap_or(0);
+    let last = file.metadata()?.modified()?;
+    // A clock that was set back must not keep us waiting for ever.
+    let since = SystemTime::now().duration_since(last).unwrap_or(LONGEST);
+    if since < pause(tries) {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(tries.saturating_add(1).to_string().as_bytes())?;
+    Ok(true)
+}
+
+fn pause(tries: u32) -> Duration {
+    match tries {
+        0 => Duration::ZERO,
+        tries => FIRST.saturating_mul(1 << (tries - 1).min(16)).min(LONGEST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_who_ask_one_starts_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let yes = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| claim(dir.path()).unwrap()))
+                .collect();
+            asking
+                .into_iter()
+                .filter_map(|one| one.join().ok())
+                .filter(|yes| *yes)
+                .count()
+        });
+        assert_eq!(yes, 1);
+        assert!(!claim(dir.path()).unwrap());
+    }
+
+    #[test]
+    fn who_does_not_come_is_started_less_and_less() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = tries_in(dir.path());
+        for tries in 0_u32..40 {
+            assert!(claim(dir.path()).unwrap(), "{tries}");
+            assert!(!claim(dir.path()).unwrap(), "{tries}");
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap(),
+                (tries + 1).to_string()
+            );
+            let then = SystemTime::now() - pause(tries + 1);
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_modified(then).unwrap();
+        }
+        assert_eq!((pause(1), pause(2), pause(40)), (FIRST, 2 * FIRST, LONGEST));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_no_hindrance() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(claim(dir.path()).unwrap());
+        let file = OpenOptions::new()
+            .write(true)
+            .open(tries_in(dir.path()))
+            .unwrap();
+        file.set_modified(SystemTime::now() + 9 * LONGEST).unwrap();
+        assert!(claim(dir.path()).unwrap());
+    }
+}
