@@ -45,6 +45,8 @@ pub struct Candidates {
     pub stretches: HashMap<u32, f64>,
     /// Terms that are names of speakers.
     pub speakers: Bits,
+    /// Prompts that may hold a wish, whatever else they say.
+    pub wishes: Vec<Candidate>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,9 +101,7 @@ pub fn find(
             pairs.extend(spoken.into_iter().map(|row| (row, 0, bit)));
         }
         found.df.push(held.count);
-        found
-            .idf
-            .push(idf(total, held.count) * if term.is_substitute { 0.5 } else { 1.0 });
+        found.idf.push(idf(total, held.count) * term.weight());
     }
     if capped != 0 {
         finder.follow(capped, &mut pairs)?;
@@ -112,6 +112,9 @@ pub fn find(
     }
     let hits = merge(pairs);
     weigh(lookup, &mut found, hits, query, &question.dates, max)?;
+    if is_chat(&found.rows) {
+        found.wishes = crate::wishes::prompts(lookup, finder.wishes()?)?;
+    }
     Ok(found)
 }
 
@@ -158,11 +161,23 @@ impl<'a> Finder<'a> {
         }
     }
 
+    fn wishes(&self) -> Result<Vec<i64>> {
+        let mut rows = Vec::new();
+        for word in crate::wishes::WORDS {
+            let term = store::terms::stem::stem(word);
+            rows.extend(match self.listed(&[&term], LIST_MAX)? {
+                Some(held) => held.rows,
+                None => self.asked(store::search::quote(&term), LIST_MAX)?,
+            });
+        }
+        Ok(rows)
+    }
+
     /// Returns rows that hold every term, and the bits of these.
     fn together(&self) -> Result<(Vec<i64>, Bits)> {
         let terms = self.question.terms.iter().enumerate();
         let (bits, all): (Vec<Bits>, Vec<&Term>) = terms
-            .filter(|(_, term)| !term.is_substitute)
+            .filter(|(_, term)| term.is_meant())
             .map(|(at, term)| (1 << at, term))
             .unzip();
         let bits = bits.into_iter().fold(0, |bits, bit| bits | bit);
@@ -236,6 +251,13 @@ impl<'a> Finder<'a> {
         let expression = self.question.words.without_unwanted(expression);
         self.lookup.rows(self.scope, &expression, max)
     }
+}
+
+/// Says whether most of what was found was said, by people or models.
+fn is_chat(rows: &[Candidate]) -> bool {
+    let best = &rows[..rows.len().min(200)];
+    let is_said = |row: &&Candidate| matches!(row.mark.kind, Kind::Prompt | Kind::Assistant);
+    2 * best.iter().filter(is_said).count() > best.len()
 }
 
 /// Returns how many rows hold a term; where its list was cut, as many as its density lets expect.
