@@ -33,7 +33,8 @@ const HERE_POINTS: f64 = 0.5;
 /// What a pin adds, and what use adds at most, or takes away.
 const PINNED_POINTS: f64 = 2.0;
 const USEFUL_POINTS: f64 = 2.0;
-/// What a question that an agent put to memory loses: it holds all the words and answers nothing.
+/// What a question that an agent put to memory loses, and what it was told: the one holds all the words and answers
+/// nothing, the other repeats what is found where it was said.
 const ECHO_POINTS: f64 = -4.0;
 /// Parts of the names of tools that ask a memory.
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
@@ -192,9 +193,9 @@ fn sort(read: &mut [Read]) {
     });
 }
 
-/// Says whether a record is a question that an agent put to a memory.
+/// Says whether a record is a question that an agent put to a memory, or what it was told.
 fn is_echo(detail: &Detail) -> bool {
-    if detail.kind != Kind::ToolUse {
+    if !matches!(detail.kind, Kind::ToolUse | Kind::ToolResult) {
         return false;
     }
     let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
@@ -208,7 +209,8 @@ fn is_echo(detail: &Detail) -> bool {
         .iter()
         .any(|command| text.contains(command))
     };
-    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || asks(&detail.text)
+    let is_use = detail.kind == Kind::ToolUse;
+    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || (is_use && asks(&detail.text))
 }
 
 #[derive(Debug)]
