@@ -132,6 +132,8 @@ pub struct Question {
     pub asks_many: bool,
     /// Asks what to do, or how.
     pub asks_advice: bool,
+    /// Is put as a question, not as words to look for.
+    pub is_asked: bool,
 }
 
 /// A term to look for.
@@ -209,8 +211,10 @@ impl Question {
             mark_scaffold(&mut terms);
         }
         shorten(&mut terms);
+        let asks_advice = !asks_many && holds(&all, ADVICE);
         Self {
-            asks_advice: !asks_many && holds(&all, ADVICE),
+            is_asked: asks_many || asks_advice || text.trim_end().ends_with('?'),
+            asks_advice,
             asks_many,
             dates: Dates::read(&all, now),
             words,

@@ -62,6 +62,13 @@ pub struct Candidate {
     pub score: f64,
 }
 
+impl Candidate {
+    /// Says whether it has any of the question's words, or leans on one that has.
+    pub fn shares(&self) -> bool {
+        self.own | self.who | self.near[0] | self.near[1] != 0
+    }
+}
+
 /// What a session's rows hold together.
 #[derive(Clone, Debug, Default)]
 pub struct SessionSeen {
@@ -112,7 +119,7 @@ pub fn find(
     }
     let hits = merge(pairs);
     weigh(lookup, &mut found, hits, query, &question.dates, max)?;
-    if is_chat(&found.rows) {
+    if question.is_asked && is_chat(&found.rows) {
         found.wishes = crate::wishes::prompts(lookup, finder.wishes()?)?;
     }
     Ok(found)

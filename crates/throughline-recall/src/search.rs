@@ -11,6 +11,7 @@ use crate::meaning::Meanings;
 use crate::passages::Reader;
 use crate::rank::{self, Part, Read};
 use crate::sessions::{self, RankedSession, Weighed};
+use crate::wishes::Wish;
 
 /// Candidates whose texts are read.
 const READ_MAX: usize = 200;
@@ -183,6 +184,9 @@ fn read(
             break;
         };
         if ask.not_from.as_ref() == Some(&detail.session) {
+            continue;
+        }
+        if !candidate.shares() && !Wish::read(&detail.text).is_any() {
             continue;
         }
         let reading = reader.read(&detail.text);

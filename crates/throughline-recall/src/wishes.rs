@@ -82,6 +82,10 @@ impl Wish {
             is_preference: holds(&words, PREFERENCES),
         }
     }
+
+    pub fn is_any(self) -> bool {
+        self.is_standing || self.is_preference
+    }
 }
 
 /// Says whether one of some phrases stands in a text.
