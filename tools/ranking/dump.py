@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
 
-    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] [--every N] DIR [DIR ...]
+    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] [--every N] [--prompts none] DIR [DIR ...]
 
 Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
-people type every day (`unrelated`), for the gate. With --only the other folders just lend their questions, so that several can run side by side; with
+people type every day (`unrelated`), for the gate; not so with --prompts none, which is enough for records and sessions. With --only the other folders just lend their questions, so that several can run side by side; with
 --every N only one question in N is asked.
 """
 import gzip
@@ -51,6 +51,7 @@ def main():
         options[rest[0]], rest = rest[1], rest[2:]
     only = options["--only"].split(",") if "--only" in options else None
     every = int(options.get("--every", 1))
+    sends = options.get("--prompts") != "none"
     folders = [folder.rstrip("/") for folder in rest]
     asked = [folder for folder in folders if not only or os.path.basename(folder) in only]
     corpora = {os.path.basename(folder): rows(folder, "corpus") for folder in asked}
@@ -72,6 +73,8 @@ def main():
                     "of": [session_of[r["id"]] for r in found], "sessions": reply["sessions"], "session_features": reply["session_features"]}
 
         def prompt(ns, text):
+            if not sends:
+                return {}
             reply = memory.call({"op": "context", "ns": ns, "prompt": text})
             return {"gate": reply["gate"], "confidence": reply["confidence"], "injects": reply["injects"], "shown": reply["shown"]}
 
@@ -80,7 +83,7 @@ def main():
         places = list(dict.fromkeys(row["ns"] for row in corpus))
         others = [q["query"] for other in questions if other.split("-")[0] != name.split("-")[0] for q in questions[other][::3 * every]]
         unrelated = [{"query": text, "everyday": i >= len(others), **prompt(places[i % len(places)], text)}
-                     for i, text in enumerate(others + EVERYDAY)]
+                     for i, text in enumerate(others + EVERYDAY) if sends]
         dumped["names"] = memory.names
         dumped["sets"][name] = {"asked": asked, "unrelated": unrelated}
         print(name, len(asked), len(unrelated), flush=True)

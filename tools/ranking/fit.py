@@ -258,7 +258,8 @@ def main():
     v = fit(sessions, all_sessions, session_names, SESSION_BOUNDS, args.session_l2)
     show("sessions, all in", measure(sessions, sessions.x @ v, all_sessions))
     show("sessions, left out", measure(sessions, left_out(sessions, session_names, SESSION_BOUNDS, args.session_l2), all_sessions))
-    fit_gate(dump, w)
+    if all("gate" in q for data in dump["sets"].values() for q in data["asked"]):
+        fit_gate(dump, w)
     print("rank.rs WEIGHTS:", ", ".join(f"{value:.2f}" for value in w))
     for name, value in sorted(zip(names, w), key=lambda pair: -abs(pair[1])):
         print(f"    {name:24}{value:6.2f}")

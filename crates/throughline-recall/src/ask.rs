@@ -6,9 +6,101 @@ use store::search::{Form, Wanted, Words};
 use store::{Query, terms};
 
 use crate::dates::Dates;
+use crate::wishes::holds;
 
 /// More terms than this are no question but a paste; the rarest are looked for.
 pub const TERMS_MAX: usize = 24;
+
+/// How people ask for many things at once.
+const MANY: &[&[&str]] = &[
+    &["overview"],
+    &["recap"],
+    &["order", "in", "which"],
+    &["list", "the", "order"],
+    &["throughout"],
+    &["over", "time"],
+    &["across", "our"],
+    &["across", "my"],
+    &["across", "the"],
+    &["walk", "me", "through"],
+    &["progressed"],
+    &["evolved"],
+];
+/// How people ask what to do.
+const ADVICE: &[&[&str]] = &[
+    &["suggest"],
+    &["recommend"],
+    &["which"],
+    &["should", "i"],
+    &["could", "you"],
+    &["can", "you", "help"],
+    &["can", "you", "show"],
+    &["can", "you", "explain"],
+    &["can", "you", "give"],
+    &["can", "you", "walk"],
+    &["can", "you", "suggest"],
+    &["can", "you", "recommend"],
+    &["how", "do", "i"],
+    &["how", "can", "i"],
+    &["how", "should", "i"],
+    &["how", "would", "i"],
+    &["how", "do", "you"],
+    &["how", "would", "you"],
+    &["what", "are"],
+    &["what", "should"],
+    &["what", "would"],
+    &["what", "do"],
+    &["what", "kind"],
+    &["what", "features"],
+];
+/// Words of a question for many things that say how the answer is wanted.
+const SCAFFOLD: &[&str] = &[
+    "across",
+    "aspect",
+    "aspects",
+    "bring",
+    "brought",
+    "chat",
+    "chats",
+    "comprehensive",
+    "conversation",
+    "conversations",
+    "detailed",
+    "different",
+    "discussed",
+    "discussion",
+    "discussions",
+    "eight",
+    "five",
+    "four",
+    "including",
+    "item",
+    "items",
+    "list",
+    "mention",
+    "mentioned",
+    "nine",
+    "order",
+    "overview",
+    "progressed",
+    "provide",
+    "recap",
+    "related",
+    "seven",
+    "six",
+    "summaries",
+    "summarise",
+    "summarize",
+    "summary",
+    "ten",
+    "three",
+    "throughout",
+    "time",
+    "topics",
+    "two",
+    "various",
+    "walk",
+];
 
 /// What somebody wants to know, and from where.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +128,12 @@ pub struct Question {
     pub asks_when: bool,
     /// Asks for a number.
     pub asks_count: bool,
+    /// Asks for many things at once: an order, an overview, how something went over time.
+    pub asks_many: bool,
+    /// Asks what to do, or how.
+    pub asks_advice: bool,
+    /// Is put as a question, not as words to look for.
+    pub is_asked: bool,
 }
 
 /// A term to look for.
@@ -48,9 +146,27 @@ pub struct Term {
     pub is_prefix: bool,
     /// Stands in for another word and counts less.
     pub is_substitute: bool,
+    /// Says how the answer is wanted, not what it is about.
+    pub is_scaffold: bool,
 }
 
 impl Term {
+    /// Says whether it is a word of what the question is about.
+    pub fn is_meant(&self) -> bool {
+        !self.is_substitute && !self.is_scaffold
+    }
+
+    /// Returns how much it counts beside the others.
+    pub fn weight(&self) -> f64 {
+        if self.is_scaffold {
+            0.2
+        } else if self.is_substitute {
+            0.5
+        } else {
+            1.0
+        }
+    }
+
     /// Returns the index's form of it.
     pub fn expression(&self) -> String {
         let quoted = store::search::quote(&self.term);
@@ -78,7 +194,6 @@ impl Question {
                 phrases.push(folded);
             }
         }
-        shorten(&mut terms);
         let all = folded_words(&text[..text.floor_char_boundary(4096)]);
         let asks_when = all.first().is_some_and(|first| first == "when")
             || all.windows(2).any(|pair| {
@@ -91,7 +206,16 @@ impl Question {
         let asks_count = all.windows(2).any(|pair| {
             pair[0] == "how" && matches!(pair[1].as_str(), "many" | "much" | "often" | "old")
         });
+        let asks_many = asks_many(&all);
+        if asks_many {
+            mark_scaffold(&mut terms);
+        }
+        shorten(&mut terms);
+        let asks_advice = !asks_many && holds(&all, ADVICE);
         Self {
+            is_asked: asks_many || asks_advice || text.trim_end().ends_with('?'),
+            asks_advice,
+            asks_many,
             dates: Dates::read(&all, now),
             words,
             terms,
@@ -100,6 +224,24 @@ impl Question {
             asks_when,
             asks_count,
         }
+    }
+}
+
+fn asks_many(words: &[String]) -> bool {
+    let in_order = words.windows(2).enumerate().any(|(at, pair)| {
+        pair[0] == "in" && pair[1] == "order" && words.get(at + 2).is_none_or(|next| next != "to")
+    });
+    in_order || words.iter().any(|word| word.starts_with("summar")) || holds(words, MANY)
+}
+
+/// Marks what says how the answer is wanted, unless nothing else is said.
+fn mark_scaffold(terms: &mut [Term]) {
+    let is = |term: &Term| SCAFFOLD.binary_search(&term.folded.as_str()).is_ok();
+    if terms.iter().all(is) {
+        return;
+    }
+    for term in terms.iter_mut().filter(|term| is(term)) {
+        term.is_scaffold = true;
     }
 }
 
@@ -113,6 +255,7 @@ fn add_terms(wanted: &Wanted, terms: &mut Vec<Term>) {
                 term,
                 is_prefix: false,
                 is_substitute: word.is_whole,
+                is_scaffold: false,
             });
         }
     });
@@ -181,6 +324,27 @@ mod tests {
             "parseconfigfil pars config file",
         );
         check("--dry-run", "dry run");
+    }
+
+    #[track_caller]
+    fn meant(text: &str) -> String {
+        let question = Question::read(text, Timestamp::UNIX_EPOCH);
+        let meant = question.terms.iter().filter(|term| term.is_meant());
+        let meant: Vec<_> = meant.map(|term| term.term.as_str()).collect();
+        format!("{} {}", meant.join(" "), question.asks_many)
+    }
+
+    #[test]
+    fn how_an_answer_is_wanted_is_not_what_it_is_about() {
+        assert!(SCAFFOLD.is_sorted());
+        let text = "List the order in which I brought up the parser across our conversations";
+        assert_eq!(meant(text), "parser true");
+        assert_eq!(meant("Summarize the parser work"), "parser work true");
+        assert_eq!(
+            meant("sort the items in order to compare"),
+            "sort item order compar false"
+        );
+        assert_eq!(meant("an overview"), "overview true");
     }
 
     #[test]

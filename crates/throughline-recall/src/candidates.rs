@@ -46,6 +46,8 @@ pub struct Candidates {
     pub stretches: HashMap<u32, f64>,
     /// Terms that are names of speakers.
     pub speakers: Bits,
+    /// Prompts that may hold a wish, whatever else they say.
+    pub wishes: Vec<Candidate>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,6 +61,13 @@ pub struct Candidate {
     /// Terms of the records beside it, and of those one further.
     pub near: [Bits; 2],
     pub score: f64,
+}
+
+impl Candidate {
+    /// Says whether it has any of the question's words, or leans on one that has.
+    pub fn shares(&self) -> bool {
+        self.own | self.who | self.near[0] | self.near[1] != 0
+    }
 }
 
 /// What a session's rows hold together.
@@ -103,9 +112,7 @@ pub fn find(
             pairs.extend(spoken.into_iter().map(|row| (row, 0, bit)));
         }
         found.df.push(held.count);
-        found
-            .idf
-            .push(idf(total, held.count) * if term.is_substitute { 0.5 } else { 1.0 });
+        found.idf.push(idf(total, held.count) * term.weight());
     }
     if capped != 0 {
         finder.follow(capped, &mut pairs)?;
@@ -116,6 +123,9 @@ pub fn find(
     }
     let hits = merge(pairs);
     weigh(lookup, &mut found, hits, query, &question.dates, max)?;
+    if question.is_asked && is_chat(&found.rows) {
+        found.wishes = crate::wishes::prompts(lookup, finder.wishes()?)?;
+    }
     Ok(found)
 }
 
@@ -162,11 +172,23 @@ impl<'a, 'c> Finder<'a, 'c> {
         }
     }
 
+    fn wishes(&self) -> Result<Vec<i64>> {
+        let mut rows = Vec::new();
+        for word in crate::wishes::WORDS {
+            let term = store::terms::stem::stem(word);
+            rows.extend(match self.listed(&[&term], LIST_MAX)? {
+                Some(held) => held.rows,
+                None => self.asked(store::search::quote(&term), LIST_MAX)?,
+            });
+        }
+        Ok(rows)
+    }
+
     /// Returns rows that hold every term, and the bits of these.
     fn together(&self) -> Result<(Vec<i64>, Bits)> {
         let terms = self.question.terms.iter().enumerate();
         let (bits, all): (Vec<Bits>, Vec<&Term>) = terms
-            .filter(|(_, term)| !term.is_substitute)
+            .filter(|(_, term)| term.is_meant())
             .map(|(at, term)| (1 << at, term))
             .unzip();
         let bits = bits.into_iter().fold(0, |bits, bit| bits | bit);
@@ -235,6 +257,13 @@ impl<'a, 'c> Finder<'a, 'c> {
         let expression = self.question.words.without_unwanted(expression);
         self.lookup.rows(self.scope, &expression, max)
     }
+}
+
+/// Says whether most of what was found was said, by people or models.
+fn is_chat(rows: &[Candidate]) -> bool {
+    let best = &rows[..rows.len().min(200)];
+    let is_said = |row: &&Candidate| matches!(row.mark.kind, Kind::Prompt | Kind::Assistant);
+    2 * best.iter().filter(is_said).count() > best.len()
 }
 
 /// Returns how many rows hold a term; where its list was cut, as many as its density lets expect.

@@ -38,6 +38,7 @@ pub mod stale;
 pub mod standing;
 mod stretches;
 pub mod used;
+mod wishes;
 
 pub use crate::ask::Ask;
 pub use crate::gate::Verdict;

@@ -140,7 +140,7 @@ impl<'q> Reader<'q> {
         for term in &question.terms {
             let mut vector = [0.0; DIMS];
             let has = meanings.is_some_and(|meanings| meanings.add(&term.folded, &mut vector));
-            if has && !term.is_substitute {
+            if has && term.is_meant() {
                 for (sum, value) in about.iter_mut().zip(vector) {
                     *sum += value;
                 }

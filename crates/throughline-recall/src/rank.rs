@@ -3,6 +3,8 @@
 //! The weights are made by `tools/ranking/fit.py`; one set serves every kind of corpus. What depends on the
 //! corpus is a feature too: in a chat a person's words weigh more than in a log that is mostly tools.
 
+mod weights;
+
 use memory::Kind;
 use serde::Serialize;
 use store::{Detail, Lookup, Mark, USEFULNESS_UNKNOWN};
@@ -10,6 +12,10 @@ use store::{Detail, Lookup, Mark, USEFULNESS_UNKNOWN};
 use crate::ask::Question;
 use crate::candidates::{Bits, Candidate, Candidates};
 use crate::passages::Reading;
+use crate::wishes::Wish;
+
+pub use weights::{COUNT, Features, NAMES, WEIGHTS};
+use weights::{PRODUCTS, SEEN};
 
 /// How much a neighbour's word counts.
 const NEAR_WEIGHT: f64 = 0.3;
@@ -27,130 +33,13 @@ const HERE_POINTS: f64 = 0.5;
 /// What a pin adds, and what use adds at most, or takes away.
 const PINNED_POINTS: f64 = 2.0;
 const USEFUL_POINTS: f64 = 2.0;
-/// What a question that an agent put to memory loses: it holds all the words and answers nothing.
+/// What a question that an agent put to memory loses, and what it was told: the one holds all the words and answers
+/// nothing, the other repeats what is found where it was said.
 const ECHO_POINTS: f64 = -4.0;
 /// Parts of the names of tools that ask a memory.
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
 /// Hits of which it is asked what people and use have said of them.
 const WORTH_MAX: usize = 40;
-
-/// What is weighed, in the order of [`WEIGHTS`].
-pub const NAMES: [&str; COUNT] = [
-    "words",
-    "words_share",
-    "coverage",
-    "coverage_near",
-    "exact",
-    "together",
-    "meaning",
-    "meaning_best",
-    "meaning_raw",
-    "alike",
-    "session_words",
-    "session_best",
-    "speaker",
-    "other_speaker",
-    "person",
-    "model",
-    "tool",
-    "person_in_chat",
-    "length",
-    "question",
-    "day",
-    "time_for_when",
-    "near_words",
-    "near_meaning",
-    "whole_words",
-    "words_x_meaning",
-    "length_of_others",
-    "recent",
-    "soft",
-    "near_alike",
-    "rarest",
-    "rarest_near",
-    "rank_words",
-    "rank_meaning",
-    "rank_alike",
-    "answers",
-    "number_for_count",
-    "stretch",
-    "whole_x_talk",
-    "meaning_x_talk",
-    "session_words_x_talk",
-    "together_x_talk",
-    "named",
-    "words_x_words",
-    "alike_x_alike",
-    "coverage_x_coverage",
-    "meaning_best_x_meaning_best",
-    "length_x_length",
-    "length_of_others_x_length_of_others",
-    "whole_words_x_whole_words",
-    "session_words_x_session_words",
-    "words_x_person",
-    "coverage_x_person",
-    "alike_x_person",
-    "meaning_best_x_person",
-    "together_x_person",
-    "whole_words_x_person",
-    "session_words_x_person",
-    "length_x_person",
-    "words_x_named",
-    "alike_x_named",
-    "meaning_best_x_named",
-    "length_x_named",
-    "coverage_x_named",
-    "whole_words_x_named",
-    "session_words_x_named",
-    "together_x_named",
-    "near_words_x_named",
-    "near_meaning_x_named",
-    "question_x_named",
-];
-pub const COUNT: usize = SEEN + PRODUCTS.len();
-pub type Features = [f64; COUNT];
-
-/// Features that are seen; the others are products of them: what counts much may count less and less, a person's
-/// words count otherwise than a model's, and people who talk to each other otherwise than to a model.
-const SEEN: usize = 43;
-const PRODUCTS: [(&str, &str); 27] = [
-    ("words", "words"),
-    ("alike", "alike"),
-    ("coverage", "coverage"),
-    ("meaning_best", "meaning_best"),
-    ("length", "length"),
-    ("length_of_others", "length_of_others"),
-    ("whole_words", "whole_words"),
-    ("session_words", "session_words"),
-    ("words", "person_in_chat"),
-    ("coverage", "person_in_chat"),
-    ("alike", "person_in_chat"),
-    ("meaning_best", "person_in_chat"),
-    ("together", "person_in_chat"),
-    ("whole_words", "person_in_chat"),
-    ("session_words", "person_in_chat"),
-    ("length", "person_in_chat"),
-    ("words", "named"),
-    ("alike", "named"),
-    ("meaning_best", "named"),
-    ("length", "named"),
-    ("coverage", "named"),
-    ("whole_words", "named"),
-    ("session_words", "named"),
-    ("together", "named"),
-    ("near_words", "named"),
-    ("near_meaning", "named"),
-    ("question", "named"),
-];
-
-/// Fitted by `tools/ranking/fit.py`.
-pub const WEIGHTS: Features = [
-    1.93, -0.41, 0.29, 0.70, 0.66, 2.84, 0.36, 1.07, -0.03, 0.51, 2.13, -0.53, 0.43, -0.43, 0.40,
-    0.00, -0.20, 2.74, -2.49, 0.06, 4.11, 1.24, 1.02, 0.42, 0.75, -0.23, -1.50, 0.05, 2.80, 0.33,
-    -0.48, 0.05, 1.21, 0.32, 0.17, 0.82, 1.77, 0.77, -2.21, -0.93, -1.26, 1.12, 0.00, 0.03, -1.40,
-    -0.56, 0.60, -1.91, -1.00, -0.05, 0.84, 1.12, -1.15, 2.37, 0.37, 0.02, -0.92, -1.57, 0.09,
-    -0.25, 1.25, -0.69, 3.64, -0.61, -0.08, 1.33, -2.59, 0.60, 0.32, -0.93,
-];
 
 /// A part of a score.
 #[derive(Clone, Debug, Serialize)]
@@ -171,6 +60,8 @@ pub struct Read {
     pub score: f64,
     /// The bare lexical score.
     pub words: f64,
+    /// Records of its session that come just before it, two at most.
+    pub depth: usize,
     /// What counts besides the features.
     pub beyond: Vec<Part>,
 }
@@ -302,9 +193,9 @@ fn sort(read: &mut [Read]) {
     });
 }
 
-/// Says whether a record is a question that an agent put to a memory.
+/// Says whether a record is a question that an agent put to a memory, or what it was told.
 fn is_echo(detail: &Detail) -> bool {
-    if detail.kind != Kind::ToolUse {
+    if !matches!(detail.kind, Kind::ToolUse | Kind::ToolResult) {
         return false;
     }
     let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
@@ -318,7 +209,8 @@ fn is_echo(detail: &Detail) -> bool {
         .iter()
         .any(|command| text.contains(command))
     };
-    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || asks(&detail.text)
+    let is_use = detail.kind == Kind::ToolUse;
+    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || (is_use && asks(&detail.text))
 }
 
 #[derive(Debug)]
@@ -439,6 +331,14 @@ impl Background {
         let asked = self.speakers != 0;
         let length = (f64::from(candidate.mark.size_bytes) + 1.0).ln() / 10.0;
         let (first, last) = self.rows;
+        // What a person said to a model.
+        let said = talk * is(kind == Kind::Prompt && read.detail.speaker.is_none());
+        let wish = if kind == Kind::Prompt {
+            Wish::read(&read.detail.text)
+        } else {
+            Wish::default()
+        };
+        let is_later = is(read.depth > 1 && read.detail.speaker.is_none());
         [
             words,
             sums.words / (self.idf_sum * (K1 + 1.0)),
@@ -488,6 +388,16 @@ impl Background {
             talk * sums.session_words,
             talk * share(reading.together),
             is(read.detail.speaker.is_some()),
+            said * is(wish.is_standing),
+            said * is(wish.is_standing && question.asks_advice),
+            said * is(wish.is_preference),
+            said * is(wish.is_preference && question.asks_advice),
+            said * is(question.asks_many),
+            is(is_model && question.asks_many),
+            said * is(read.depth == 0),
+            said * is(read.depth == 0 && question.asks_many),
+            is_later,
+            is_later * is(question.asks_many),
         ]
     }
 

@@ -11,6 +11,7 @@ use crate::meaning::Meanings;
 use crate::passages::Reader;
 use crate::rank::{self, Part, Read};
 use crate::sessions::{self, RankedSession, Weighed};
+use crate::wishes::Wish;
 
 /// Candidates whose texts are read.
 const READ_MAX: usize = 200;
@@ -110,7 +111,7 @@ fn answer(
         .terms
         .iter()
         .enumerate()
-        .filter(|(_, term)| !term.is_substitute)
+        .filter(|(_, term)| term.is_meant())
         .fold(0, |bits, (at, _)| bits | 1 << at);
     let rung = |read: &Read| {
         if is_fuzzy {
@@ -169,17 +170,23 @@ fn read(
     let read_max = ask.read_max.unwrap_or(READ_MAX).max(ask.query.limit);
     let best = &found.rows[..found.rows.len().min(read_max)];
     let mut order: Vec<&candidates::Candidate> = best.iter().collect();
+    let is_new = |wish: &&candidates::Candidate| best.iter().all(|known| known.row != wish.row);
+    order.extend(found.wishes.iter().filter(is_new));
     // Neighbours lie in the same blocks: read in the order of rows, each block is opened once.
     order.sort_unstable_by_key(|candidate| candidate.row);
     let rows: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let details = lookup.details(&rows)?;
+    let depths = depths(lookup, &order)?;
     let mut read = Vec::with_capacity(details.len());
-    let mut order = order.into_iter();
+    let mut order = order.into_iter().zip(depths);
     for detail in details {
-        let Some(candidate) = order.find(|candidate| candidate.row == detail.row) else {
+        let Some((candidate, depth)) = order.find(|(known, _)| known.row == detail.row) else {
             break;
         };
         if ask.not_from.as_ref() == Some(&detail.session) {
+            continue;
+        }
+        if !candidate.shares() && !Wish::read(&detail.text).is_any() {
             continue;
         }
         let reading = reader.read(&detail.text);
@@ -197,10 +204,30 @@ fn read(
             features: [0.0; rank::COUNT],
             score: 0.0,
             words: 0.0,
+            depth,
             beyond: Vec::new(),
         });
     }
     Ok(read)
+}
+
+/// Returns how many records of its session come just before each, two at most.
+fn depths(lookup: &Lookup<'_>, order: &[&candidates::Candidate]) -> Result<Vec<usize>> {
+    let before = |by: i64| -> Vec<i64> { order.iter().map(|known| known.row - by).collect() };
+    let one = lookup.marks(&before(1))?;
+    let two = lookup.marks(&before(2))?;
+    let depth = |((known, one), two): ((&&candidates::Candidate, &Option<_>), &Option<_>)| {
+        let is_same = |mark: &Option<store::Mark>| {
+            mark.as_ref()
+                .is_some_and(|mark| mark.session == known.mark.session)
+        };
+        match (is_same(one), is_same(two)) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        }
+    };
+    Ok(order.iter().zip(&one).zip(&two).map(depth).collect())
 }
 
 /// Says whether the words of a phrase stand in a text one after the other.

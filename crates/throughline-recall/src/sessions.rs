@@ -23,7 +23,7 @@ pub const COUNT: usize = 8;
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`.
-pub const WEIGHTS: Features = [1.89, 1.46, 1.23, -0.48, 2.85, 0.40, 3.00, 0.00];
+pub const WEIGHTS: Features = [2.53, 1.18, 1.09, -0.47, 2.47, 0.38, 2.80, 0.00];
 
 /// A session that was found.
 #[derive(Clone, Debug, Serialize)]

@@ -65,7 +65,9 @@ fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordI
         line,
         kind: *kind,
         session: session.clone(),
-        tool: tool.filter(|_| *kind == Kind::ToolUse).map(str::to_owned),
+        tool: tool
+            .filter(|_| matches!(kind, Kind::ToolUse | Kind::ToolResult))
+            .map(str::to_owned),
         path: None,
         call: None,
         content: (*text).to_owned(),
@@ -153,6 +155,58 @@ fn an_agents_own_question_to_memory_comes_last() {
         assert!(texts[0].contains("twelve"), "{tool}: {texts:?}");
         assert!(texts[1].contains("query:"), "{tool}: {texts:?}");
     }
+}
+
+#[test]
+fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
+    let talk = [
+        (Kind::Assistant, "The threshold of the gate is one half."),
+        (
+            Kind::ToolResult,
+            "what is the threshold of the gate: the threshold of the gate is one half",
+        ),
+    ];
+    let best = |tool: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        said(&store, &talk, Some(tool));
+        let question = "what is the threshold of the gate";
+        let ranked = search(&store, &Ask::from(question), now()).unwrap();
+        let echoes = ranked.hits.iter().map(|hit| {
+            let is_echo = hit.parts.iter().any(|part| part.name == "echo");
+            (hit.hit.kind, is_echo)
+        });
+        echoes.collect::<Vec<_>>()
+    };
+    let told = best("mcp__throughline__memory_search");
+    assert_eq!(told, [(Kind::Assistant, false), (Kind::ToolResult, true)]);
+    assert!(best("Bash").iter().all(|(_, is_echo)| !is_echo));
+}
+
+/// A chat with a model in which a person once said how they want things done.
+const WISHES: &[(Kind, &str)] = &[
+    (Kind::Prompt, "The parser fails on empty files."),
+    (Kind::Assistant, "It expects at least one token; fixed."),
+    (
+        Kind::Prompt,
+        "Always show benchmarks when I ask about speed.",
+    ),
+    (Kind::Assistant, "I will."),
+    (Kind::Prompt, "It always rains here."),
+    (Kind::Assistant, "Take an umbrella."),
+];
+
+#[test]
+fn a_wish_is_found_by_questions_that_share_no_word_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    said(&store, WISHES, None);
+    let asked = found(&store, "How can I make the parser faster?");
+    let is = |text: &str| asked.iter().any(|found| found.contains(text));
+    assert!(is("Always show benchmarks") && !is("rains"), "{asked:?}");
+    let looked_for = found(&store, "parser files");
+    let strays = looked_for.iter().filter(|text| text.contains("benchmarks"));
+    assert_eq!(strays.count(), 0, "{looked_for:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Runs the questions of folders and prints what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,8 +17,9 @@ const DEPTH: usize = 200;
 const BATCH_ROWS: usize = 500;
 /// What a prompt may be given: evidence below that place is as good as not found.
 const INJECTED_MAX: usize = 8;
-/// Of others' questions one in so many is asked.
-const FOREIGN_STEP: usize = 3;
+/// Of the questions of another set so many are sent as prompts, and of a set's own.
+const FOREIGN_MAX: usize = 120;
+const OWN_MAX: usize = 240;
 const MEASURES: [&str; 6] = [
     "recall@5",
     "recall@10",
@@ -60,6 +61,7 @@ pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<S
     }
     let mut answers = Vec::new();
     for (name, library, questions) in &sets {
+        say(&format!("{name}: {} questions", questions.len()));
         answers.push(ask(name, library, questions, now)?);
     }
     let unrelated = unrelated(&sets, now)?;
@@ -94,7 +96,9 @@ fn ask(
         name: name.to_owned(),
         ..Answers::default()
     };
-    for question in questions {
+    let places: Vec<usize> = (0..questions.len()).collect();
+    let sent: BTreeSet<&usize> = sample(&places, OWN_MAX).collect();
+    for (at, question) in questions.iter().enumerate() {
         if question.gold.is_empty() && question.gold_sessions.is_empty() {
             continue;
         }
@@ -126,7 +130,7 @@ fn ask(
         if !question.gold_sessions.is_empty() {
             answers.sessions.add(&sessions, &question.gold_sessions);
         }
-        if is_answerable {
+        if is_answerable && sent.contains(&at) {
             let reaction = react(library, &question.ns, &question.query, now)?;
             answers.given += usize::from(is_given(&reaction, question, &ids, &top));
             answers.answerable.push(reaction);
@@ -169,6 +173,7 @@ fn unrelated(
         let mut places: Vec<&str> = questions.iter().map(|q| q.ns.as_str()).collect();
         places.dedup();
         let mut place = places.iter().cycle();
+        say(&format!("{name}: prompts that it cannot answer"));
         let mut send = |text: &str| {
             let ns = place.next().copied().unwrap_or_default();
             react(library, ns, text, now)
@@ -177,7 +182,7 @@ fn unrelated(
         let others = sets.iter().filter(|set| family(&set.0) != family(name));
         for (other, _, foreign) in others {
             let list = reactions.entry(format!("{other} in {name}")).or_default();
-            for question in foreign.iter().step_by(FOREIGN_STEP) {
+            for question in sample(foreign, FOREIGN_MAX) {
                 list.push(send(&question.query)?);
             }
         }
@@ -187,6 +192,11 @@ fn unrelated(
         }
     }
     Ok(reactions)
+}
+
+/// Returns at most so many of a list, spread evenly over it: the same ones every time.
+fn sample<T>(all: &[T], max: usize) -> impl Iterator<Item = &T> {
+    all.iter().step_by(all.len().div_ceil(max).max(1))
 }
 
 fn family(name: &str) -> &str {
@@ -211,6 +221,9 @@ fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<Reaction>>) 
             share(&negatives, above)
         );
     }
+    out += &format!(
+        "\nSent as prompts: at most {OWN_MAX} of a set's own questions and {FOREIGN_MAX} of each other set's.\n"
+    );
     out += "\n| prompts | count | get something | are given evidence |\n|---|---|---|---|\n";
     let injects = |reaction: &&Reaction| reaction.injects;
     for answers in answers.iter() {
@@ -273,4 +286,18 @@ fn measures(answers: &mut [Answers]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_whole_and_never_larger() {
+        let all: Vec<usize> = (0..948).collect();
+        let some: Vec<_> = sample(&all, 120).copied().collect();
+        assert_eq!((some.len(), some[1], some[118]), (119, 8, 944));
+        assert_eq!(sample(&all, 1000).count(), 948);
+        assert_eq!(sample(&all[..0], 120).count(), 0);
+    }
 }

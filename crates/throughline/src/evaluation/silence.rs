@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use memory::Item;
-use recall::{Answer, Config, Fate, Occasion, World, offered};
+use recall::{Answer, Candidates, Config, Fate, Occasion, World, offered};
 use store::Store;
 
 use crate::evaluation::corpus::{self, Library};
@@ -39,8 +39,9 @@ pub fn react(
         workspace: Some(corpus::key(ns)),
         ..Occasion::default()
     };
-    let usual = attempt(library, &occasion, &Config::default(), now)?;
-    if usual.injects {
+    let mut found = None;
+    let usual = attempt(library, &occasion, &Config::default(), now, &mut found)?;
+    if usual.injects || found.is_none() {
         return Ok(usual);
     }
     let open = Config {
@@ -49,15 +50,18 @@ pub fn react(
     };
     Ok(Reaction {
         injects: false,
-        ..attempt(library, &occasion, &open, now)?
+        ..attempt(library, &occasion, &open, now, &mut found)?
     })
 }
+
+/// Sends a prompt once. What was found the time before is not looked for again.
 
 fn attempt(
     library: &Library,
     occasion: &Occasion,
     config: &Config,
     now: Timestamp,
+    known: &mut Option<Candidates>,
 ) -> anyhow::Result<Reaction> {
     let world = World {
         now,
@@ -66,8 +70,12 @@ fn attempt(
     };
     let mut reaction = Reaction::default();
     let find = |store: &Store, asked: &Occasion, now: Timestamp| {
-        let found = offered::find(store, asked, now)?;
+        let found = match known.take() {
+            Some(found) => found,
+            None => offered::find(store, asked, now)?,
+        };
         reaction.gate = found.gate;
+        *known = Some(found.clone());
         Ok(found)
     };
     let recalled = recall::recall(&library.store, occasion, config, &world, find)?;
