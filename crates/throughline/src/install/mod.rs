@@ -86,7 +86,16 @@ pub fn plan(
                 ));
                 continue;
             }
-            plan.add(&target, record);
+            if program.is_recognised() {
+                plan.add(&target, record);
+            } else {
+                // It would be added again each time, and never be taken out.
+                let error = anyhow::anyhow!(
+                    "this program is called {:?}, and entries are known by the name `throughline`: link it by that name on PATH",
+                    program.word
+                );
+                plan.refuse(target.agent, target.path, &error);
+            }
         }
         if plan
             .refused

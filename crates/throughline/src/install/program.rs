@@ -43,6 +43,12 @@ impl Program {
         }
     }
 
+    /// Says whether what we write would be known as ours again.
+    pub fn is_recognised(&self) -> bool {
+        let name = Path::new(&self.word).file_stem();
+        name.is_some_and(|name| name == "throughline")
+    }
+
     /// Returns the command line of a hook.
     pub fn hook(&self, arguments: &str) -> String {
         let word = if cfg!(windows) {

@@ -329,6 +329,26 @@ fn uninstall_cleans_up_beside_a_plugin_even_what_nobody_remembers() {
 }
 
 #[test]
+fn a_program_by_another_name_changes_nothing_and_says_why() {
+    let env = machine("bare");
+    let other = env.home().join("tl");
+    fs::copy(env!("CARGO_BIN_EXE_throughline"), &other).unwrap();
+    let ran = std::process::Command::new(&other)
+        .args(["install", "claude", "--yes"])
+        .env_clear()
+        .env("HOME", env.home())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("entries are known by the name `throughline`"),
+        "{said}"
+    );
+    assert!(!env.home().join(".claude/settings.json").exists());
+}
+
+#[test]
 fn agents_that_cannot_be_told_are_named() {
     let env = TestEnv::new();
     let ran = env.run(&["install", "aider"]);
