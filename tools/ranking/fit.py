@@ -23,7 +23,7 @@ BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "leng
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
-FALSE_MAX = 0.025
+FALSE_MAX = {"foreign": 0.025, "everyday": 0.006}
 
 
 def fold_of(name):
@@ -200,7 +200,7 @@ def fit_gate(dump, w):
 
         v = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
         z = np.where(able, x @ v[:-1] + v[-1], -99)
-        cuts = [np.quantile(z[among & (kinds == kind)], 1 - FALSE_MAX) for kind in ("foreign", "everyday")]
+        cuts = [np.quantile(z[among & (kinds == kind)], 1 - most) for kind, most in FALSE_MAX.items()]
         return v, z, max(cuts)
 
     def report(title, z):
