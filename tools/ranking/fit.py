@@ -143,6 +143,9 @@ GROUPS = [
     ("who says it, and how long", "person model tool person_in_chat length question length_of_others whole_x_talk"),
     ("session", "session_words session_best stretch session_words_x_talk"),
     ("meaning", "meaning meaning_best meaning_raw alike near_meaning words_x_meaning soft near_alike rank_meaning rank_alike meaning_x_talk"),
+    ("wishes and what is asked for", "wish wish_for_advice preference preference_for_advice many_person many_model meaning_best_x_wish"),
+    ("openings", "opens opens_for_many later later_for_many"),
+    ("products", "*"),
 ]
 
 
@@ -150,7 +153,7 @@ def ablate(dump, lists, names, l2):
     everything = np.ones(len(lists.sets), bool)
     have = set(FIXED)
     for title, group in GROUPS:
-        have |= set(group.split())
+        have |= set(names) if group == "*" else set(group.split())
         w = fit(lists, everything, names, BOUNDS, l2, without=set(names) - have)
         show(f"+ {title}", measure(lists, lists.x @ w, everything))
         sessions = Lists(dump, "sessions", w)
