@@ -23,7 +23,7 @@ BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "leng
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
-FALSE_MAX = 0.025
+FALSE_MAX = {"foreign": 0.025, "everyday": 0.006}
 
 
 def fold_of(name):
@@ -143,6 +143,9 @@ GROUPS = [
     ("who says it, and how long", "person model tool person_in_chat length question length_of_others whole_x_talk"),
     ("session", "session_words session_best stretch session_words_x_talk"),
     ("meaning", "meaning meaning_best meaning_raw alike near_meaning words_x_meaning soft near_alike rank_meaning rank_alike meaning_x_talk"),
+    ("wishes and what is asked for", "wish wish_for_advice preference preference_for_advice many_person many_model meaning_best_x_wish"),
+    ("openings", "opens opens_for_many later later_for_many"),
+    ("products", "*"),
 ]
 
 
@@ -150,7 +153,7 @@ def ablate(dump, lists, names, l2):
     everything = np.ones(len(lists.sets), bool)
     have = set(FIXED)
     for title, group in GROUPS:
-        have |= set(group.split())
+        have |= set(names) if group == "*" else set(group.split())
         w = fit(lists, everything, names, BOUNDS, l2, without=set(names) - have)
         show(f"+ {title}", measure(lists, lists.x @ w, everything))
         sessions = Lists(dump, "sessions", w)
@@ -200,7 +203,7 @@ def fit_gate(dump, w):
 
         v = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
         z = np.where(able, x @ v[:-1] + v[-1], -99)
-        cuts = [np.quantile(z[among & (kinds == kind)], 1 - FALSE_MAX) for kind in ("foreign", "everyday")]
+        cuts = [np.quantile(z[among & (kinds == kind)], 1 - most) for kind, most in FALSE_MAX.items()]
         return v, z, max(cuts)
 
     def report(title, z):

@@ -43,10 +43,10 @@ pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
 pub const WEIGHTS: Features = [
-    -1.31, -1.75, -0.38, 1.03, 0.72, 1.86, 3.98, -1.37, 0.80, 3.12, -0.37, -3.68, -3.17, 3.50,
-    3.37, -7.89, 6.37, 2.28, -0.01, -0.11,
+    -2.23, -1.64, 0.17, 0.33, 1.68, 1.07, 3.31, -1.56, 0.45, 3.11, -0.43, -5.37, -3.61, 3.96, 2.84,
+    -6.72, 6.05, 2.89, -2.47, -0.07,
 ];
-pub const BIAS: f64 = -8.39;
+pub const BIAS: f64 = -3.27;
 
 /// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
 pub fn confidence(features: &Features) -> f64 {

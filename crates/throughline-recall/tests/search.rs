@@ -187,6 +187,8 @@ fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
 const WISHES: &[(Kind, &str)] = &[
     (Kind::Prompt, "The parser fails on empty files."),
     (Kind::Assistant, "It expects at least one token; fixed."),
+    (Kind::Prompt, "Thanks."),
+    (Kind::Assistant, "You are welcome."),
     (
         Kind::Prompt,
         "Always show benchmarks when I ask about speed.",
