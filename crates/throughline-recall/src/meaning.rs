@@ -3,7 +3,7 @@
 //! The table is part of the program and is read where it lies: nothing is loaded at the start. How it
 //! is made is told in `tools/embeddings`.
 
-/// Made by `tools/embeddings/make.py` from all-MiniLM-L6-v2 (Apache-2.0).
+/// Made by `tools/embeddings/make.py`, which teaches it what all-MiniLM-L6-v2 (Apache-2.0) says of whole sentences.
 static TABLE: &[u8] = include_bytes!("../assets/meanings.bin");
 
 /// Directions of the space.
