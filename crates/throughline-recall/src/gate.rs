@@ -43,10 +43,10 @@ pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
 pub const WEIGHTS: Features = [
-    -2.23, -1.64, 0.17, 0.33, 1.68, 1.07, 3.31, -1.56, 0.45, 3.11, -0.43, -5.37, -3.61, 3.96, 2.84,
-    -6.72, 6.05, 2.89, -2.47, -0.07,
+    -2.99, -0.95, 0.14, -0.16, 1.56, 1.90, 0.90, -1.33, 0.61, 2.60, -0.37, -5.05, -4.69, 4.73,
+    2.60, -6.56, 5.77, 3.00, -2.67, -0.34,
 ];
-pub const BIAS: f64 = -3.27;
+pub const BIAS: f64 = -1.14;
 
 /// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
 pub fn confidence(features: &Features) -> f64 {

@@ -23,7 +23,7 @@ pub const COUNT: usize = 8;
 pub type Features = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`.
-pub const WEIGHTS: Features = [2.53, 1.18, 1.09, -0.47, 2.47, 0.38, 2.80, 0.00];
+pub const WEIGHTS: Features = [2.49, 1.04, 1.05, -0.56, 2.31, 0.31, 2.57, 0.00];
 
 /// A session that was found.
 #[derive(Clone, Debug, Serialize)]
