@@ -55,7 +55,6 @@ pub fn react(
 }
 
 /// Sends a prompt once. What was found the time before is not looked for again.
-
 fn attempt(
     library: &Library,
     occasion: &Occasion,
