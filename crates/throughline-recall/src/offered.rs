@@ -15,7 +15,7 @@ use crate::search::{RankedHit, search};
 /// How many records are looked at closely.
 const CANDIDATES_MAX: usize = 12;
 /// How many texts are read: a prompt does not wait for more.
-const READ_MAX: usize = 48;
+const READ_MAX: usize = 32;
 /// A record no longer than this is shown whole.
 const WHOLE_BYTES_MAX: usize = 600;
 /// A hit that is this many points behind the best is worth nothing.
