@@ -176,6 +176,15 @@ impl Known<'_> {
     }
 }
 
+/// A shorter question tells nothing, however it begins.
+const TOLD_BYTES: usize = 80;
+/// How a question begins that tells nothing before it asks.
+const ASKING: &[&str] = &[
+    "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
+    "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
+    "which", "who", "whose", "why", "will", "would",
+];
+
 /// Says whether a prompt is a question and nothing else: it tells nobody anything.
 fn asks(text: &str) -> bool {
     let mut sentences = text
@@ -183,7 +192,16 @@ fn asks(text: &str) -> bool {
         .filter(|s| s.trim().len() > 1);
     let first = sentences.next().unwrap_or_default().trim_end();
     let rest: usize = sentences.map(str::len).sum();
-    first.ends_with('?') && rest < 60
+    let word: String = first
+        .trim_start()
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || matches!(c, '\'' | '’'))
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect();
+    // One who says what they are at and then asks has told something.
+    let is_all = first.len() < TOLD_BYTES || ASKING.contains(&word.as_str());
+    first.ends_with('?') && rest < 60 && is_all
 }
 
 /// Says whether a longer text says what another one says.
@@ -204,4 +222,22 @@ pub fn repeats(text: &str, chosen: &[Words]) -> bool {
     chosen
         .iter()
         .any(|other| other.overlap(&words) >= SAME_OVERLAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks;
+
+    #[test]
+    fn who_only_asks_tells_nothing() {
+        assert!(asks("How do we deploy?"));
+        assert!(asks("and the staging one?"));
+        assert!(asks(
+            "What's the best way to keep the deploy keys of all our clusters in one safe place?"
+        ));
+        assert!(!asks(
+            "I keep the deploy keys in the vault of the team since May, how do I rotate them?"
+        ));
+        assert!(!asks("Deploy from the release branch only."));
+    }
 }

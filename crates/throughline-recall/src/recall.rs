@@ -22,6 +22,8 @@ const SAID_MAX: usize = 16;
 /// What was shown before that is compared too.
 const SHOWN_MAX: usize = 40;
 
+/// A record that is worth less than this share of the best is not shown.
+const SHARE_MIN: f64 = 0.5;
 /// Longest fact that is shown, in characters.
 const FACT_CHARS_MAX: usize = 400;
 
@@ -121,7 +123,8 @@ pub fn recall(
         said: &said,
         useful: &useful,
         fact_floor: config.fact_floor,
-        record_floor: config.gate,
+        // How sure the search is was asked of its best; that one may have to stay out for another reason.
+        record_floor: SHARE_MIN * found.confidence,
         sensitive: config.sensitive,
     };
     let is_sure = found.confidence >= config.gate;
