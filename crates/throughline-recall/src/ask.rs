@@ -110,7 +110,7 @@ pub struct Ask {
     pub here: Option<String>,
     /// The session that asks: what it said itself is no news to it.
     pub not_from: Option<SessionId>,
-    /// How many candidates are read, for those in a hurry. A hundred find nearly as well.
+    /// How many candidates are read, for those in a hurry.
     pub read_max: Option<usize>,
 }
 

@@ -14,7 +14,7 @@ use crate::dates::Dates;
 
 /// Rows looked at for one term, the latest first; what is more common tells too little to go further.
 const LIST_MAX: usize = 3000;
-/// Rows that hold a term too common to be followed to its end, and a rarer one.
+/// Rows that hold a term too common to be followed to its end, and a rarer one, where the index itself is asked.
 const FOLLOW_MAX: usize = 6000;
 /// Rows that hold every term, looked at when some term was too common to be followed to its end.
 const TOGETHER_MAX: usize = 1000;
@@ -67,6 +67,20 @@ impl Candidate {
     /// Says whether it has any of the question's words, or leans on one that has.
     pub fn shares(&self) -> bool {
         self.own | self.who | self.near[0] | self.near[1] != 0
+    }
+}
+
+impl Candidate {
+    /// A row that holds no term, as far as is known.
+    pub const fn new(row: i64, mark: Mark) -> Self {
+        Self {
+            row,
+            mark,
+            own: 0,
+            who: 0,
+            near: [0; 2],
+            score: 0.0,
+        }
     }
 }
 
@@ -314,12 +328,9 @@ fn weigh(
             continue;
         };
         let mut candidate = Candidate {
-            row,
-            mark,
             own,
             who,
-            near: [0; 2],
-            score: 0.0,
+            ..Candidate::new(row, mark)
         };
         candidate.score = score(&candidate, &found.idf, dates);
         all.push(candidate);
@@ -389,14 +400,7 @@ fn spread(lookup: &Lookup<'_>, query: &Query, all: &mut Vec<Candidate>) -> Resul
     for ((row, session), mark) in rows.into_iter().zip(marks) {
         let beside = |mark: &Mark| mark.session == session && is_wanted(query, mark) && leans(mark);
         if let Some(mark) = mark.filter(beside) {
-            all.push(Candidate {
-                row,
-                mark,
-                own: 0,
-                who: 0,
-                near: [0; 2],
-                score: 0.0,
-            });
+            all.push(Candidate::new(row, mark));
         }
     }
     Ok(())

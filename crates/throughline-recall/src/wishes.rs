@@ -109,14 +109,7 @@ pub fn prompts(lookup: &Lookup<'_>, mut rows: Vec<i64>) -> Result<Vec<Candidate>
     let short = known.filter_map(|(row, mark)| Some((row, mark.filter(is_short)?)));
     Ok(short
         .take(READ_MAX)
-        .map(|(row, mark)| Candidate {
-            row,
-            mark,
-            own: 0,
-            who: 0,
-            near: [0; 2],
-            score: 0.0,
-        })
+        .map(|(row, mark)| Candidate::new(row, mark))
         .collect())
 }
 
