@@ -229,9 +229,8 @@ impl App<'_> {
 
     /// Returns the workspace around the current folder, as sessions there have it.
     pub fn workspace_here(&self) -> Workspace {
-        let cwd = self.environment.cwd.to_string_lossy();
-        let workspace = capture::git::Workspaces::default().of(&cwd, None);
-        self.config.scope().alias(workspace)
+        let here = capture::git::workspace_of(&self.environment.cwd);
+        self.config.scope().alias(here)
     }
 
     /// Returns the workspace that a part of its address or folder names, else the one around the
