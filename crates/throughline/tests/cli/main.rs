@@ -24,6 +24,7 @@ mod seal;
 mod serve;
 mod stages;
 mod summary;
+mod terminal;
 mod tidy;
 mod usage;
 mod watch;
