@@ -28,3 +28,4 @@ mod terminal;
 mod tidy;
 mod usage;
 mod watch;
+mod workspaces;
