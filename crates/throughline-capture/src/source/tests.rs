@@ -16,17 +16,6 @@ fn discover_copy(original: &Path, name: &str) -> Discovered {
     discover(ADAPTERS, &[root])
 }
 
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files_below(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
-}
-
 /// Every log in the fixtures of an agent, under a name that no agent uses, is either read as that
 /// agent's or by nobody, and each of these agents is known by its content.
 #[test]
@@ -46,11 +35,8 @@ fn content_tells_whose_a_log_is() {
     ];
     for flavor in Flavor::ALL {
         let folder = testkit::fixture(flavor.name());
-        let mut files = Vec::new();
-        if folder.is_dir() {
-            files_below(&folder, &mut files);
-        }
-        for file in files {
+        let files = folder.is_dir().then(|| testkit::files_below(&folder));
+        for file in files.unwrap_or_default() {
             let ending = file.extension().and_then(|ending| ending.to_str());
             let Some(ending @ ("jsonl" | "json" | "zst")) = ending else {
                 continue;
@@ -69,9 +55,7 @@ fn content_tells_whose_a_log_is() {
 
 #[test]
 fn a_name_of_another_agent_does_not_mislead() {
-    let rollouts = testkit::fixture("codex/sessions");
-    let mut files = Vec::new();
-    files_below(&rollouts, &mut files);
+    let files = testkit::files_below(&testkit::fixture("codex/sessions"));
     let rollout = files
         .iter()
         .find(|file| file.extension().is_some_and(|end| end == "jsonl"))
