@@ -21,6 +21,13 @@ pub trait Adapter: Sync + fmt::Debug {
     /// Says whether the head of a file of unknown origin is one of this agent's logs.
     fn recognises(&self, head: &str) -> bool;
 
+    /// Returns how to read a file whose name says nothing, when its head shows that it is one of
+    /// this agent's logs. Stricter than [`Self::recognises`], which decides between adapters that
+    /// know the name. Agents whose logs need their path to be understood identify none.
+    fn identify(&self, _head: &str) -> Option<Format> {
+        None
+    }
+
     /// Returns a reader that goes on where `state` left off, or starts afresh.
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
 

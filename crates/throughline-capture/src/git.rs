@@ -13,13 +13,13 @@ use memory::workspace::normalize_remote;
 /// Resolves folders to workspaces, each once.
 #[derive(Debug, Default)]
 pub struct Workspaces {
-    known: HashMap<(String, Option<String>), Workspace>,
+    known: HashMap<(String, Option<String>), Option<Workspace>>,
 }
 
 impl Workspaces {
-    /// Returns the workspace of a folder. `remote` is what the log itself says, which holds even
-    /// when the folder is long gone.
-    pub fn of(&mut self, cwd: &str, remote: Option<&str>) -> Workspace {
+    /// Returns the workspace of a folder, or `None` when the text names no folder. `remote` is the
+    /// address that the log itself states, which holds even when the folder is long gone.
+    pub fn of(&mut self, cwd: &str, remote: Option<&str>) -> Option<Workspace> {
         let key = (cwd.to_owned(), remote.map(str::to_owned));
         self.known
             .entry(key)
@@ -28,19 +28,63 @@ impl Workspaces {
     }
 }
 
-fn resolve(cwd: &str, remote: Option<&str>) -> Workspace {
+/// Returns the workspace around a folder of this machine. A path that names no folder stands for
+/// itself, and so for a workspace that nobody has worked in.
+pub fn workspace_of(folder: &Path) -> Workspace {
+    let path = folder.to_string_lossy().into_owned();
+    resolve(&path, None).unwrap_or_else(|| Workspace {
+        key: path.clone(),
+        root: path,
+    })
+}
+
+fn resolve(cwd: &str, remote: Option<&str>) -> Option<Workspace> {
+    let stated = remote.and_then(normalize_remote);
+    // Only an absolute path says where the folder lies on this machine. Any other one would be
+    // resolved against the folder of this process, and sessions of other machines would become
+    // sessions of the repository in which the sweep happens to run.
+    if !Path::new(cwd).is_absolute() {
+        let root = folder_of_another_machine(cwd)?;
+        let key = stated.unwrap_or_else(|| root.clone());
+        return Some(Workspace { key, root });
+    }
     let folder = lexical(Path::new(cwd));
     let repository = find(&folder);
     let root = repository
         .as_ref()
         .map_or(&folder, |repository| &repository.root);
     let root = root.to_string_lossy().into_owned();
-    let key = remote
-        .and_then(normalize_remote)
+    let key = stated
         .or_else(|| repository.as_ref()?.remote.clone())
         .or_else(|| Some(repository?.common.to_string_lossy().into_owned()))
         .unwrap_or_else(|| root.clone());
-    Workspace { key, root }
+    Some(Workspace { key, root })
+}
+
+/// Normalizes a folder that is not an absolute path here: a Windows path on Unix, or a relative
+/// one. Both separators count, and a drive letter is upper case, so that one folder has one name.
+fn folder_of_another_machine(cwd: &str) -> Option<String> {
+    let cwd = cwd.trim().replace('\\', "/");
+    // A Unix path on Windows, and a network share, keep the slashes they begin with.
+    let start = ["//", "/"].into_iter().find(|start| cwd.starts_with(start));
+    let start = start.unwrap_or_default();
+    let mut parts: Vec<String> = Vec::new();
+    for part in cwd.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| !is_drive(last)) => {
+                parts.pop();
+            }
+            ".." => {}
+            part if parts.is_empty() && is_drive(part) => parts.push(part.to_ascii_uppercase()),
+            part => parts.push(part.to_owned()),
+        }
+    }
+    (!parts.is_empty()).then(|| format!("{start}{}", parts.join("/")))
+}
+
+fn is_drive(part: &str) -> bool {
+    matches!(part.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
 struct Repository {
@@ -141,7 +185,8 @@ mod tests {
         [remote \"origin\"]\n\turl = git@github.com:acme/widgets.git\n";
 
     fn key(path: &Path) -> String {
-        Workspaces::default().of(&path.to_string_lossy(), None).key
+        let workspace = Workspaces::default().of(&path.to_string_lossy(), None);
+        workspace.unwrap().key
     }
 
     #[test]
@@ -180,6 +225,33 @@ mod tests {
     fn a_plain_folder_is_itself_and_a_named_remote_counts_most() {
         assert_eq!(key(Path::new("/nowhere/at/../all/")), "/nowhere/all");
         let named = Workspaces::default().of("/nowhere", Some("https://github.com/acme/widgets"));
-        assert_eq!(named.key, "github.com/acme/widgets");
+        assert_eq!(named.unwrap().key, "github.com/acme/widgets");
+    }
+
+    #[track_caller]
+    fn check_elsewhere(cwd: &str, root: Option<&str>) {
+        let workspace = Workspaces::default().of(cwd, None);
+        let found = workspace.as_ref().map(|workspace| {
+            assert_eq!(workspace.key, workspace.root, "{cwd}");
+            workspace.root.as_str()
+        });
+        assert_eq!(found, root, "{cwd}");
+    }
+
+    /// Tests run inside this project's own repository, which must not attract these folders.
+    #[test]
+    fn a_folder_that_is_not_absolute_here_is_a_workspace_of_its_own() {
+        check_elsewhere("D:\\oh-my-posh", Some("D:/oh-my-posh"));
+        check_elsewhere("d:/oh-my-posh/", Some("D:/oh-my-posh"));
+        check_elsewhere("C:\\src\\..\\app\\.", Some("C:/app"));
+        check_elsewhere("C:\\..\\..\\app", Some("C:/app"));
+        check_elsewhere("\\\\server\\share\\app", Some("//server/share/app"));
+        check_elsewhere("proj", Some("proj"));
+        check_elsewhere("./work/proj", Some("work/proj"));
+        for nothing in ["", " ", ".", "./", "..", "a/.."] {
+            check_elsewhere(nothing, None);
+        }
+        let stated = Workspaces::default().of("D:\\w", Some("git@github.com:acme/widgets.git"));
+        assert_eq!(stated.unwrap().key, "github.com/acme/widgets");
     }
 }

@@ -88,6 +88,7 @@ struct Start<'a> {
     root: PathBuf,
     adapters: Vec<&'a dyn Adapter>,
     sniff: bool,
+    is_file: bool,
 }
 
 impl<'a> Start<'a> {
@@ -96,6 +97,7 @@ impl<'a> Start<'a> {
             adapters: &self.adapters,
             root: &self.root,
             sniff: self.sniff,
+            is_named_file: self.is_file,
             found,
         }
     }
@@ -128,6 +130,7 @@ fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>
                 path: real,
                 adapters: asked,
                 sniff: true,
+                is_file: true,
             });
             continue;
         }
@@ -139,6 +142,7 @@ fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>
                     path,
                     adapters,
                     sniff: root.flavor.is_none(),
+                    is_file: false,
                 }),
         );
     }
@@ -188,15 +192,20 @@ fn lives_with(flavor: Flavor, home: Flavor) -> bool {
     flavor == home || (flavor == Flavor::Antigravity && home == Flavor::Gemini)
 }
 
+/// An adapter, and how it would read a file.
+type Claim<'a> = (&'a dyn Adapter, Format);
+
 struct Walk<'a, 'b> {
     adapters: &'a [&'b dyn Adapter],
     root: &'a Path,
-    /// Ask files that nobody claims by their name.
+    /// Look into each file to decide whose it is.
     sniff: bool,
+    /// The user named this file, so it is an error when it is no log.
+    is_named_file: bool,
     found: &'a mut Discovered,
 }
 
-impl Walk<'_, '_> {
+impl<'b> Walk<'_, 'b> {
     fn folder(&mut self, folder: &Path, depth: usize) {
         if depth > DEPTH_MAX {
             return self.complain(folder, &"nested too deep");
@@ -258,13 +267,12 @@ impl Walk<'_, '_> {
             .iter()
             .filter_map(|adapter| Some((*adapter, adapter.claim(self.root, relative)?)))
             .collect();
-        let claim = match claims.as_slice() {
-            [] => None,
-            [only] => Some(*only),
-            [first, ..] if !self.sniff => Some(*first),
-            several => self.ask(path, several),
+        let owner = if self.sniff {
+            self.owner_by_content(path, &claims)
+        } else {
+            claims.first().copied()
         };
-        if let Some((adapter, format)) = claim {
+        if let Some((adapter, format)) = owner {
             let (flavor, path) = (adapter.flavor(), path.to_owned());
             self.found.sources.insert(Source {
                 flavor,
@@ -274,28 +282,53 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Asks those who claim a file by its name which of them knows its first lines.
-    fn ask<'d>(
-        &mut self,
-        path: &Path,
-        claims: &[(&'d dyn Adapter, Format)],
-    ) -> Option<(&'d dyn Adapter, Format)> {
-        let (_, format) = claims.first()?;
-        match head(path, *format) {
-            // What nobody knows is read by the first, who says what it could not read.
-            Ok(head) => {
-                let knows = |claim: &&(&'d dyn Adapter, Format)| claim.0.recognises(&head);
-                claims.iter().find(knows).or(claims.first()).copied()
-            }
+    /// Decides by the first lines of a file which agent wrote it. The name only says whom to ask
+    /// first, since a copied log often has another one.
+    fn owner_by_content(&mut self, path: &Path, claims: &[Claim<'b>]) -> Option<Claim<'b>> {
+        let claimed = claims.first().map(|(_, format)| *format);
+        let head = match head(path, claimed.or_else(|| format_by_ending(path))?) {
+            Ok(head) => head,
             Err(error) => {
                 self.complain(path, &error);
-                None
+                return None;
             }
+        };
+        let by_name = claims.iter().find(|claim| claim.0.recognises(&head));
+        if let Some(claim) = by_name {
+            return Some(*claim);
         }
+        let identified = self.adapters.iter().find_map(|adapter| {
+            let format = adapter.identify(&head)?;
+            Some((*adapter, compressed_or(format, path)))
+        });
+        if identified.is_none() && claims.is_empty() && self.is_named_file {
+            self.complain(path, &"not a session log of an agent that is known here");
+        }
+        // A log whose beginning is damaged is read by the agent that its name speaks of, whose
+        // reader reports what it cannot understand.
+        identified.or_else(|| claims.first().copied())
     }
 
     fn complain(&mut self, path: &Path, why: &dyn fmt::Display) {
         self.found.trouble.push(Trouble::new(path, why));
+    }
+}
+
+/// Returns how a file that nobody claims would be read, or `None` when its ending is not one that
+/// logs have: its content is then not looked at.
+fn format_by_ending(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "jsonl" | "ndjson" => Some(Format::Lines),
+        "json" => Some(Format::Document),
+        "zst" => Some(Format::LinesZstd),
+        _ => None,
+    }
+}
+
+fn compressed_or(format: Format, path: &Path) -> Format {
+    match format_by_ending(path) {
+        Some(Format::LinesZstd) => Format::LinesZstd,
+        _ => format,
     }
 }
 
@@ -311,3 +344,6 @@ fn head(path: &Path, format: Format) -> std::io::Result<String> {
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+#[cfg(test)]
+mod tests;

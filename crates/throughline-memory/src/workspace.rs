@@ -18,12 +18,11 @@ impl Workspace {
     }
 }
 
-/// Returns the last part of a workspace key.
+/// Returns the last part of a workspace key; the key itself where it has no such part, so that no
+/// name is empty.
 pub fn name(key: &str) -> &str {
-    key.trim_end_matches(['/', '\\'])
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or(key)
+    let last = key.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+    last.filter(|name| !name.is_empty()).unwrap_or(key)
 }
 
 /// Returns `host/owner/name` for any way of writing a git remote, or `None` for a local path.
@@ -48,7 +47,12 @@ pub fn normalize_remote(url: &str) -> Option<String> {
         .strip_suffix(".git")
         .unwrap_or(path)
         .trim_end_matches('/');
-    if host.is_empty() || path.is_empty() {
+    // A path of dots alone (`https://host/..git`) names no repository.
+    if host.is_empty()
+        || path
+            .split('/')
+            .all(|part| part.trim_matches('.').is_empty())
+    {
         return None;
     }
     Some(format!("{}/{path}", host.to_ascii_lowercase()))
@@ -87,11 +91,15 @@ mod tests {
         check("C:\\src\\widgets", None);
         check("file:///srv/git/widgets.git", None);
         check("", None);
+        check("https://github.com/..git", None);
+        check("https://github.com/../..git", None);
     }
 
     #[test]
     fn name_is_the_last_part() {
         assert_eq!(name("github.com/acme/widgets"), "widgets");
         assert_eq!(name("/home/dev/proj/"), "proj");
+        assert_eq!(name("D:\\src\\proj"), "proj");
+        assert_eq!(name("/"), "/");
     }
 }

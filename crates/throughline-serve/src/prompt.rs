@@ -46,8 +46,7 @@ pub fn off(settings: &Settings, workspace: &Workspace) -> Option<Off> {
 
 /// Returns the workspace around a folder, by the key the store knows it by.
 pub fn workspace_of(store: &Store, settings: &Settings, folder: &Path) -> store::Result<Workspace> {
-    let found = capture::git::Workspaces::default().of(&folder.to_string_lossy(), None);
-    let here = settings.scope.alias(found);
+    let here = settings.scope.alias(capture::git::workspace_of(folder));
     let key = store.workspace_key(&here)?;
     Ok(Workspace {
         key: key.unwrap_or_else(|| here.key.clone()),

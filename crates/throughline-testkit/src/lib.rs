@@ -6,6 +6,7 @@ pub mod model_server;
 pub mod random;
 pub mod rules;
 pub mod shape;
+pub mod skip;
 pub mod transcript;
 
 use std::path::{Path, PathBuf};

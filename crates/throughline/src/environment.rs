@@ -17,6 +17,8 @@ use capture::adapter::ENVIRONMENT;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::output::hinted;
+
 /// Variables of our own, with what they do; `throughline config` lists them.
 pub const VARIABLES: &[(&str, &str)] = &[
     (
@@ -138,15 +140,15 @@ pub fn keychain(name: &str) -> anyhow::Result<String> {
 }
 
 impl Environment {
-    pub fn read() -> Self {
+    pub fn read() -> anyhow::Result<Self> {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let variables: BTreeMap<_, _> = ENVIRONMENT
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
             .collect();
         let (data_dir, config_dir) = folders(&home);
-        let fixed = variable("THROUGHLINE_NOW").and_then(|text| text.parse().ok());
-        Self {
+        let fixed = fixed_time()?;
+        Ok(Self {
             places: Places { home, variables },
             data_dir,
             config_dir,
@@ -159,13 +161,13 @@ impl Environment {
             now: fixed.unwrap_or_else(Timestamp::now),
             is_fixed: fixed.is_some(),
             zone: LazyLock::new(TimeZone::system),
-            color: std::io::stdout().is_terminal() && variable("NO_COLOR").is_none(),
+            color: std::io::stdout().is_terminal() && wants_color(),
             watched: std::io::stderr().is_terminal(),
             asked: std::io::stdin().is_terminal(),
             compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| switch(&text)),
             model_off: variable("THROUGHLINE_MODEL").is_some_and(|value| value == "off"),
             log: variable("THROUGHLINE_LOG"),
-        }
+        })
     }
 
     /// Returns the time, for commands that outlast the moment they were started in.
@@ -189,7 +191,9 @@ impl Environment {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .with_writer(std::io::stderr)
-            .with_ansi(self.watched && self.color)
+            // Colours would need another feature of the crate; asking for them without it makes it
+            // print an error before the output of every command.
+            .with_ansi(false)
             .without_time()
             .init();
     }
@@ -222,7 +226,8 @@ impl HookEnvironment {
         let (data_dir, config_dir) = folders(&user);
         let home = home.or_else(|| variable("THROUGHLINE_HOME").map(PathBuf::from));
         let config_dir = home.as_ref().unwrap_or(&config_dir);
-        let fixed = variable("THROUGHLINE_NOW").and_then(|text| text.parse().ok());
+        // A hook never fails: with a time that cannot be read, the clock counts.
+        let fixed = fixed_time().unwrap_or_default();
         let is_copilot = variable("COPILOT_CLI").is_some() && variable("CLAUDECODE").is_none();
         Self {
             config: config.or_else(|| variable("THROUGHLINE_CONFIG").map(PathBuf::from)),
@@ -262,6 +267,26 @@ fn folders(home: &Path) -> (PathBuf, PathBuf) {
             under("XDG_CONFIG_HOME", ".config"),
         )
     }
+}
+
+/// Returns the time that THROUGHLINE_NOW states in place of the clock.
+fn fixed_time() -> anyhow::Result<Option<Timestamp>> {
+    let stated = variable("THROUGHLINE_NOW");
+    let parsed = stated.map(|text| {
+        let time = text.parse();
+        time.map_err(|_| {
+            hinted(
+                format!("THROUGHLINE_NOW={text} is not a time"),
+                "write it like 2026-11-16T09:00:00Z, or unset the variable",
+            )
+        })
+    });
+    parsed.transpose()
+}
+
+/// Says whether the terminal understands colour codes and the user has not declined them.
+fn wants_color() -> bool {
+    variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")
 }
 
 /// Reads a switch as people write it. What is neither leaves it to the configuration.

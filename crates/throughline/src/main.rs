@@ -32,10 +32,14 @@ fn main() -> ExitCode {
         return commands::hook::answer(called).into();
     }
     let cli = Cli::parse_from(cli::rewrite(arguments));
-    let environment = Environment::read();
-    environment.start_logging();
-    match commands::run(&cli, &environment) {
+    match run(&cli) {
         Ok(outcome) => outcome.into(),
         Err(error) => output::complain(&error).into(),
     }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<output::Outcome> {
+    let environment = Environment::read()?;
+    environment.start_logging();
+    commands::run(cli, &environment)
 }

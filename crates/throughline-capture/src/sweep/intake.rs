@@ -130,12 +130,10 @@ impl Intake<'_> {
     }
 
     fn with_workspace(&mut self, patch: SessionPatch) -> (SessionPatch, Option<Workspace>) {
-        let workspace = match (&patch.cwd, &patch.remote) {
-            (Some(cwd), remote) => {
-                Some(self.scope.alias(self.workspaces.of(cwd, remote.as_deref())))
-            }
-            (None, _) => None,
-        };
+        let workspace = patch.cwd.as_deref().and_then(|cwd| {
+            let found = self.workspaces.of(cwd, patch.remote.as_deref())?;
+            Some(self.scope.alias(found))
+        });
         if let Some(workspace) = &workspace {
             self.roots
                 .entry(patch.id.clone())

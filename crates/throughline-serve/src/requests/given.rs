@@ -77,9 +77,9 @@ fn batch(
 ) -> Result<(RecordId, Batch), Refused> {
     check(&given)?;
     let (session, flavor) = session_of(store, &given.session)?;
-    let workspace = given.folder.as_deref().map(|folder| {
-        let found = capture::git::Workspaces::default().of(folder, None);
-        settings.scope.alias(found)
+    let workspace = given.folder.as_deref().and_then(|folder| {
+        let found = capture::git::Workspaces::default().of(folder, None)?;
+        Some(settings.scope.alias(found))
     });
     if let Some(workspace) = &workspace
         && !settings.scope.allows(workspace)

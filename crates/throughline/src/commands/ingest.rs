@@ -307,19 +307,13 @@ pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dy
 /// Returns the folders that were asked for, or the usual ones.
 pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
-        let flavor = if let [only] = args.agent.as_slice() {
-            Some(*only)
-        } else {
-            None
+        // The agents that are asked for are the adapters; which of them wrote a file, its content
+        // decides.
+        let root = |path: &PathBuf| Root {
+            path: path.clone(),
+            flavor: None,
         };
-        return args
-            .root
-            .iter()
-            .map(|path| Root {
-                path: path.clone(),
-                flavor,
-            })
-            .collect();
+        return args.root.iter().map(root).collect();
     }
     usual_roots(app, adapters)
 }
@@ -330,7 +324,7 @@ pub fn usual_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
     for adapter in adapters {
         let flavor = adapter.flavor();
         let paths = match app.config.roots.get(flavor.name()) {
-            Some(configured) => configured.clone(),
+            Some(configured) => configured_roots(app, configured),
             None => adapter.roots(&app.environment.places),
         };
         roots.extend(paths.into_iter().map(|path| Root {
@@ -339,6 +333,25 @@ pub fn usual_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
         }));
     }
     roots
+}
+
+/// Returns the folders that the configuration names, with `~` for the user's home. One that is not
+/// there is most likely a mistake, unlike the usual folder of an agent that is not installed.
+fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
+    let home = &app.environment.places.home;
+    let expand = |path: &PathBuf| match path.strip_prefix("~") {
+        Ok(rest) => home.join(rest),
+        Err(_) => path.clone(),
+    };
+    let paths: Vec<_> = configured.iter().map(expand).collect();
+    for missing in paths.iter().filter(|path| !path.exists()) {
+        let file = app.config_path.display();
+        let missing = missing.display();
+        say(&format!(
+            "warning: {missing}, named under [roots] in {file}, does not exist"
+        ));
+    }
+    paths
 }
 
 pub fn threads(app: &App<'_>) -> usize {

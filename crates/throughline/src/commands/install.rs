@@ -14,7 +14,7 @@ use crate::install::record::Record;
 use crate::install::{self, Plan, Refusal, apply, plugin, show};
 use crate::output::table::count;
 use crate::output::text::Paint;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::{self, Outcome, hinted, say, say_painted};
 
 /// Tell the agents on this machine of Throughline
 ///
@@ -291,7 +291,7 @@ impl<'a> Report<'a> {
         for change in &self.plan.changes {
             let path = change.path.display();
             say(&format!("\n  {} {path}", action(change)));
-            say(show::diff(change, paint).trim_end());
+            say_painted(show::diff(change, paint).trim_end());
         }
         for refusal in &self.plan.refused {
             say(&format!(

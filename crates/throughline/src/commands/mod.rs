@@ -57,6 +57,9 @@ use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
 use crate::output::{Outcome, hinted, say, time};
 
+/// How many workspaces are compared with a part of a name.
+const WORKSPACES_LIKE_MAX: usize = 1000;
+
 /// What every command works with.
 #[derive(Debug)]
 pub struct App<'a> {
@@ -229,9 +232,8 @@ impl App<'_> {
 
     /// Returns the workspace around the current folder, as sessions there have it.
     pub fn workspace_here(&self) -> Workspace {
-        let cwd = self.environment.cwd.to_string_lossy();
-        let workspace = capture::git::Workspaces::default().of(&cwd, None);
-        self.config.scope().alias(workspace)
+        let here = capture::git::workspace_of(&self.environment.cwd);
+        self.config.scope().alias(here)
     }
 
     /// Returns the workspace that a part of its address or folder names, else the one around the
@@ -245,14 +247,19 @@ impl App<'_> {
                 here,
             )?);
         };
-        let mut like = store.workspaces_like(part, 5)?;
+        let mut like = store.workspaces_like(part, WORKSPACES_LIKE_MAX)?;
         if let Some(exact) = like.iter().position(|w| w.key == part || w.root == part) {
             return Ok(like.swap_remove(exact));
+        }
+        let mut called = like.iter().filter(|workspace| workspace.name() == part);
+        if let (Some(only), None) = (called.next(), called.next()) {
+            return Ok(only.clone());
         }
         if like.len() == 1 {
             return Ok(like.swap_remove(0));
         }
-        let keys: Vec<_> = like.into_iter().map(|workspace| workspace.key).collect();
+        let examples = like.into_iter().take(5);
+        let keys: Vec<_> = examples.map(|workspace| workspace.key).collect();
         Err(if keys.is_empty() {
             hinted(
                 format!("no workspace has {part:?} in its address or folder"),

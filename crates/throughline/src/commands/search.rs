@@ -193,7 +193,7 @@ fn session_text(app: &App<'_>, hit: &RankedHit) -> String {
         .as_deref()
         .map_or("-", memory::workspace::name);
     let title = hit.title.as_deref().unwrap_or("Untitled session");
-    let head = format!("{workspace}  {}", output::text::safe(title));
+    let head = output::text::safe(&format!("{workspace}  {title}"));
     format!(
         "{}  {}\n",
         paint.bold(&head),

@@ -138,10 +138,16 @@ fn hint_for_key(error: &store::seal::SealError) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Says something to the person at the terminal.
+/// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
+/// control characters are replaced here, once for all of them.
 pub fn say(text: &str) {
-    // With standard error closed there is nobody left to tell.
-    let _unheard = writeln!(io::stderr(), "{text}");
+    say_painted(&text::safe(text));
+}
+
+/// Prints a message that holds colour codes. Its author has made the quoted parts safe.
+pub fn say_painted(text: &str) {
+    // With standard error closed there is no way left to report that.
+    let _unwritable = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints a value as JSON on a line of its own.

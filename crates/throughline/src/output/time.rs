@@ -4,12 +4,27 @@ use jiff::civil;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time: `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
+/// Reads a time: `today`, `yesterday`, `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
 /// `90m`, `12h`, `3d`, `2w`.
 pub fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
+    }
+    let days_back = match text {
+        "today" => Some(0),
+        "yesterday" => Some(1),
+        _ => None,
+    };
+    if let Some(days) = days_back {
+        let date = now.to_zoned(zone.clone()).date();
+        return date
+            .checked_sub(jiff::Span::new().days(days))
+            .and_then(|date| {
+                zone.to_ambiguous_timestamp(date.at(0, 0, 0, 0))
+                    .compatible()
+            })
+            .map_err(|error| error.to_string());
     }
     let civil = text
         .parse::<civil::DateTime>()
@@ -22,7 +37,7 @@ pub fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, S
     }
     ago(text).map(|ago| now - ago).ok_or_else(|| {
         format!(
-            "{text:?} is not a time; write 2026-01-05, 2026-01-05T09:00, or 90m, 12h, 3d, 2w ago"
+            "{text:?} is not a time; write 2026-01-05, 2026-01-05T09:00, yesterday, or 90m, 12h, 3d, 2w ago"
         )
     })
 }
@@ -79,6 +94,8 @@ mod tests {
         check("2026-01-04T10:30:00+01:00", Some("2026-01-04T09:30:00Z"));
         check("90m", Some("2026-01-05T07:30:00Z"));
         check("2w ago", Some("2025-12-22T09:00:00Z"));
+        check("today", Some("2026-01-05T00:00:00Z"));
+        check("yesterday", Some("2026-01-04T00:00:00Z"));
         check("yesterday-ish", None);
         check("99999999999999999999d", None);
         check("", None);

@@ -46,7 +46,7 @@ impl TestEnv {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
+        let mut command = Command::new(program());
         command
             .args(args)
             .env_clear()
@@ -86,7 +86,7 @@ impl TestEnv {
     }
 
     /// Replaces what differs from machine to machine.
-    fn hide(&self, bytes: &[u8]) -> String {
+    pub fn hide(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes)
             .replace(&self.home().display().to_string(), "$HOME")
             .replace(&repository().display().to_string(), "$REPO")
@@ -103,6 +103,14 @@ impl Ran {
             self.code.unwrap_or(-1)
         )
     }
+}
+
+/// Returns the program under test: the one that Cargo built, or another one that is to be tested.
+fn program() -> PathBuf {
+    std::env::var_os("THROUGHLINE_TEST_PROGRAM").map_or_else(
+        || PathBuf::from(env!("CARGO_BIN_EXE_throughline")),
+        PathBuf::from,
+    )
 }
 
 pub fn repository() -> PathBuf {

@@ -463,10 +463,6 @@ fn up_shows_samples_in_a_memory_of_their_own() {
 #[test]
 fn up_starts_the_daemon_where_there_is_one() {
     let env = machine("bare");
-    if env.run(&["serve", "--help"]).code != Some(0) {
-        eprintln!("skipped: this program has no daemon");
-        return;
-    }
     for _ in 0..2 {
         let report = env.run(&["up", "--json"]).stdout;
         let report: Value = serde_json::from_str(&report).unwrap();
@@ -527,8 +523,7 @@ fn the_plugin_of_opencode_puts_what_it_is_told_where_the_model_sees_it() {
     let env = TestEnv::new();
     let script = "cat >>\"$(dirname \"$0\")/asked\"; echo '{\"context\":\"memory\"}'";
     let Some(said) = shim(&env, script) else {
-        eprintln!("skipped: there is no Node here");
-        return;
+        return testkit::skip::skip("node", "there is no Node");
     };
     let expected = serde_json::json!({
         "parts": ["memory", "why?"], "system": ["base", "memory", "memory"], "context": ["memory"],
@@ -572,8 +567,7 @@ fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
         "echo '{\"context\":null}'",
     ] {
         let Some(said) = shim(&TestEnv::new(), script) else {
-            eprintln!("skipped: there is no Node here");
-            return;
+            return testkit::skip::skip("node", "there is no Node");
         };
         // What was asked once is not asked again.
         assert_eq!(said, silent, "{script}");

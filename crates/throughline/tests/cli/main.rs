@@ -24,6 +24,8 @@ mod seal;
 mod serve;
 mod stages;
 mod summary;
+mod terminal;
 mod tidy;
 mod usage;
 mod watch;
+mod workspaces;

@@ -170,12 +170,12 @@ fn without_watches_it_polls() {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let Ok(mut child) = limited.spawn() else {
-            return;
+            return testkit::skip::skip("unshare", "the program unshare cannot be run");
         };
         let mut reports = BufReader::new(child.stdout.take().unwrap());
         if reports.fill_buf().unwrap().is_empty() {
             child.wait().unwrap();
-            return;
+            return testkit::skip::skip("unshare", "no user namespace can be made");
         }
         let mut watching = Watching { child, reports };
         watching.until_records(1);

@@ -39,6 +39,10 @@ impl Adapter for Antigravity {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        self.recognises(head).then_some(Format::Lines)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         Box::new(log::Log::new(discover::Place::of(&source.path), state))
     }

@@ -115,18 +115,29 @@ fn is_uuid(text: &str) -> bool {
 
 /// Says whether the head of a file is one of Claude Code's logs.
 pub fn recognises(head: &str) -> bool {
-    head.lines().take(8).any(|line| {
+    let is_typed = |line: &str| {
+        let has = |key: &str| line.contains(key);
+        has("\"display\":") && has("\"timestamp\":") && has("\"project\":")
+    };
+    is_conversation(head) || head.lines().take(HEAD_LINES).any(is_typed)
+}
+
+/// Says whether the head of a file is that of a conversation, whatever the file is called.
+pub fn is_conversation(head: &str) -> bool {
+    head.lines().take(HEAD_LINES).any(|line| {
         let has = |key: &str| line.contains(key);
         // Qwen Code names its records alike, but fills them otherwise.
         let is_qwen = has("\"parts\":") || has("\"systemPayload\":");
-        let conversation = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
-        let about_it = has("\"leafUuid\":")
+        let is_entry = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
+        let is_about_it = has("\"leafUuid\":")
             || (has("\"file-history-snapshot\"") && has("\"messageId\":"))
             || (has("\"queue-operation\"") && has("\"sessionId\":"));
-        let typed = has("\"display\":") && has("\"timestamp\":") && has("\"project\":");
-        conversation || about_it || typed
+        is_entry || is_about_it
     })
 }
+
+/// How many lines of a file are looked at: the first ones may be about the session alone.
+const HEAD_LINES: usize = 8;
 
 /// What a log's path says of whose it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -53,6 +53,10 @@ impl Adapter for Claude {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        discover::is_conversation(head).then_some(Format::Lines)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         if discover::is_history(&source.path) {
             let prompts = history::History::beside(source);

@@ -83,6 +83,14 @@ pub fn claim(path: &Path) -> Option<Format> {
 
 /// Says whether a text starts like one of the files.
 pub fn recognises(head: &str) -> bool {
+    // All of them are JSON documents; text that only mentions these names is not one.
+    if !head
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with(['{', '['])
+    {
+        return false;
+    }
     let has = |key: &str| head.contains(key);
     let history = has("\"role\"") && has("\"content\"");
     let shown = has("\"ts\"") && (has("\"say\"") || has("\"ask\""));

@@ -50,21 +50,34 @@ pub fn is_history(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(HISTORY))
 }
 
-/// Looks for marks rather than parsing: the head may be cut inside the first line, which is long.
+/// Says whether the head of a file is one of Codex's logs, or the history of its prompts.
 pub fn recognises(head: &str) -> bool {
-    let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
+    let start = start_of(head);
+    let has = |mark: &str| start.contains(mark);
+    let typed = start.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
+    typed || identify(head).is_some()
+}
+
+/// Returns how to read a rollout, whatever the file is called. Looks for marks rather than parsing:
+/// the head may be cut inside the first line, which is long.
+pub fn identify(head: &str) -> Option<Format> {
+    let head = start_of(head);
     let has = |mark: &str| head.contains(mark);
+    if !head.starts_with('{') {
+        return None;
+    }
+    let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
+    if document && has("\"items\"") {
+        return Some(Format::Document);
+    }
     let enveloped = has("\"payload\"")
         && (has("\"cli_version\"") || has("\"session_meta\"") || has("\"turn_context\""));
     let bare = has("\"timestamp\"") && has("\"instructions\"") && head.starts_with("{\"id\":");
-    let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
-    let typed = head.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
-    head.starts_with('{')
-        && (typed
-            || enveloped
-            || bare
-            || has("{\"record_type\":\"state\"}")
-            || document && has("\"items\""))
+    (enveloped || bare || has("{\"record_type\":\"state\"}")).then_some(Format::Lines)
+}
+
+fn start_of(head: &str) -> &str {
+    head.trim_start_matches(['\u{feff}', ' ', '\r', '\n'])
 }
 
 /// Returns the session that a file's name speaks of: the thread of

@@ -55,6 +55,10 @@ impl Adapter for Codex {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        discover::identify(head)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         if discover::is_index(&source.path) {
             return Box::new(index::Index);

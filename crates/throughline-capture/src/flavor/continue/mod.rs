@@ -45,6 +45,10 @@ impl Adapter for Continue {
         has("\"sessionId\"") && has("\"history\"") && has("\"workspaceDirectory\"")
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        self.recognises(head).then_some(Format::Document)
+    }
+
     fn reader(&self, source: &Source, _: Option<&str>) -> Box<dyn Reader> {
         Box::new(log::Log::new(source))
     }

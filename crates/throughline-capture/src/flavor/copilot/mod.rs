@@ -46,6 +46,10 @@ impl Adapter for Copilot {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        self.recognises(head).then_some(Format::Lines)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         let session = discover::session_of(&source.path);
         if source.format == Format::Document {

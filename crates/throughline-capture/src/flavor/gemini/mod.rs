@@ -47,6 +47,10 @@ impl Adapter for Gemini {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        self.recognises(head).then_some(Format::Document)
+    }
+
     fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
         Box::new(log::Log::new(discover::Place::of(&source.path)))
     }

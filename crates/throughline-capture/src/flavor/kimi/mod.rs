@@ -40,10 +40,12 @@ impl Adapter for Kimi {
     }
 
     fn recognises(&self, head: &str) -> bool {
-        let first = head.lines().next().unwrap_or_default();
-        let log = first.contains("\"metadata\"") && first.contains("\"protocol_version\"");
         let state = head.contains("\"workDir\"") && head.contains("\"agents\"");
-        log || state
+        is_log(head) || state
+    }
+
+    fn identify(&self, head: &str) -> Option<Format> {
+        is_log(head).then_some(Format::Lines)
     }
 
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
@@ -52,4 +54,9 @@ impl Adapter for Kimi {
             _ => Box::new(log::Log::new(source, state)),
         }
     }
+}
+
+fn is_log(head: &str) -> bool {
+    let first = head.lines().next().unwrap_or_default();
+    first.contains("\"metadata\"") && first.contains("\"protocol_version\"")
 }

@@ -104,9 +104,16 @@ fn has_sessions(path: PathBuf) -> bool {
 /// Says whether a text of unknown origin starts like one of the files.
 pub fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
-    let export = has("\"info\"") && has("\"projectID\"");
+    let export = is_export(head);
     let stored = has("\"sessionID\"") && (has("\"role\"") || has("\"messageID\""));
     head.starts_with("SQLite format 3") || export || stored || has("\"projectID\"")
+}
+
+/// Says whether the head of a file is that of a session that `opencode export` wrote.
+pub fn is_export(head: &str) -> bool {
+    head.trim_start().starts_with('{')
+        && head.contains("\"info\"")
+        && head.contains("\"projectID\"")
 }
 
 #[cfg(test)]

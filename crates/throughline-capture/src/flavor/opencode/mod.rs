@@ -48,6 +48,10 @@ impl Adapter for Opencode {
         discover::recognises(head)
     }
 
+    fn identify(&self, head: &str) -> Option<Format> {
+        discover::is_export(head).then_some(Format::Document)
+    }
+
     fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
         Box::new(document::Document::new(&source.path))
     }

@@ -13,7 +13,7 @@ pub struct Small {
 }
 
 impl Small {
-    /// `None`, with the reason printed, where this process may not mount.
+    /// `None`, with the reason reported, where this process may not mount.
     pub fn mount(at: &Path, megabytes: u32) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let options = format!("size={megabytes}m,mode=700");
@@ -23,11 +23,11 @@ impl Small {
             Ok(output) if output.status.success() => Some(Self { at: at.to_owned() }),
             Ok(output) => {
                 let why = String::from_utf8_lossy(&output.stderr).into_owned();
-                println!("skipped: cannot mount a small file system: {}", why.trim());
+                testkit::skip::skip("mount", why.trim());
                 None
             }
             Err(error) => {
-                println!("skipped: cannot mount a small file system: {error}");
+                testkit::skip::skip("mount", &error.to_string());
                 None
             }
         }

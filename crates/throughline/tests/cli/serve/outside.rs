@@ -1,5 +1,5 @@
 //! Clients that others wrote: the official MCP client and schemathesis, in the Python environment that `./test`
-//! makes, and the MCP Inspector. Where there is none, the tests say so and are passed over.
+//! makes, and the MCP Inspector. Where one is missing, its tests are skipped.
 
 #![expect(clippy::disallowed_methods, reason = "tests start Python")]
 
@@ -16,7 +16,6 @@ fn target() -> PathBuf {
 }
 
 /// Returns the Python that has a module.
-#[expect(clippy::print_stderr, reason = "who reads the tests must hear of it")]
 fn python(module: &str) -> Option<PathBuf> {
     let python = target().join("python/bin/python");
     let has_it = Command::new(&python)
@@ -24,10 +23,11 @@ fn python(module: &str) -> Option<PathBuf> {
         .output()
         .is_ok_and(|ran| ran.status.success());
     if !has_it {
-        eprintln!(
-            "SKIPPED: {} has no module {module}; ./test installs it",
+        let why = format!(
+            "{} has no module {module}; ./test installs it",
             python.display()
         );
+        testkit::skip::skip("python", &why);
     }
     has_it.then_some(python)
 }
@@ -71,10 +71,8 @@ fn the_official_client_speaks_to_both_transports() {
 fn the_inspector_speaks_to_both_transports_and_finds_no_fault_with_the_schemas() {
     let bin = target().join("node/node_modules/.bin");
     if !bin.join("mcp-inspector").exists() {
-        return eprintln!(
-            "SKIPPED: {} has no mcp-inspector; tools/clients/inspector says how to install it",
-            bin.display()
-        );
+        let why = format!("{} has no mcp-inspector; ./test installs it", bin.display());
+        return testkit::skip::skip("inspector", &why);
     }
     let env = TestEnv::with_samples();
     let script = repository().join("tools/clients/inspector");
