@@ -7,6 +7,7 @@ use recall::{Ask, Ranked, RankedHit};
 use store::{Query, Rung};
 
 use crate::commands::{App, parse_flavor, show};
+use crate::output::table::count;
 use crate::output::text::Paint;
 use crate::output::{self, Outcome, say, time};
 
@@ -156,6 +157,13 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
         }
     }
     let mut out = stdout().lock();
+    let digest_only = usize::try_from(found.digest_only_sessions).unwrap_or(usize::MAX);
+    if digest_only > 0 {
+        say(&format!(
+            "Only the digest is left of {}; titles and digests were searched too.",
+            count(digest_only, "older session"),
+        ));
+    }
     for group in by_session(&found.hits) {
         write!(out, "{}", session_text(app, group[0]))?;
         for hit in group {
@@ -208,6 +216,7 @@ fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
     };
     let when = time::show(hit.at, &app.environment.zone);
     let what = match (&hit.tool, &hit.path) {
+        _ if hit.digest_only => "digest (only the digest of this session is left)".to_owned(),
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
         (Some(tool), None) => format!("{} {tool}", hit.kind),
         (None, Some(path)) => format!("{} {path}", hit.kind),
