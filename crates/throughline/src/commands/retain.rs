@@ -126,7 +126,7 @@ fn line(retained: &Retained) -> String {
     let removed = retained.sessions();
     let used = bytes(retained.final_usage);
     if removed == 0 {
-        return format!("Nothing to remove; {used} in use.");
+        return format!("Nothing to remove, {used} in use.");
     }
     let passes: Vec<_> = retained
         .evicted
@@ -145,7 +145,7 @@ fn line(retained: &Retained) -> String {
         }
     };
     let freed = bytes(retained.freed);
-    format!("Removed the text of {why}. Freed {freed}; {used} in use.")
+    format!("Removed the text of {why}. Freed {freed}, {used} in use.")
 }
 
 /// Says what is left of sessions whose text was removed.
