@@ -2,7 +2,7 @@
 //! it went by age alone, as in earlier versions.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use memory::{Kind, RecordId, SessionId};
@@ -62,6 +62,8 @@ type Mark = [u8; ID_BYTES];
 #[derive(Debug, Default)]
 pub(crate) struct Evicted {
     sessions: HashMap<i64, Marks>,
+    /// Sessions of which records came back since that was last written down.
+    returning: BTreeSet<i64>,
 }
 
 /// The marks of one session.
@@ -98,6 +100,7 @@ impl Evicted {
         let marks = self.of(connection, session)?;
         if marks.reread && marks.ids.remove(&mark(id)) {
             marks.returned.push(kind);
+            self.returning.insert(session);
         }
         Ok(())
     }
@@ -107,20 +110,18 @@ impl Evicted {
     /// Returns the sessions that are evicted no longer.
     pub fn write_returned(&mut self, tx: &Transaction<'_>) -> Result<Vec<i64>> {
         let mut whole = Vec::new();
-        for (session, marks) in &mut self.sessions {
+        for session in std::mem::take(&mut self.returning) {
+            let marks = self.of(tx, session)?;
             let returned = std::mem::take(&mut marks.returned);
-            if returned.is_empty() {
-                continue;
-            }
             if marks.ids.is_empty() {
                 tx.prepare_cached("DELETE FROM evictions WHERE session = ?1")?
                     .execute([session])?;
                 tx.prepare_cached("UPDATE digests SET base = NULL WHERE session = ?1")?
                     .execute([session])?;
                 marks.reread = false;
-                whole.push(*session);
+                whole.push(session);
             } else {
-                take_off(tx, *session, &marks.ids, &returned)?;
+                take_off(tx, session, &marks.ids, &returned)?;
             }
         }
         Ok(whole)
