@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use memory::{Digest, Kind, RecordId, SessionId, Trust};
+use memory::{Digest, FactId, Kind, RecordId, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::error::Result;
@@ -62,6 +62,20 @@ impl Store {
                 sensitive: self.redactor().clean(&digest.text).sensitive(),
                 text: digest.text,
             }))
+        })
+    }
+
+    /// Returns a session from which a fact was taken and of which no record is left.
+    pub fn digest_only_source(&self, fact: FactId) -> Result<Option<SessionId>> {
+        let sql = "SELECT s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
+                   JOIN evictions e ON e.session = s.id
+                   WHERE x.fact = ?1 AND e.records >= s.records ORDER BY s.id LIMIT 1";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let name: Option<String> = statement
+                .query_row([fact.as_bytes()], |row| row.get(0))
+                .optional()?;
+            Ok(name.map(SessionId::new))
         })
     }
 
@@ -285,6 +299,8 @@ fn text(title: Option<&str>, json: Option<&str>) -> String {
     lines.extend(digest.done.items.iter().map(|step| step.what.as_str()));
     lines.extend(digest.errors.items.iter().map(|error| error.text.as_str()));
     lines.extend(digest.retries.items.iter().map(|retry| retry.what.as_str()));
+    // A title is often the first prompt.
+    lines.dedup();
     let mut text = lines.join("\n");
     text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
     text

@@ -83,6 +83,16 @@ fn what_went_is_still_found_by_title_and_digest() {
     assert_eq!(found["digest_only_sessions"], 8);
     let hits = found["hits"].as_array().unwrap();
     assert!(!hits.is_empty() && hits.iter().all(|hit| hit["digest_only"] == true));
+    let facts = json(
+        &env.run(&["search", "threshold config.toml", "--json"])
+            .stdout,
+    );
+    let fact = &facts["facts"][0];
+    assert!(
+        fact["text"].as_str().unwrap().contains("config.toml"),
+        "{facts}"
+    );
+    assert!(fact["session"].is_string() && fact["digest_only"] == true);
     // The id of a hit names its session.
     let id = hits[0]["id"].as_str().unwrap();
     let shown = env.run(&["show", id]).stdout;
