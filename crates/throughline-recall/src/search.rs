@@ -33,6 +33,8 @@ pub struct Ranked {
     pub verdict: Verdict,
     pub hits: Vec<RankedHit>,
     pub sessions: Vec<RankedSession>,
+    /// How many sessions can only be found by their titles and digests.
+    pub digest_only_sessions: u64,
     /// What the confidence was made of.
     #[serde(skip)]
     pub gate: gate::Features,
@@ -69,6 +71,11 @@ pub fn search(store: &Store, ask: &Ask, now: Timestamp) -> Result<Ranked> {
         let Some(scope) = lookup.scope(&ask.query)? else {
             return Ok(Ranked::nothing(Rung::Related));
         };
+        let digest_only_sessions = if ask.query.takes_digests() {
+            lookup.digest_only_sessions(&ask.query)?
+        } else {
+            0
+        };
         let weighed = WEIGHED_MAX.max(ask.query.limit);
         let mut found = candidates::find(lookup, &ask.query, &scope, &question, weighed)?;
         let mut is_fuzzy = false;
@@ -76,7 +83,11 @@ pub fn search(store: &Store, ask: &Ask, now: Timestamp) -> Result<Ranked> {
             is_fuzzy = true;
             found = candidates::find(lookup, &ask.query, &scope, &question, weighed)?;
         }
-        answer(lookup, ask, &question, &found, is_fuzzy)
+        let ranked = answer(lookup, ask, &question, &found, is_fuzzy)?;
+        Ok(Ranked {
+            digest_only_sessions,
+            ..ranked
+        })
     })
 }
 
@@ -88,6 +99,7 @@ impl Ranked {
             verdict: Verdict::Abstain,
             hits: Vec::new(),
             sessions: Vec::new(),
+            digest_only_sessions: 0,
             gate: [0.0; gate::COUNT],
         }
     }
@@ -156,6 +168,7 @@ fn answer(
         verdict: gate::verdict(confidence),
         hits,
         sessions,
+        digest_only_sessions: 0,
         gate,
     })
 }
@@ -184,6 +197,9 @@ fn read(
             break;
         };
         if ask.not_from.as_ref() == Some(&detail.session) {
+            continue;
+        }
+        if detail.digest_only && !ask.query.takes_digests() {
             continue;
         }
         if !candidate.shares() && !Wish::read(&detail.text).is_any() {

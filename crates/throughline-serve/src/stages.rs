@@ -153,7 +153,7 @@ pub fn look_back(
     Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
 }
 
-/// Makes the digests that are due, then lets go of what is not kept.
+/// Makes the digests that are due, then evicts what the policy does not keep.
 pub fn digest_and_evict(
     store: &Store,
     stages: &Stages,
@@ -189,8 +189,13 @@ pub fn digest_and_evict(
 }
 
 /// Does the chores that are due.
-pub fn keep_house(store: &Store, stop: &AtomicBool, now: Timestamp) -> store::Result<House> {
-    let house = store.keep_house(now, stop, &|_| {})?;
+pub fn keep_house(
+    store: &Store,
+    stages: &Stages,
+    stop: &AtomicBool,
+    now: Timestamp,
+) -> store::Result<House> {
+    let house = store.keep_house(now, stages.policy.raw_max_age, stop, &|_| {})?;
     if house.packed.sessions > 0 {
         store.give_back(now)?;
     }

@@ -41,15 +41,17 @@ impl Packed {
 }
 
 impl Store {
-    /// Packs the sessions in which nothing has happened since `before`.
+    /// Packs the sessions in which nothing has happened since `before`, and the digested ones
+    /// whose text was captured before `captured_before`, whatever date their log gives them.
     pub fn pack_old(
         &self,
         before: Timestamp,
+        captured_before: Option<Timestamp>,
         stop: &AtomicBool,
         progress: &dyn Fn(&Packed),
     ) -> Result<Packed> {
         let mut packed = Packed::default();
-        for session in self.read(|connection| unpacked(connection, before))? {
+        for session in self.read(|connection| unpacked(connection, before, captured_before))? {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -76,13 +78,21 @@ impl Store {
 /// A session is packed in a transaction of its own.
 const PACK_WEIGHT: usize = 1_000_000;
 
-fn unpacked(connection: &Connection, before: Timestamp) -> Result<Vec<i64>> {
+fn unpacked(
+    connection: &Connection,
+    before: Timestamp,
+    captured_before: Option<Timestamp>,
+) -> Result<Vec<i64>> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id FROM sessions s LEFT JOIN evictions e ON e.session = s.id
+         LEFT JOIN digests d ON d.session = s.id
          WHERE s.records > coalesce(e.records, 0) AND s.packed IS NOT s.revision
-           AND coalesce(s.ended, s.started, 0) < ?1 ORDER BY s.id",
+           AND (coalesce(s.ended, s.started, 0) < ?1
+             OR (s.captured < ?2 AND d.revision = s.revision)) ORDER BY s.id",
     )?;
-    let rows = statement.query_map([before.as_millisecond()], |row| row.get(0))?;
+    let captured_before = captured_before.map(Timestamp::as_millisecond);
+    let values = params![before.as_millisecond(), captured_before];
+    let rows = statement.query_map(values, |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -14,7 +14,7 @@ use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
 use crate::tombstones::kept_out;
 use crate::writer::{Hurry, Names};
-use crate::{Store, Ticket, records, secrets, sessions, sources, usage};
+use crate::{Store, Ticket, digest_rows, records, secrets, sessions, sources, usage};
 
 /// What one reading of a source gave.
 #[derive(Debug)]
@@ -210,6 +210,9 @@ fn apply(
     }
     // A text without a row would outlive its being forgotten.
     blocks.blank(tx, &unwritten)?;
+    for session in names.evicted.write_returned(tx)? {
+        digest_rows::remove(tx, names, session)?;
+    }
     let mut changed = grown.clone();
     for usage in &batch.cleaned.usage {
         if is_kept_out(&usage.session) {
@@ -246,6 +249,7 @@ fn apply(
         .filter(|session| grown.contains(&session.id))
     {
         records::recount(tx, session.id)?;
+        sessions::note_capture(tx, session.id)?;
     }
     sources::advance(tx, source, &batch.cursor)?;
     kept_out.finish(tx, source)?;

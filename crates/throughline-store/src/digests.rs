@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::redact::{Redactor, Secret, Seen};
 use crate::sessions::{self, Known, timestamp};
-use crate::writer::Hurry;
-use crate::{Store, Ticket};
+use crate::writer::{Hurry, Names};
+use crate::{Store, Ticket, digest_rows};
 
 /// A session whose records have no current digest.
 #[derive(Clone, Debug)]
@@ -117,8 +117,8 @@ impl Store {
         });
         let (name, revision) = (pending.session.id.clone(), pending.revision);
         let weight = DIGEST_WEIGHT;
-        self.writer().submit(weight, Hurry::Bulk, move |tx, _| {
-            put(tx, &name, revision, &clean, now)
+        self.writer().submit(weight, Hurry::Bulk, move |tx, names| {
+            put(tx, names, &name, revision, &clean, now)
         })
     }
 
@@ -154,11 +154,20 @@ const DIGEST_WEIGHT: usize = 20;
 
 fn put(
     tx: &Transaction<'_>,
+    names: &mut Names,
     name: &SessionId,
     revision: i64,
     clean: &CleanDigest,
     now: Timestamp,
 ) -> Result<()> {
+    let session: Option<i64> = tx
+        .prepare_cached("SELECT id FROM sessions WHERE name = ?1")?
+        .query_row([name.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(session) = session else {
+        return Ok(());
+    };
+    let has_row = digest_rows::unindex(tx, names, session)?;
     tx.prepare_cached(
         "INSERT INTO digests (session, version, revision, made, outcome, trust, data)
          SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
@@ -176,6 +185,9 @@ fn put(
         clean.trust,
         clean.json,
     ])?;
+    if has_row {
+        digest_rows::index(tx, names, session)?;
+    }
     Ok(())
 }
 
@@ -221,6 +233,7 @@ pub(crate) fn forget(tx: &Transaction<'_>, session: i64, met: impl Fn(&str) -> b
 /// Takes secrets out of a digest that was made before they were known for what they are.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
+    names: &mut Names,
     redactor: &Redactor,
     session: Known,
     fresh: &[Secret],
@@ -241,8 +254,12 @@ pub(crate) fn scrub(
         })
         .json
     };
+    let has_row = digest_rows::unindex(tx, names, session.id)?;
     tx.prepare_cached("UPDATE digests SET data = ?2, base = ?3 WHERE session = ?1")?
         .execute(params![session.id, scrubbed(data), base.map(scrubbed)])?;
+    if has_row {
+        digest_rows::index(tx, names, session.id)?;
+    }
     Ok(())
 }
 

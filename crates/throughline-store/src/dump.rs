@@ -73,7 +73,11 @@ const TABLES: &[(&str, &str)] = &[
     (
         "evictions",
         "SELECT s.name, e.at, e.pass, e.records, e.prompts, e.tool_calls, e.errors, e.lost,
-            length(e.ids) FROM evictions e JOIN sessions s ON s.id = e.session ORDER BY 1",
+            length(e.ids), e.reread FROM evictions e JOIN sessions s ON s.id = e.session ORDER BY 1",
+    ),
+    (
+        "digest_rows",
+        "SELECT s.name, d.id FROM digest_rows d JOIN sessions s ON s.id = d.session ORDER BY 1",
     ),
     ("chores", "SELECT name, at FROM chores ORDER BY 1"),
     (
@@ -229,11 +233,13 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     let count = |sql: &str| connection.query_row(sql, [index::everything()], |row| row.get(0));
     let indexed: i64 = count(
         "SELECT count(*) FROM (SELECT rowid AS id FROM search WHERE search MATCH ?1) d
-         LEFT JOIN records r ON r.row = d.id AND r.copy = 0 WHERE r.row IS NULL",
+         LEFT JOIN records r ON r.row = d.id AND r.copy = 0
+         LEFT JOIN digest_rows g ON g.row = d.id WHERE (r.row IS NULL) = (g.row IS NULL)",
     )?;
     let missing: i64 = count(
-        "SELECT count(*) FROM records WHERE copy = 0
-         AND row NOT IN (SELECT rowid FROM search WHERE search MATCH ?1)",
+        "SELECT count(*) FROM (SELECT row FROM records WHERE copy = 0
+            UNION ALL SELECT row FROM digest_rows)
+         WHERE row NOT IN (SELECT rowid FROM search WHERE search MATCH ?1)",
     )?;
     *out += &format!("# bodies: {orphans} without an owner\n");
     *out += &format!("# search: {indexed} without a record, {missing} not indexed\n");

@@ -19,7 +19,7 @@ use crate::writer::{Hurry, Names};
 pub const PACKED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// Facts that another has replaced are history for this long.
 const HISTORY: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// The note of a pass by age that left some for another day.
+/// The note that `delete_after` left some sessions for another day.
 pub(crate) const AGE_HELD_BACK: &str = "age_held_back";
 
 /// A recurring piece of work.
@@ -66,10 +66,13 @@ pub struct House {
 }
 
 impl Store {
-    /// Does what is due. What is interrupted is due again.
+    /// Does the chores that are due. A chore that is interrupted is due again. Sessions are packed
+    /// when nothing has happened in them for a month, and digested ones at the latest `raw_max_age`
+    /// after they were captured.
     pub fn keep_house(
         &self,
         now: Timestamp,
+        raw_max_age: Option<SignedDuration>,
         stop: &AtomicBool,
         progress: &dyn Fn(&Packed),
     ) -> Result<House> {
@@ -77,7 +80,8 @@ impl Store {
         for chore in self.chores_due(now)? {
             match chore {
                 Chore::Archive => {
-                    house.packed = self.pack_old(now - PACKED_AFTER, stop, progress)?;
+                    let aged = raw_max_age.map(|age| now - age);
+                    house.packed = self.pack_old(now - PACKED_AFTER, aged, stop, progress)?;
                 }
                 Chore::Consolidate => house.merged_facts = self.consolidate_facts()?,
                 Chore::CleanUp => house.cleared = self.clear_out(now)?,

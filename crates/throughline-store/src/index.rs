@@ -17,7 +17,7 @@ use crate::residue::{self, Remedy};
 use crate::sessions::{Known, timestamp};
 use crate::terms::{Document, SCOPE};
 use crate::writer::Hurry;
-use crate::{Store, blocks, records, terms};
+use crate::{Store, blocks, digest_rows, records, terms};
 
 /// More waiting terms than this are written before the end.
 const WAITING_BYTES_MAX: usize = 32 << 20;
@@ -110,7 +110,8 @@ pub(crate) fn holds(connection: &Connection, word: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns the rows that hold every word of a question as it was typed, and not only other forms of it.
+/// Returns the rows that hold every word of a question as it was typed, and not only other forms
+/// of it. Rows of digests are among them.
 pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<Vec<i64>> {
     let Some((expression, words)) = crate::search::all_words(question) else {
         return Ok(Vec::new());
@@ -121,6 +122,10 @@ pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<V
     let rows = rows.collect::<Result<Vec<i64>, _>>()?;
     let mut found = Vec::new();
     for row in rows {
+        if let Some(digest) = digest_rows::read(connection, row)? {
+            let text = digest.text.to_lowercase();
+            found.extend(words.iter().all(|word| text.contains(word)).then_some(row));
+        }
         for stored in records::rows_of(connection, "row = ?1", &[&row])? {
             let around = [stored.path.as_deref(), stored.tool.as_deref()];
             let text = around
@@ -312,6 +317,7 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
         }
         Ok(())
     })?;
+    digest_rows::index_all(tx, &mut waiting)?;
     waiting.write(tx)?;
     command(tx, "optimize")?;
     progress(done, total);

@@ -14,15 +14,17 @@ use rusqlite::{Connection, params_from_iter};
 use crate::error::Result;
 use crate::marks::{Mark, Pages};
 use crate::postings::Postings;
+use crate::redact::Redactor;
 use crate::sessions::timestamp;
 use crate::terms::{SCOPE, SPEAKER};
 use crate::worth::{self, Worth};
-use crate::{Query, Store, blocks, records};
+use crate::{Query, Store, blocks, digest_rows, records};
 
 /// A question being answered. Blocks that were read stay at hand until it is.
 #[derive(Debug)]
 pub struct Lookup<'c> {
     connection: &'c Connection,
+    redactor: &'c Redactor,
     pages: Pages<'c>,
     blocks: blocks::Cache,
     postings: Option<Postings>,
@@ -73,6 +75,8 @@ pub struct Detail {
     pub speaker: Option<String>,
     pub tags: Vec<String>,
     pub text: String,
+    /// It is the digest of a session whose records were evicted.
+    pub digest_only: bool,
 }
 
 impl Store {
@@ -82,6 +86,7 @@ impl Store {
             let snapshot = connection.unchecked_transaction()?;
             let lookup = Lookup {
                 connection: &snapshot,
+                redactor: self.redactor(),
                 pages: Pages::new(&snapshot),
                 blocks: blocks::Cache::default(),
                 postings: Postings::open(&snapshot)?,
@@ -286,7 +291,8 @@ impl Lookup<'_> {
         ];
         let mut sql = "SELECT f.rowid FROM search f".to_owned();
         if !scope.conditions.is_empty() {
-            sql += " JOIN records r ON r.row = f.rowid";
+            sql += " LEFT JOIN records r ON r.row = f.rowid
+                LEFT JOIN digest_rows g ON g.row = f.rowid";
         }
         sql += " WHERE f.search MATCH ?1";
         for (condition, value) in &scope.conditions {
@@ -344,7 +350,10 @@ impl Lookup<'_> {
         let mut details = Vec::with_capacity(rows.len());
         for number in rows {
             let mut found = statement.query([number])?;
-            let Some(row) = found.next()? else { continue };
+            let Some(row) = found.next()? else {
+                details.extend(self.digest(*number)?);
+                continue;
+            };
             details.push(Detail {
                 row: row.get(0)?,
                 id: RecordId::from_bytes(row.get(1)?),
@@ -359,9 +368,42 @@ impl Lookup<'_> {
                 speaker: row.get(10)?,
                 tags: tags(row.get(11)?),
                 text: records::text_cached(self.connection, row, 12, &self.blocks)?,
+                digest_only: false,
             });
         }
         Ok(details)
+    }
+
+    /// Counts the sessions of a query's workspace of which only the digest is left.
+    pub fn digest_only_sessions(&self, query: &Query) -> Result<u64> {
+        digest_rows::count_digest_only(self.connection, query)
+    }
+
+    /// Returns the digest of an evicted session as if it were a record.
+    fn digest(&self, row: i64) -> Result<Option<Detail>> {
+        let Some(digest) = digest_rows::read(self.connection, row)? else {
+            return Ok(None);
+        };
+        let is_sensitive = self.redactor.clean(&digest.text).sensitive();
+        Ok(Some(Detail {
+            row,
+            id: digest.id,
+            kind: digest_rows::KIND,
+            trust: digest.trust,
+            at: digest.at,
+            session: digest.session,
+            title: digest.title,
+            workspace: digest.workspace,
+            tool: None,
+            path: None,
+            speaker: None,
+            tags: is_sensitive
+                .then(|| "sensitive".to_owned())
+                .into_iter()
+                .collect(),
+            text: digest.text,
+            digest_only: true,
+        }))
     }
 
     /// Returns what people and use have said of a record.
@@ -488,8 +530,10 @@ fn tags(json: Option<String>) -> Vec<String> {
 
 fn conditions(query: &Query) -> Vec<(&'static str, Value)> {
     const AT: (&str, &str) = (
-        "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) >= ?",
-        "coalesce(r.at, (SELECT started FROM sessions WHERE id = r.session)) < ?",
+        "coalesce(r.at, (SELECT started FROM sessions
+            WHERE id = coalesce(r.session, g.session))) >= ?",
+        "coalesce(r.at, (SELECT started FROM sessions
+            WHERE id = coalesce(r.session, g.session))) < ?",
     );
     let mut all = Vec::new();
     if let Some(tool) = &query.tool {

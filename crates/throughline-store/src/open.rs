@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::digest_rows;
 use crate::error::{Error, Result};
 use crate::index;
 use crate::safety;
@@ -25,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_injections.sql"),
     include_str!("migrations/0007_summaries.sql"),
     include_str!("migrations/0008_terms_go_at_once.sql"),
+    include_str!("migrations/0009_retention.sql"),
 ];
 
 /// How many had run when the search index got its present form.
@@ -251,6 +253,9 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
     if (1..INDEXED_SINCE).contains(&found) {
         tracing::info!(path = %path.display(), "the search index is made anew");
         index::rebuild(transaction, &|_, _| {})?;
+    }
+    if known == known_format() {
+        digest_rows::index_missing(transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;

@@ -14,7 +14,7 @@ use crate::redact::CleanString;
 use crate::sessions::{Known, context, timestamp};
 use crate::terms::Document;
 use crate::writer::Names;
-use crate::{Store, blocks, bodies};
+use crate::{Store, blocks, bodies, digest_rows};
 
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
 pub(crate) const REDACTION_VERSION: i64 = 1;
@@ -311,11 +311,14 @@ pub(crate) fn insert(
         Place::Row => None,
     };
     tx.prepare_cached(
+        // Digests of evicted sessions have numbers of the same kind in the search index.
         "INSERT INTO records (id, session, line, ordinal, at, kind, trust, copy, source, context,
             message, tool, path, call, tags, metadata, size, checksum, redaction, content, block,
-            start, body)
+            start, body, row)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21, ?22, ?23)",
+            ?19, ?20, ?21, ?22, ?23,
+            (SELECT max(coalesce((SELECT max(row) FROM records), 0),
+                        coalesce((SELECT max(row) FROM digest_rows), 0)) + 1))",
     )?
     .execute(params![
         record.id.as_bytes(),
@@ -347,6 +350,9 @@ pub(crate) fn insert(
         },
     ])?;
     let row = tx.last_insert_rowid();
+    names
+        .evicted
+        .note_return(tx, session.id, record.id, record.kind)?;
     if !is_copy {
         let entry = Entry {
             row,
@@ -483,6 +489,9 @@ pub(crate) fn reindex(
     for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
         take_as(tx, names, before, &stored)?;
         add_to_index(tx, names, session, &stored, &stored.text)?;
+    }
+    if digest_rows::unindex_as(tx, names, before)? {
+        digest_rows::index(tx, names, session.id)?;
     }
     Ok(())
 }

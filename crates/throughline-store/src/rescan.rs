@@ -18,7 +18,7 @@ use crate::forget::{Traces, traces};
 use crate::records::{REDACTION_VERSION, StoredRow};
 use crate::redact::{CleanString, Redactor, Seen};
 use crate::writer::{Hurry, Names};
-use crate::{Store, raw, records, summaries};
+use crate::{Store, digest_rows, raw, records, summaries};
 
 /// Which of the stored texts to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -363,6 +363,10 @@ fn apply(
             records::rewrite(tx, names, known, stored, text)?;
         }
     }
+    let digests = found.digest_sessions();
+    for session in &digests {
+        digest_rows::unindex(tx, names, *session)?;
+    }
     let indexed = found.indexed_rows();
     for row in &indexed {
         records::unindex(tx, names, *row)?;
@@ -387,6 +391,9 @@ fn apply(
     }
     for row in indexed {
         records::index_again(tx, names, row)?;
+    }
+    for session in digests {
+        digest_rows::index(tx, names, session)?;
     }
     for (kept, text) in &found.pieces {
         if let Some(body) = raw::body(text.as_str()) {
@@ -413,6 +420,17 @@ impl Found {
             _ => None,
         };
         of_records.filter_map(row).collect()
+    }
+
+    /// Returns the sessions whose title or digest changes.
+    fn digest_sessions(&self) -> BTreeSet<i64> {
+        let session = |cell: &Cell| match (cell.place.table, cell.place.column, &cell.key) {
+            ("sessions", "title", Value::Integer(id)) | ("digests", "data", Value::Integer(id)) => {
+                Some(*id)
+            }
+            _ => None,
+        };
+        self.cells.iter().filter_map(session).collect()
     }
 
     /// Counts the marks that a text got.

@@ -38,7 +38,15 @@ pub struct Query {
     pub limit: usize,
 }
 
-/// A record that matched.
+impl Query {
+    /// Says whether digests of evicted sessions answer it: a question about records of some types
+    /// asks for the records themselves.
+    pub fn takes_digests(&self) -> bool {
+        self.kinds.is_empty()
+    }
+}
+
+/// A record that matched, or the digest of a session that has no records any more.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hit {
     pub id: RecordId,
@@ -52,6 +60,9 @@ pub struct Hit {
     pub tool: Option<String>,
     pub path: Option<String>,
     pub snippet: Snippet,
+    /// The records of the session were evicted, and this is what its title and digest say.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub digest_only: bool,
 }
 
 /// What a search found, and how far it had to stretch.
@@ -118,7 +129,11 @@ fn hits(
     let rows = lookup.rows(scope, &expression, query.limit)?;
     let shown: Vec<_> = words.wanted.iter().map(|word| word.text.clone()).collect();
     let hit = |detail: Detail| hit(&detail, 0.0, &shown);
-    Ok(lookup.details(&rows)?.into_iter().map(hit).collect())
+    let details = lookup.details(&rows)?.into_iter();
+    Ok(details
+        .filter(|detail| query.takes_digests() || !detail.digest_only)
+        .map(hit)
+        .collect())
 }
 
 /// Returns a hit as it is shown, around the words.
@@ -134,6 +149,7 @@ pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
         tool: detail.tool.clone(),
         path: detail.path.clone(),
         snippet: snippet::around(&detail.text, words),
+        digest_only: detail.digest_only,
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn write(
         sessions::touch(tx, session.id)?;
     }
     scrub(tx, names, redactor, session, &secrets.fresh)?;
-    digests::scrub(tx, redactor, session, &secrets.fresh)?;
+    digests::scrub(tx, names, redactor, session, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
     raw::scrub(tx, redactor, session, &secrets.fresh)
 }

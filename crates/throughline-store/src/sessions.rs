@@ -8,7 +8,7 @@ use crate::clean::CleanSession;
 use crate::error::Result;
 use crate::redact::CleanString;
 use crate::writer::Names;
-use crate::{Store, records, workspaces};
+use crate::{Store, digest_rows, records, workspaces};
 
 /// What the writer remembers of a session.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +108,13 @@ pub(crate) fn touch(tx: &Transaction<'_>, session: i64) -> Result<()> {
     Ok(())
 }
 
+/// Notes that text of a session was captured. The next retention run writes down when.
+pub(crate) fn note_capture(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sessions SET captured = NULL WHERE id = ?1")?
+        .execute([session])?;
+    Ok(())
+}
+
 const SELECT: &str = "
     SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
            s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
@@ -189,6 +196,7 @@ pub(crate) fn upsert(
     };
     let before = known(tx, names, &session.name, session.patch.flavor)?;
     let patch = &session.patch;
+    let has_digest_row = digest_rows::unindex(tx, names, before.id)?;
     tx.prepare_cached(
         "UPDATE sessions SET
             kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
@@ -227,6 +235,9 @@ pub(crate) fn upsert(
             .sessions
             .insert(session.name.as_str().to_owned(), known);
         records::reindex(tx, names, before, known)?;
+    }
+    if has_digest_row {
+        digest_rows::index(tx, names, before.id)?;
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ impl Original {
     fn packed() -> Self {
         Self::after(|store| {
             let later = Timestamp::from_second(1_900_000_000).unwrap();
-            let packed = store.pack_old(later, &AtomicBool::new(false), &|_| {});
+            let packed = store.pack_old(later, None, &AtomicBool::new(false), &|_| {});
             assert_eq!(packed.unwrap().sessions, SESSIONS);
         })
     }

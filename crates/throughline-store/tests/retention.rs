@@ -17,7 +17,7 @@ use memory::{
 };
 use proptest::prelude::*;
 use throughline_store::retention::{
-    AgePass, Eviction, Held, Pass, Policy, State, Usage, WorkspacePolicy, plan,
+    AgePass, Evict, Eviction, Held, Pass, Policy, State, Usage, WorkspacePolicy, plan,
 };
 use throughline_store::{Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store};
 
@@ -33,6 +33,7 @@ fn keep_all() -> Policy {
         raw_soft_cap_bytes: u64::MAX,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: None,
+        delete_after: None,
         distilled_cap_bytes: u64::MAX,
         workspaces: Vec::new(),
     }
@@ -158,6 +159,12 @@ impl World {
         ticket.wait().unwrap();
     }
 
+    /// Runs retention as a sweep does at its end, with room for everything.
+    fn end_sweep(&self) {
+        let retained = self.store.evict(&keep_all(), QUIET, self.now).unwrap();
+        assert_eq!(retained.sessions(), 0);
+    }
+
     /// Digests what is quiet. The digest counts the records it is made of.
     fn digest(&self, quiet: SignedDuration) -> usize {
         let pending = self
@@ -255,6 +262,7 @@ fn an_evicted_session_leaves_its_digest_and_does_not_come_back() {
     let mut world = World::new();
     world.ingest(1, 8, false);
     world.ingest(2, 3, false);
+    world.end_sweep();
     world.now += DAY;
     assert_eq!(world.digest(QUIET), 2);
     let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
@@ -293,6 +301,7 @@ fn a_session_that_grew_is_not_digested() {
     world.now += DAY;
     world.digest(QUIET);
     world.ingest(1, 1, false);
+    world.end_sweep();
     world.now += DAY;
     let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
     assert_eq!(retained.sessions(), 0);
@@ -303,6 +312,7 @@ fn a_session_that_grew_is_not_digested() {
 fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
     let mut world = World::new();
     world.ingest(1, 2, false);
+    world.end_sweep();
     world.now += DAY;
     let pending = world
         .store
@@ -381,6 +391,7 @@ fn overflow_says_what_was_lost_and_pins_stay() {
     let mut world = World::new();
     world.ingest(1, 3, false);
     world.ingest(2, 3, false);
+    world.end_sweep();
     world.pin(2);
     let policy = Policy {
         raw_hard_cap_bytes: 1,
@@ -416,7 +427,7 @@ fn a_packed_session_reads_as_before() {
     let never = AtomicBool::new(false);
     let packed = world
         .store
-        .keep_house(world.now, &never, &|_| {})
+        .keep_house(world.now, None, &never, &|_| {})
         .unwrap()
         .packed;
     assert_eq!(packed.sessions, 2);
@@ -440,11 +451,12 @@ fn a_packed_session_reads_as_before() {
     world.now += 40 * DAY;
     let packed = world
         .store
-        .keep_house(world.now, &never, &|_| {})
+        .keep_house(world.now, None, &never, &|_| {})
         .unwrap()
         .packed;
     assert_eq!(packed.sessions, 1);
     assert_eq!(world.live_lines(2).len(), 3);
+    world.end_sweep();
     // What is packed goes like anything else.
     world.digest(QUIET);
     world.store.evict(&keep_none(), QUIET, world.now).unwrap();
@@ -506,6 +518,7 @@ fn freed_space_goes_back_to_the_file_system() {
         world.store.flush().unwrap();
         ticket.wait().unwrap();
     }
+    world.end_sweep();
     world.now += DAY;
     world.digest(QUIET);
     let before = world.store.usage_on_disk(world.now).unwrap();
@@ -530,9 +543,11 @@ fn held(session: usize, days_ago: i64, state: State) -> Held {
         session: name(session),
         workspace: Some(format!("example.com/w{}", session % 2)),
         last: start() - DAY * i32::try_from(days_ago).unwrap(),
+        captured: Some(start() - DAY * i32::try_from(days_ago).unwrap()),
         bytes: 100,
         state,
         pinned: false,
+        only_copy: false,
     }
 }
 
@@ -544,9 +559,7 @@ fn usage(raw_bytes: u64) -> Usage {
 }
 
 fn gone(eviction: &Eviction) -> Vec<String> {
-    let show = |evict: &throughline_store::retention::Evict| {
-        format!("{} {}", evict.session.native(), evict.pass.name())
-    };
+    let show = |evict: &Evict| format!("{} {}", evict.session.native(), evict.pass.name());
     eviction.sessions.iter().map(show).collect()
 }
 
@@ -585,14 +598,69 @@ fn the_oldest_digested_go_until_the_cap_holds() {
 }
 
 #[test]
+fn age_alone_evicts_nothing() {
+    let all: Vec<_> = (0..40)
+        .map(|n| held(n, 100 + n as i64, State::Digested))
+        .collect();
+    let policy = Policy {
+        raw_soft_cap_bytes: 4_000,
+        raw_max_age: Some(DAY * 90),
+        ..keep_all()
+    };
+    assert_eq!(
+        gone(&plan(&usage(4_000), &all, &policy, start())),
+        Vec::<String>::new()
+    );
+    // Above the cap, what was captured long ago goes before what only tells of long ago.
+    let mut all = all;
+    all[39].captured = Some(start() - DAY);
+    let over = plan(&usage(4_100), &all, &policy, start());
+    assert_eq!(gone(&over), ["s38 age"]);
+    let young = Policy {
+        raw_max_age: None,
+        ..policy
+    };
+    let over = plan(&usage(4_100), &all, &young, start());
+    assert_eq!(gone(&over), ["s39 soft_cap"]);
+}
+
+#[test]
+fn what_was_just_read_stays_and_the_only_copy_goes_last() {
+    let just_read = Held {
+        captured: None,
+        ..held(1, 900, State::Undigested)
+    };
+    let only_copy = Held {
+        only_copy: true,
+        ..held(2, 800, State::Digested)
+    };
+    let all = [
+        just_read,
+        only_copy,
+        held(3, 2, State::Digested),
+        held(4, 200, State::Digested),
+    ];
+    let policy = Policy {
+        raw_soft_cap_bytes: 0,
+        raw_hard_cap_bytes: 0,
+        raw_max_age: Some(DAY * 90),
+        ..keep_all()
+    };
+    let eviction = plan(&usage(400), &all, &policy, start());
+    assert_eq!(gone(&eviction), ["s4 age", "s3 soft_cap", "s2 soft_cap"]);
+    assert_eq!(eviction.over_hard_cap_bytes, 100);
+}
+
+#[test]
 fn a_workspace_may_have_a_policy_of_its_own() {
     let all: Vec<_> = (0..6)
         .map(|n| held(n, 10 + n as i64, State::Digested))
         .collect();
-    let own = |cap, age| WorkspacePolicy {
+    let own = |cap, delete_after| WorkspacePolicy {
         workspace: "w1".to_owned(),
         raw_soft_cap_bytes: cap,
-        raw_max_age: age,
+        raw_max_age: None,
+        delete_after,
     };
     let capped = Policy {
         workspaces: vec![own(Some(150), None)],
@@ -601,12 +669,21 @@ fn a_workspace_may_have_a_policy_of_its_own() {
     let eviction = plan(&usage(600), &all, &capped, start());
     assert_eq!(gone(&eviction), ["s5 workspace_cap", "s3 workspace_cap"]);
     let kept = Policy {
-        raw_max_age: Some(DAY * 5),
+        delete_after: Some(DAY * 5),
         workspaces: vec![own(None, Some(None))],
         ..keep_all()
     };
     let eviction = plan(&usage(600), &all, &kept, start());
-    assert_eq!(gone(&eviction), ["s4 age", "s2 age", "s0 age"]);
+    assert_eq!(
+        gone(&eviction),
+        ["s4 delete_after", "s2 delete_after", "s0 delete_after"]
+    );
+    let only_there = Policy {
+        workspaces: vec![own(None, Some(Some(DAY * 14)))],
+        ..keep_all()
+    };
+    let eviction = plan(&usage(600), &all, &only_there, start());
+    assert_eq!(gone(&eviction), ["s5 delete_after"]);
 }
 
 #[test]
@@ -615,7 +692,7 @@ fn a_clock_that_jumps_does_not_empty_the_store() {
         .map(|n| held(n, n as i64 % 20, State::Digested))
         .collect();
     let policy = Policy {
-        raw_max_age: Some(DAY * 90),
+        delete_after: Some(DAY * 90),
         ..keep_all()
     };
     let at = |days: i32| plan(&usage(1), &all, &policy, start() + DAY * days);
@@ -630,7 +707,7 @@ fn a_clock_that_jumps_does_not_empty_the_store() {
         (AgePass::HeldBack(180), 20)
     );
     let ancient = Policy {
-        raw_max_age: Some(-DAY * 400),
+        delete_after: Some(-DAY * 400),
         ..keep_all()
     };
     assert_eq!(
@@ -645,6 +722,96 @@ fn a_clock_that_jumps_does_not_empty_the_store() {
         plan(&paused, &all, &policy, start() + DAY * 100).age,
         AgePass::Paused
     );
+    // A clock that was behind at the time of capture makes nothing older than its own log says.
+    let mut recent = held(1, 10, State::Digested);
+    recent.captured = Some(start() - DAY * 900);
+    assert_eq!(plan(&usage(1), &[recent], &policy, start()).sessions, []);
+}
+
+#[test]
+fn old_logs_are_still_there_after_a_year() {
+    let mut world = World::new();
+    world.now -= DAY * 500;
+    for session in 0..12 {
+        world.ingest(session, 2, false);
+    }
+    world.now = start();
+    let policy = Policy {
+        raw_max_age: Some(DAY * 90),
+        ..keep_all()
+    };
+    for _ in 0..12 {
+        world.now += DAY * 30;
+        world.digest(QUIET);
+        let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
+        assert_eq!(retained.sessions(), 0);
+    }
+    // The age counts from capture, so the user's own limit begins there too.
+    let deleting = |days: i32| Policy {
+        delete_after: Some(DAY * days),
+        ..keep_all()
+    };
+    let evict = |days| {
+        world
+            .store
+            .evict(&deleting(days), QUIET, world.now)
+            .unwrap()
+    };
+    // Nothing was seen in 180 days, so the clock is not believed.
+    assert_eq!(evict(300).age, AgePass::ClockAhead);
+    world.now -= DAY * 190;
+    assert_eq!(
+        world
+            .store
+            .evict(&deleting(200), QUIET, world.now)
+            .unwrap()
+            .sessions(),
+        0
+    );
+    assert!((0..12).all(|session| world.live_lines(session).len() == 2));
+}
+
+#[test]
+fn nothing_goes_in_the_sweep_that_read_it() {
+    let mut world = World::new();
+    world.ingest(1, 3, false);
+    world.now += DAY * 200;
+    world.digest(QUIET);
+    let policy = Policy {
+        raw_soft_cap_bytes: 0,
+        raw_hard_cap_bytes: 0,
+        raw_max_age: Some(DAY),
+        delete_after: Some(DAY),
+        ..keep_all()
+    };
+    let first = world.store.evict(&policy, QUIET, world.now).unwrap();
+    assert_eq!(first.sessions(), 0);
+    assert!(first.over_hard_cap_bytes > 0);
+    assert_eq!(world.live_lines(1).len(), 3);
+    let second = world.store.evict(&policy, QUIET, world.now).unwrap();
+    assert_eq!(second.sessions(), 1);
+    world.is_sound();
+}
+
+#[test]
+fn digested_sessions_are_packed_at_their_age() {
+    let mut world = World::new();
+    // A log from a machine whose clock is years ahead would never be old enough by its own dates.
+    world.now += DAY * 3000;
+    world.ingest(1, 40, false);
+    world.now = start();
+    world.digest(QUIET);
+    world.end_sweep();
+    world.now += DAY * 91;
+    let never = AtomicBool::new(false);
+    let house = |age: i32| {
+        let age = Some(DAY * age);
+        let house = world.store.keep_house(world.now, age, &never, &|_| {});
+        house.unwrap().packed.sessions
+    };
+    assert_eq!(house(90), 1);
+    assert_eq!(world.live_lines(1).len(), 40);
+    world.is_sound();
 }
 
 /// Something that happens.
@@ -661,6 +828,7 @@ enum Event {
         soft: u64,
         hard: u64,
         age_days: Option<i32>,
+        delete_after_days: Option<i32>,
     },
     /// Only the first few of what was planned go, then the process dies.
     EvictAndDie {
@@ -681,8 +849,13 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             .prop_map(|(session, lines, again)| Event::Grow { session, lines, again }),
         3 => Just(Event::Digest),
         1 => (0..5_usize).prop_map(Event::Pin),
-        3 => (caps.clone(), caps.clone(), prop::option::of(1..200_i32))
-            .prop_map(|(soft, hard, age_days)| Event::Evict { soft, hard: hard.max(soft), age_days }),
+        3 => (caps.clone(), caps.clone(), prop::option::of(1..200_i32), prop::option::of(1..200_i32))
+            .prop_map(|(soft, hard, age_days, delete_after_days)| Event::Evict {
+                soft,
+                hard: hard.max(soft),
+                age_days,
+                delete_after_days,
+            }),
         1 => (caps, 0..3_usize).prop_map(|(soft, first)| Event::EvictAndDie { soft, first }),
         1 => Just(Event::Pack),
         3 => (-9000..9000_i64).prop_map(|hours| Event::Pass { hours }),
@@ -701,6 +874,8 @@ struct Model {
     told: BTreeMap<usize, usize>,
     /// Lines that are gone, and may be.
     gone: BTreeMap<usize, BTreeSet<u64>>,
+    /// Sessions of which something was read since the last retention run.
+    just_read: HashSet<usize>,
 }
 
 fn run(events: &[Event]) -> Result<(), TestCaseError> {
@@ -714,12 +889,20 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
             .collect();
         let mut lost = Vec::new();
         let mut overflow = false;
+        let raw_bytes = world.store.usage_on_disk(world.now).unwrap().raw_bytes;
+        let mut must_stay = true;
+        let mut stamped = false;
         match event {
             Event::Grow {
                 session,
                 lines,
                 again,
-            } => world.ingest(*session, *lines, *again),
+            } => {
+                world.ingest(*session, *lines, *again);
+                if *lines > 0 {
+                    model.just_read.insert(*session);
+                }
+            }
             Event::Digest => {
                 let pending = world
                     .store
@@ -742,11 +925,15 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
                 soft,
                 hard,
                 age_days,
+                delete_after_days,
             } => {
+                must_stay = raw_bytes <= *soft && delete_after_days.is_none();
+                stamped = true;
                 let policy = Policy {
                     raw_soft_cap_bytes: *soft,
                     raw_hard_cap_bytes: *hard,
                     raw_max_age: age_days.map(|days| DAY * days),
+                    delete_after: delete_after_days.map(|days| DAY * days),
                     ..keep_all()
                 };
                 let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
@@ -754,6 +941,7 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
                 lost = retained.data_loss;
             }
             Event::EvictAndDie { soft, first } => {
+                must_stay = raw_bytes <= *soft;
                 let policy = Policy {
                     raw_soft_cap_bytes: *soft,
                     ..keep_all()
@@ -769,13 +957,20 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
             Event::Pack => {
                 world
                     .store
-                    .pack_old(world.now, &AtomicBool::new(false), &|_| {})
+                    .pack_old(world.now, None, &AtomicBool::new(false), &|_| {})
                     .unwrap();
             }
             Event::Pass { hours } => world.now += SignedDuration::from_hours(*hours),
             Event::Reopen => world.reopen(),
         }
-        check(&world, &mut model, &before, &lost, overflow)?;
+        let missing = check(&world, &mut model, &before, &lost, overflow)?;
+        prop_assert!(
+            !must_stay || missing == 0,
+            "{missing} lines went below the cap"
+        );
+        if stamped {
+            model.just_read.clear();
+        }
     }
     world.is_sound();
     Ok(())
@@ -787,14 +982,20 @@ fn check(
     before: &BTreeMap<usize, BTreeSet<u64>>,
     lost: &[SessionId],
     overflow: bool,
-) -> Result<(), TestCaseError> {
+) -> Result<usize, TestCaseError> {
+    let mut all_missing = 0;
     for (session, lines) in &world.lines {
         let live = world.live_lines(*session);
         let gone = model.gone.entry(*session).or_default();
         let was: BTreeSet<u64> = before.get(session).cloned().unwrap_or_default();
         let missing: BTreeSet<u64> = was.difference(&live).copied().collect();
         if !missing.is_empty() {
+            all_missing += missing.len();
             prop_assert!(!model.pinned.contains(session), "a pinned session went");
+            prop_assert!(
+                !model.just_read.contains(session),
+                "a session went that was just read"
+            );
             let told = model.told.get(session).copied().unwrap_or(0) as u64;
             let untold = missing.iter().any(|line| *line >= told);
             prop_assert!(
@@ -812,7 +1013,7 @@ fn check(
         prop_assert_eq!(listed.records, *lines as u64);
         prop_assert_eq!(listed.evicted, gone.len() as u64);
     }
-    Ok(())
+    Ok(all_missing)
 }
 
 proptest! {
@@ -825,15 +1026,19 @@ proptest! {
 
     #[test]
     fn a_plan_keeps_its_word(
-        sessions in prop::collection::vec((0..400_i64, 0..4_u8, any::<bool>(), 1..1000_u64), 0..60),
+        sessions in prop::collection::vec(
+            (0..400_i64, 0..4_u8, any::<[bool; 3]>(), 1..1000_u64), 0..60),
         soft in 0..20_000_u64,
         extra in 0..20_000_u64,
         age in prop::option::of(1..300_i32),
+        delete_after in prop::option::of(1..300_i32),
         shift in -800..800_i32,
     ) {
-        let all: Vec<Held> = sessions.iter().enumerate().map(|(n, (days, state, pinned, bytes))| Held {
+        let all: Vec<Held> = sessions.iter().enumerate().map(|(n, (days, state, flags, bytes))| Held {
             bytes: *bytes,
-            pinned: *pinned,
+            pinned: flags[0],
+            only_copy: flags[1],
+            captured: flags[2].then(|| start() - DAY * (i32::try_from(*days).unwrap() / 2)),
             ..held(n, *days, match state {
                 0 => State::Live { digested: false },
                 1 => State::Live { digested: true },
@@ -846,6 +1051,7 @@ proptest! {
             raw_soft_cap_bytes: soft,
             raw_hard_cap_bytes: soft + extra,
             raw_max_age: age.map(|days| DAY * days),
+            delete_after: delete_after.map(|days| DAY * days),
             ..keep_all()
         };
         let eviction = plan(&usage(raw), &all, &policy, start() + DAY * shift);
@@ -855,14 +1061,38 @@ proptest! {
         for evict in &eviction.sessions {
             let held = of(&evict.session);
             prop_assert!(!held.pinned);
+            prop_assert!(held.captured.is_some(), "what was just read stays");
             prop_assert!(evict.pass == Pass::Overflow || held.state == State::Digested);
+            prop_assert!(evict.pass != Pass::DeleteAfter || delete_after.is_some());
+            prop_assert!(evict.pass == Pass::DeleteAfter || raw > soft, "below the soft cap");
         }
-        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == Pass::Age).count();
-        prop_assert!(by_age <= 10.max(all.len() / 10));
+        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == Pass::DeleteAfter);
+        prop_assert!(by_age.count() <= 10.max(all.len() / 10));
         let left = raw - eviction.sessions.iter().map(|evict| evict.bytes).sum::<u64>();
         prop_assert_eq!(eviction.over_hard_cap_bytes, left.saturating_sub(soft + extra));
         let overflow = eviction.sessions.iter().any(|evict| evict.pass == Pass::Overflow);
-        let held_back = |held: &&Held| held.state == State::Digested && !held.pinned && !names.contains(&held.session);
-        prop_assert!(!overflow || !all.iter().any(|held| held_back(&held)), "the digested go first");
+        let stays = |held: &&Held| {
+            !held.pinned && held.captured.is_some() && !names.contains(&held.session)
+        };
+        let digested = |held: &&Held| held.state == State::Digested;
+        let staying = || all.iter().filter(stays);
+        prop_assert!(!overflow || !staying().any(|held| digested(&held)), "the digested go first");
+        // Within a pass what the agent still has goes first, and the oldest of that.
+        for pass in [Pass::Age, Pass::SoftCap] {
+            let order: Vec<_> = eviction
+                .sessions
+                .iter()
+                .filter(|evict| evict.pass == pass)
+                .map(|evict| (of(&evict.session).only_copy, evict.last))
+                .collect();
+            prop_assert!(order.is_sorted());
+        }
+        let is_capped = |evict: &Evict| matches!(evict.pass, Pass::Age | Pass::SoftCap);
+        let copy_went = eviction
+            .sessions
+            .iter()
+            .any(|evict| is_capped(evict) && of(&evict.session).only_copy);
+        let kept_elsewhere = |held: &Held| held.state == State::Digested && !held.only_copy;
+        prop_assert!(!copy_went || !staying().any(kept_elsewhere), "the only copy goes last");
     }
 }

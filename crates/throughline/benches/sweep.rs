@@ -129,7 +129,7 @@ fn packs(home: &Path) {
     let store = Store::open(home).unwrap();
     let before = store.usage_on_disk(now()).unwrap().raw_bytes;
     let stop = AtomicBool::new(false);
-    let (packed, took) = timed(|| store.pack_old(now(), &stop, &|_| {}).unwrap());
+    let (packed, took) = timed(|| store.pack_old(now(), None, &stop, &|_| {}).unwrap());
     let after = store.usage_on_disk(now()).unwrap().raw_bytes;
     println!(
         "packed / text     {:.3} ({:.1} of {:.1} MB, {} sessions, {:.1} s)",
@@ -157,9 +157,16 @@ fn evicts(home: &Path) {
         raw_soft_cap_bytes: before.0 / 2,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: None,
+        delete_after: None,
         distilled_cap_bytes: u64::MAX,
         workspaces: Vec::new(),
     };
+    // What was captured since the last run stays, so a run with room for everything comes first.
+    let roomy = Policy {
+        raw_soft_cap_bytes: u64::MAX,
+        ..policy.clone()
+    };
+    store.evict(&roomy, QUIET, now()).unwrap();
     let (retained, took) = timed(|| store.evict(&policy, QUIET, now()).unwrap());
     drop(store);
     println!(

@@ -239,7 +239,8 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
                 stages::digest_and_evict(store, stages, &work.stop, work.now()).map(drop)
             }),
             Wake::HouseDue => Box::new(|work| {
-                stages::keep_house(&work.desk.store, &work.stop, work.now()).map(drop)
+                let (store, stages) = (&work.desk.store, &work.stages);
+                stages::keep_house(store, stages, &work.stop, work.now()).map(drop)
             }),
             Wake::Idle => return Ended::Idle,
             Wake::Stop => return Ended::Stopped,

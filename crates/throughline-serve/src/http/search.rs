@@ -50,6 +50,8 @@ pub struct SearchAnswer {
     confidence: f64,
     facts: Vec<FactView>,
     hits: Vec<Hit>,
+    /// How many sessions can only be found by their titles and digests
+    digest_only_sessions: u64,
 }
 
 /// Search records and facts
@@ -86,6 +88,7 @@ pub async fn search(
         confidence: found.confidence,
         facts: found.facts.into_iter().map(Into::into).collect(),
         hits: found.hits.into_iter().map(Into::into).collect(),
+        digest_only_sessions: found.digest_only_sessions,
     }))
 }
 

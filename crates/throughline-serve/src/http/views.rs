@@ -62,6 +62,8 @@ pub struct Hit {
     trust: &'static str,
     /// May hold what is not for everybody
     sensitive: bool,
+    /// The records of the session were removed, and this is what its title and digest say
+    digest_only: bool,
     /// What the score is made of, the weightiest first
     why: Vec<Why>,
 }
@@ -98,6 +100,7 @@ impl From<RankedHit> for Hit {
             snippet: hit.snippet.text,
             trust: ranked.trust.name(),
             sensitive: ranked.sensitive,
+            digest_only: hit.digest_only,
             why: ranked.parts.into_iter().map(why).collect(),
         }
     }

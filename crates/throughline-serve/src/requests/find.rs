@@ -8,11 +8,19 @@ use super::{Reach, Refused};
 /// Sessions with one beginning that are looked at to see which is meant.
 const NAMED_MAX: usize = 5;
 
-/// Returns the one session whose id begins so. Of `abc` and `abc/agent-1`, the first is meant.
+/// Returns the one session whose id begins so. Of `abc` and `abc/agent-1`, the first is meant. The id
+/// of a hit that is the digest of a session names that session.
 pub fn the_session(store: &Store, reach: &Reach, prefix: &str) -> Result<Session, Refused> {
     if prefix.is_empty() {
         return Err(Refused::invalid("no session is named", "give its id"));
     }
+    let of_digest = match prefix.parse::<RecordId>() {
+        Ok(id) => store.session_of_digest(id)?,
+        Err(_) => None,
+    };
+    let prefix = of_digest
+        .as_ref()
+        .map_or(prefix, |session| session.as_str());
     let mut named = store.sessions_named(prefix, NAMED_MAX)?;
     named.retain(|session| reach.sees(session.workspace.as_deref()));
     let is_it = |s: &Session| s.id.native() == prefix || s.id.as_str() == prefix;

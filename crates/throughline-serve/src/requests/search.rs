@@ -40,6 +40,8 @@ pub struct Found {
     pub confidence: f64,
     pub facts: Vec<Fact>,
     pub hits: Vec<RankedHit>,
+    /// How many sessions can only be found by their titles and digests.
+    pub digest_only_sessions: u64,
 }
 
 /// Finds what a question is about, as far as the asker may see it.
@@ -54,6 +56,7 @@ pub fn search(
         confidence: 0.0,
         facts: facts(store, reach, search)?,
         hits: Vec::new(),
+        digest_only_sessions: 0,
     };
     match reach.keys() {
         None => take(&mut found, store, search, None, reach, now)?,
@@ -100,6 +103,7 @@ fn take(
     if is_better && (!ranked.hits.is_empty() || found.rung == Rung::NoWords) {
         found.rung = ranked.rung;
     }
+    found.digest_only_sessions += ranked.digest_only_sessions;
     found.confidence = found.confidence.max(ranked.confidence);
     let shown = |hit: &RankedHit| search.sensitive || !hit.sensitive;
     found.hits.extend(ranked.hits.into_iter().filter(shown));

@@ -13,7 +13,7 @@ use crate::records::StoredRow;
 use crate::redact::Redactor;
 use crate::tombstones::{self, Grave, Key};
 use crate::writer::Names;
-use crate::{digests, index, injections, raw, records, sources, summaries};
+use crate::{digest_rows, digests, index, injections, raw, records, sources, summaries};
 
 /// Every table, and what forgetting does to it. A test complains of a table that is not here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
@@ -63,6 +63,10 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
         "deleted with the session; made again without a record",
     ),
     ("evictions", "deleted with the session; no text"),
+    (
+        "digest_rows",
+        "taken out of the index with what it says; deleted with the session",
+    ),
     ("chores", "no text"),
     ("tombstones", "set; keyed hashes"),
     ("tombstone_keys", "set; keyed hashes"),
@@ -188,6 +192,12 @@ fn erase_singles(
         let id = tombstones::set(tx, name, Grave::Record, &flavor, &keys, 1, now)?;
         graves.insert(going.stored.session, id);
     }
+    let mut with_digest_row = BTreeSet::new();
+    for session in graves.keys() {
+        if digest_rows::unindex(tx, names, *session)? {
+            with_digest_row.insert(*session);
+        }
+    }
     erase_records(tx, names, singles)?;
     forgotten.records += singles.len();
     forgotten.facts += facts_of_records(tx, singles)?;
@@ -198,6 +208,9 @@ fn erase_singles(
         untitle(tx, redactor, session, grave, &needles)?;
         digests::forget(tx, session, |text| needles.meets(text))?;
         records::recount(tx, session)?;
+        if with_digest_row.contains(&session) {
+            digest_rows::index(tx, names, session)?;
+        }
     }
     let mut lines: BTreeMap<i64, Lines> = BTreeMap::new();
     for going in singles {
@@ -237,6 +250,8 @@ fn erase_sessions(
 ) -> Result<()> {
     for &id in ids {
         let (name, flavor) = name_of(tx, id)?;
+        // Its words are looked for in the index once they are no longer there.
+        digest_rows::remove(tx, names, id)?;
         let all = going(tx, "session = ?1", id)?;
         let mut keys = vec![tombstones::session_key(redactor, &name)];
         for going in all.iter().filter(|going| !going.stored.copy) {
@@ -298,6 +313,7 @@ const SESSIONS_OWN: &[&str] = &[
     "secrets",
     "source_sessions",
     "digests",
+    "digest_rows",
     "evictions",
     "fact_looks",
 ];

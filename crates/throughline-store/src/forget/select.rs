@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use super::{Doomed, DoomedFact, DoomedRecord, Selection};
 use crate::error::Result;
 use crate::sessions::{self, timestamp};
-use crate::{blocks, index, records};
+use crate::{blocks, digest_rows, index, records};
 
 /// What is shown of a text before it goes.
 const SHOWN_CHARS_MAX: usize = 120;
@@ -160,9 +160,17 @@ fn whole_sessions(
             whole.insert(*session);
         }
     }
-    if selection.query.is_some() || !selection.kinds.is_empty() || !selection.records.is_empty() {
+    if !selection.kinds.is_empty() || !selection.records.is_empty() {
         return Ok(whole);
     }
+    // A session without records is asked for by its words only where its digest has them all.
+    let told = match &selection.query {
+        Some(query) => {
+            let rows = index::rows_with_all(connection, query)?;
+            Some(digest_rows::sessions_of(connection, &rows)?)
+        }
+        None => None,
+    };
     let mut statement = connection.prepare_cached(
         "SELECT id, workspace, flavor, coalesce(ended, started) FROM sessions s
          WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.session = s.id)",
@@ -175,7 +183,8 @@ fn whole_sessions(
     while let Some(row) = empty.next()? {
         let (id, workspace, flavor, ended): (i64, Option<i64>, String, Option<i64>) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-        let fits = (selection.names_nothing() || named.contains(&id))
+        let fits = told.as_ref().is_none_or(|told| told.contains(&id))
+            && (selection.names_nothing() || named.contains(&id))
             && within
                 .as_ref()
                 .is_none_or(|ids| workspace.is_some_and(|id| ids.contains(&id)))

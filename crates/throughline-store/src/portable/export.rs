@@ -203,8 +203,8 @@ impl Export<'_> {
     }
 
     fn eviction(&mut self, session: i64, of: &SessionLine) -> Result<()> {
-        let sql = "SELECT at, pass, records, prompts, tool_calls, errors, lost, ids FROM evictions
-             WHERE session = ?1";
+        let sql = "SELECT at, pass, records, prompts, tool_calls, errors, lost, ids, reread
+             FROM evictions WHERE session = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([session])?;
         while let Some(row) = rows.next()? {
@@ -218,6 +218,7 @@ impl Export<'_> {
                 errors: row.get(5)?,
                 lost: row.get(6)?,
                 ids: hex(&row.get::<_, Vec<u8>>(7)?),
+                reread: Some(row.get(8)?),
             };
             self.write(&Line::Eviction(line))?;
         }

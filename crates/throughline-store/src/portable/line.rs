@@ -147,6 +147,18 @@ pub(super) struct EvictionLine {
     pub lost: u64,
     /// The beginnings of the records' ids, in hexadecimal digits.
     pub ids: String,
+    /// The records may come back when their log is read again. Exports of earlier versions do not
+    /// say so.
+    #[serde(default)]
+    pub reread: Option<bool>,
+}
+
+impl EvictionLine {
+    /// Says whether the records may come back: earlier versions evicted by age in a store that had
+    /// room.
+    pub fn may_return(&self) -> bool {
+        self.reread.unwrap_or(self.pass == "age")
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::tombstones::Gate;
 use crate::writer::Names;
-use crate::{records, secrets, sessions, sources, usage, workspaces};
+use crate::{digest_rows, records, secrets, sessions, sources, usage, workspaces};
 
 /// The path of records whose log the file does not name.
 const NO_LOG: &str = "import";
@@ -131,18 +131,41 @@ pub(super) fn apply(
     for (flavor, path, piece) in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
     }
+    let told: Vec<i64> = sessions_told_of(tx, batch)?;
+    for session in &told {
+        digest_rows::unindex(tx, names, *session)?;
+    }
     for line in &batch.evictions {
-        write_eviction(tx, line)?;
+        write_eviction(tx, names, line)?;
     }
     // The records of a session come before its digest, so that it is as the digest tells.
     for (line, digest, base) in &batch.digests {
         digests::import(tx, &line.session, digest, base.as_ref(), line.made)?;
+    }
+    for session in told {
+        digest_rows::index(tx, names, session)?;
     }
     for fact in &batch.facts {
         counts.facts += usize::from(write_fact(tx, names, fact)?);
     }
     write_own(tx, &mut gate, batch)?;
     Ok(counts)
+}
+
+/// Returns the sessions whose digest or eviction a batch brings.
+fn sessions_told_of(tx: &Transaction<'_>, batch: &Batch) -> Result<Vec<i64>> {
+    let digests = batch.digests.iter().map(|(line, _, _)| &line.session);
+    let evictions = batch.evictions.iter().map(|line| &line.session);
+    let all: BTreeSet<&String> = digests.chain(evictions).collect();
+    let mut sessions = Vec::new();
+    for name in all {
+        let found: Option<i64> = tx
+            .prepare_cached("SELECT id FROM sessions WHERE name = ?1")?
+            .query_row([name], |row| row.get(0))
+            .optional()?;
+        sessions.extend(found);
+    }
+    Ok(sessions)
 }
 
 fn write_own(tx: &Transaction<'_>, gate: &mut Gate<'_>, batch: &Batch) -> Result<()> {
@@ -204,6 +227,9 @@ fn write_records(
     }
     // A text without a row would outlive its being forgotten.
     blocks.blank(tx, &unwritten)?;
+    for session in names.evicted.write_returned(tx)? {
+        digest_rows::remove(tx, names, session)?;
+    }
     for entry in &cleaned.usage {
         if !gate.session(tx, entry.session.as_str(), None)?
             && let Some(session) = known(tx, names, &entry.session)?
@@ -211,9 +237,10 @@ fn write_records(
             usage::upsert(tx, session, entry)?;
         }
     }
-    changed
-        .into_iter()
-        .try_for_each(|session| records::recount(tx, session))
+    changed.into_iter().try_for_each(|session| {
+        records::recount(tx, session)?;
+        sessions::note_capture(tx, session)
+    })
 }
 
 /// Returns a session that was written before.
@@ -250,12 +277,12 @@ fn write_log(
     Ok(true)
 }
 
-fn write_eviction(tx: &Transaction<'_>, line: &EvictionLine) -> Result<()> {
+fn write_eviction(tx: &Transaction<'_>, names: &mut Names, line: &EvictionLine) -> Result<()> {
     let written = tx
         .prepare_cached(
             "INSERT INTO evictions (session, at, pass, records, prompts, tool_calls, errors, lost,
-                ids)
-             SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM sessions WHERE name = ?1
+                ids, reread)
+             SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM sessions WHERE name = ?1
              ON CONFLICT (session) DO NOTHING RETURNING session",
         )?
         .query_row(
@@ -269,12 +296,16 @@ fn write_eviction(tx: &Transaction<'_>, line: &EvictionLine) -> Result<()> {
                 line.errors,
                 line.lost,
                 many_bytes(&line.ids),
+                line.may_return(),
             ],
             |row| row.get(0),
         )
         .optional()?;
     match written {
-        Some(session) => records::recount(tx, session),
+        Some(session) => {
+            names.evicted.forget(session);
+            records::recount(tx, session)
+        }
         None => Ok(()),
     }
 }

@@ -8,6 +8,7 @@ use rusqlite::Transaction;
 use serde::Serialize;
 
 use super::Usage;
+use super::measure::stamp_captures;
 use super::plan::{AgePass, Eviction, Pass, Policy, plan};
 use super::session::{self, Verdict};
 use crate::Store;
@@ -75,15 +76,15 @@ impl Store {
         if usage.raw_bytes > cap || own_caps {
             return Ok(true);
         }
-        let ages = policy.workspaces.iter().filter_map(|own| own.raw_max_age);
-        let Some(age) = ages.chain([policy.raw_max_age]).flatten().min() else {
+        let Some(age) = policy.shortest_delete_after() else {
             return Ok(false);
         };
-        let oldest = self.oldest_held()?;
+        let oldest = self.oldest_captured()?;
         Ok(oldest.is_some_and(|oldest| now.duration_since(oldest) > age))
     }
 
-    /// Lets go of what the policy does not keep.
+    /// Evicts what the policy does not keep. What was captured since the last run stays, and may
+    /// go in the next one.
     pub fn evict(
         &self,
         policy: &Policy,
@@ -92,9 +93,9 @@ impl Store {
     ) -> Result<Retained> {
         let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
         let mut out = Retained::nothing(&before);
-        // Of several processes, one lets a day's share go.
-        if matches!(eviction.age, AgePass::HeldBack(_)) && !self.claim_age_pass(now)? {
-            eviction.sessions.retain(|evict| evict.pass != Pass::Age);
+        // Of several processes, one deletes a day's share.
+        if matches!(eviction.age, AgePass::HeldBack(_)) && !self.claim_delete_after(now)? {
+            eviction.drop_pass(Pass::DeleteAfter);
             eviction.age = AgePass::Paused;
         }
         out.age = eviction.age;
@@ -109,9 +110,13 @@ impl Store {
                 self.merge_index()?;
             }
             (usage, eviction) = self.plan_eviction(policy, quiet, now)?;
-            // Age counts once a run.
-            eviction.sessions.retain(|evict| evict.pass != Pass::Age);
+            // `delete_after` counts once a run.
+            eviction.drop_pass(Pass::DeleteAfter);
             eviction.age = AgePass::Done;
+        }
+        if self.has_new_captures(now)? {
+            let stamp = move |tx: &Transaction<'_>, _: &mut Names| stamp_captures(tx, now);
+            self.writer().submit(1, Hurry::Now, stamp).wait()?;
         }
         out.over_hard_cap_bytes = eviction.over_hard_cap_bytes;
         out.over_distilled_cap_bytes = eviction.over_distilled_cap_bytes;
@@ -152,7 +157,7 @@ impl Store {
         Ok(gone)
     }
 
-    fn claim_age_pass(&self, now: Timestamp) -> Result<bool> {
+    fn claim_delete_after(&self, now: Timestamp) -> Result<bool> {
         let claim = move |tx: &Transaction<'_>, _: &mut Names| {
             housekeeping::claim(tx, AGE_HELD_BACK, super::plan::AGE_PAUSE, now)
         };
@@ -182,6 +187,12 @@ impl Store {
             tracing::warn!(%error, "the store's free pages stay in its file");
         }
         Ok(shrunk.is_ok())
+    }
+}
+
+impl Eviction {
+    fn drop_pass(&mut self, pass: Pass) {
+        self.sessions.retain(|evict| evict.pass != pass);
     }
 }
 

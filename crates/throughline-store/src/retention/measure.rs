@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use memory::SessionId;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
 use super::plan::{Held, State};
@@ -25,7 +25,7 @@ pub struct Usage {
     /// The newest session's last moment.
     #[serde(skip)]
     pub newest: Option<Timestamp>,
-    /// When the pass that goes by age last left some for another day.
+    /// When `delete_after` last left some for another day.
     #[serde(skip)]
     pub age_held_back: Option<Timestamp>,
 }
@@ -52,10 +52,10 @@ impl Store {
         self.read(|connection| held(connection, usage, quiet_before, now))
     }
 
-    /// Returns when the oldest session that still has records was last active.
-    pub(super) fn oldest_held(&self) -> Result<Option<Timestamp>> {
+    /// Returns when the text that has been held longest was captured.
+    pub(super) fn oldest_captured(&self) -> Result<Option<Timestamp>> {
         const SQL: &str = "
-            SELECT min(coalesce(s.ended, s.started, 0)) FROM sessions s
+            SELECT min(s.captured) FROM sessions s
             LEFT JOIN evictions e ON e.session = s.id WHERE s.records > coalesce(e.records, 0)";
         self.read(|connection| {
             let oldest = connection
@@ -64,6 +64,31 @@ impl Store {
             Ok(timestamp(oldest))
         })
     }
+
+    /// Says whether a sweep has captured anything since the last retention run.
+    pub(super) fn has_new_captures(&self, now: Timestamp) -> Result<bool> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM sessions WHERE {NOT_STAMPED})");
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            Ok(statement.query_row([latest_ms(now)], |row| row.get(0))?)
+        })
+    }
+}
+
+/// Sessions whose time of capture is not known, or was written by a clock that was far ahead.
+const NOT_STAMPED: &str = "captured IS NULL OR captured > ?1";
+
+/// Times later than this come from a wrong clock.
+fn latest_ms(now: Timestamp) -> i64 {
+    now.as_millisecond() + CLOCK_SLACK_MS
+}
+
+/// Notes that everything captured since the last retention run was captured now.
+pub(super) fn stamp_captures(tx: &Transaction<'_>, now: Timestamp) -> Result<()> {
+    let sql = format!("UPDATE sessions SET captured = ?2 WHERE {NOT_STAMPED}");
+    tx.prepare_cached(&sql)?
+        .execute([latest_ms(now), now.as_millisecond()])?;
+    Ok(())
 }
 
 /// The size of a page where SQLite does not say another.
@@ -85,7 +110,7 @@ fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
     )?;
     let newest = connection
         .prepare_cached("SELECT max(coalesce(ended, started)) FROM sessions WHERE coalesce(ended, started) <= ?1")?
-        .query_row([now.as_millisecond() + CLOCK_SLACK_MS], |row| row.get(0))?;
+        .query_row([latest_ms(now)], |row| row.get(0))?;
     let held_back = connection
         .prepare_cached("SELECT max(at) FROM chores WHERE name = ?1")?
         .query_row([AGE_HELD_BACK], |row| row.get(0))?;
@@ -125,14 +150,17 @@ fn held(
         SELECT s.name, w.key, coalesce(s.ended, s.started, 0), t.weight + coalesce(l.weight, 0),
                d.revision IS s.revision, EXISTS (
                    SELECT 1 FROM fact_sources y JOIN facts f ON f.id = y.fact
-                   WHERE y.session = s.id AND f.pinned)
+                   WHERE y.session = s.id AND f.pinned),
+               s.captured, NOT EXISTS (
+                   SELECT 1 FROM source_sessions z JOIN sources f ON f.id = z.source
+                   WHERE z.session = s.id AND NOT f.gone)
         FROM texts t JOIN sessions s ON s.id = t.session
         LEFT JOIN logs l ON l.session = s.id
         LEFT JOIN workspaces w ON w.id = s.workspace
         LEFT JOIN digests d ON d.session = s.id
         ORDER BY s.id";
     let mut statement = connection.prepare_cached(SQL)?;
-    let late = now.as_millisecond() + CLOCK_SLACK_MS;
+    let late = latest_ms(now);
     let rows = statement.query_map(params![RECORD_BYTES], |row| {
         let last: i64 = row.get(2)?;
         let is_live = last > quiet_before.as_millisecond() && last <= late;
@@ -141,13 +169,18 @@ fn held(
             (false, true) => State::Digested,
             (false, false) => State::Undigested,
         };
+        // Another process stamped it while the sweep that read it was running.
+        let is_just_read = |at: &i64| *at > now.as_millisecond() && *at <= late;
+        let captured: Option<i64> = row.get(6)?;
         Ok(Held {
             session: SessionId::new(row.get::<_, String>(0)?),
             workspace: row.get(1)?,
             last: timestamp(Some(last)).unwrap_or_default(),
+            captured: timestamp(captured.filter(|at| !is_just_read(at))),
             bytes: row.get(3)?,
             state,
             pinned: row.get(5)?,
+            only_copy: row.get(7)?,
         })
     })?;
     let mut held: Vec<Held> = rows.collect::<Result<_, _>>()?;

@@ -1,11 +1,13 @@
 //! How much is kept, and what goes first.
 //!
-//! [`measure`] says what the store holds, [`mod@plan`] decides purely what goes, [`apply`] lets it go,
-//! [`session`] by session; [`gone`] knows again what went.
+//! [`measure`] says what the store holds, [`mod@plan`] decides purely what goes, [`apply`] evicts it
+//! [`session`] by session, and [`gone`] keeps the marks of what was evicted.
 //!
-//! Raw is everything that records are made of: rows, texts, index, logs. It is never dropped before
-//! its digest exists, but for the overflow of the hard cap, which says so. What remains of an
-//! evicted session is its row, its digest, its usage and its facts.
+//! Raw is everything that records are made of: rows, texts, index, logs. Below the soft cap it is
+//! never evicted, unless the user has set an age for it. It is never evicted by the sweep that read
+//! it, and never before its digest exists, except by the overflow of the hard cap, which is reported
+//! as data loss. An evicted session keeps its row, its title, its digest, its usage and its facts,
+//! and search finds these.
 
 mod apply;
 mod gone;
@@ -15,5 +17,9 @@ mod session;
 
 pub use self::apply::Retained;
 pub(crate) use self::gone::Evicted;
+pub use self::gone::Removal;
 pub use self::measure::Usage;
 pub use self::plan::{AgePass, Evict, Eviction, Held, Pass, Policy, State, WorkspacePolicy, plan};
+
+#[cfg(test)]
+mod reread_tests;

@@ -8,15 +8,14 @@ use serde::Serialize;
 
 use super::Usage;
 
-/// The part of the held sessions that may go by age in one run: a clock that is wrong must not
-/// empty the store.
+/// `delete_after` takes at most one in this many sessions in a run: a wrong clock must not empty
+/// the store.
 const AGE_SHARE_MAX: usize = 10;
-/// So many may go by age in one run however few are held.
+/// `delete_after` may take this many sessions in a run, however few the store holds.
 const AGE_COUNT_MIN: usize = 10;
-/// After a run that this held back, age counts again a day later.
+/// A run that left sessions behind for this limit makes `delete_after` wait this long.
 pub(super) const AGE_PAUSE: SignedDuration = SignedDuration::from_hours(24);
-/// A clock this far ahead of the newest session is wrong, or nobody has worked for so long that
-/// nothing needs to go.
+/// A clock this far ahead of the newest session is taken to be wrong.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
 /// Logs of other machines may be dated this much ahead.
 const BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
@@ -24,12 +23,16 @@ const BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
 /// How much may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Above it digested sessions go, the oldest first.
+    /// Above it digested sessions go. Below it none does, whatever its age.
     pub raw_soft_cap_bytes: u64,
     /// Above it any session may go.
     pub raw_hard_cap_bytes: u64,
-    /// Digested sessions older than this go; `None` for never.
+    /// Digested sessions captured longer ago than this are packed, and are the first to go above
+    /// the soft cap; `None` for no age.
     pub raw_max_age: Option<SignedDuration>,
+    /// Digested sessions captured longer ago than this go even below the soft cap; `None`, the
+    /// default, for never.
+    pub delete_after: Option<SignedDuration>,
     /// Above it there is a warning, and nothing goes.
     pub distilled_cap_bytes: u64,
     /// The first that matches a session's workspace counts.
@@ -44,6 +47,8 @@ pub struct WorkspacePolicy {
     pub raw_soft_cap_bytes: Option<u64>,
     /// `None` where the general age counts, `Some(None)` for never.
     pub raw_max_age: Option<Option<SignedDuration>>,
+    /// `None` where the general setting counts, `Some(None)` for never.
+    pub delete_after: Option<Option<SignedDuration>>,
 }
 
 impl Policy {
@@ -53,9 +58,20 @@ impl Policy {
         all.find(|policy| key.contains(policy.workspace.as_str()))
     }
 
-    pub(super) fn max_age(&self, held: &Held) -> Option<SignedDuration> {
+    fn max_age(&self, held: &Held) -> Option<SignedDuration> {
         let own = self.of(held).and_then(|policy| policy.raw_max_age);
         own.unwrap_or(self.raw_max_age)
+    }
+
+    fn delete_after(&self, held: &Held) -> Option<SignedDuration> {
+        let own = self.of(held).and_then(|policy| policy.delete_after);
+        own.unwrap_or(self.delete_after)
+    }
+
+    /// Returns the shortest age at which any session is deleted.
+    pub(super) fn shortest_delete_after(&self) -> Option<SignedDuration> {
+        let own = self.workspaces.iter().filter_map(|own| own.delete_after);
+        own.chain([self.delete_after]).flatten().min()
     }
 }
 
@@ -66,10 +82,30 @@ pub struct Held {
     pub workspace: Option<String>,
     /// When something last happened in it.
     pub last: Timestamp,
+    /// When its text was last captured; `None` while the sweep that read it is not over.
+    pub captured: Option<Timestamp>,
     pub bytes: u64,
     pub state: State,
     /// A pinned fact came from it.
     pub pinned: bool,
+    /// The agent no longer has its log, or never had one.
+    pub only_copy: bool,
+}
+
+impl Held {
+    /// Says whether its text was captured longer ago than `age`. A session cannot have been
+    /// captured before something happened in it, so a clock that was behind then does not count.
+    fn is_older_than(&self, age: SignedDuration, now: Timestamp) -> bool {
+        let Some(captured) = self.captured else {
+            return false;
+        };
+        let since = if self.last <= now {
+            captured.max(self.last)
+        } else {
+            captured
+        };
+        now.duration_since(since) > age
+    }
 }
 
 /// How far a session has come.
@@ -89,7 +125,7 @@ pub enum State {
 pub struct Eviction {
     pub sessions: Vec<Evict>,
     pub age: AgePass,
-    /// What is above the hard cap and cannot go, because pins hold it.
+    /// What is above the hard cap and stays: pinned sessions, and those that were just read.
     pub over_hard_cap_bytes: u64,
     /// What is distilled beyond its cap.
     pub over_distilled_cap_bytes: u64,
@@ -110,8 +146,11 @@ pub struct Evict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pass {
-    Age,
+    /// The user's `delete_after_days`, the only rule that counts below the soft cap.
+    DeleteAfter,
     WorkspaceCap,
+    /// The soft cap, among sessions past `raw_max_age_days`.
+    Age,
     SoftCap,
     HardCap,
     /// The last resort: sessions that are live or have no digest.
@@ -120,8 +159,9 @@ pub enum Pass {
 
 impl Pass {
     pub const ALL: &[Self] = &[
-        Self::Age,
+        Self::DeleteAfter,
         Self::WorkspaceCap,
+        Self::Age,
         Self::SoftCap,
         Self::HardCap,
         Self::Overflow,
@@ -129,8 +169,9 @@ impl Pass {
 
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Age => "age",
+            Self::DeleteAfter => "delete_after",
             Self::WorkspaceCap => "workspace_cap",
+            Self::Age => "age",
             Self::SoftCap => "soft_cap",
             Self::HardCap => "hard_cap",
             Self::Overflow => "overflow",
@@ -138,13 +179,13 @@ impl Pass {
     }
 }
 
-/// What became of the pass that goes by age.
+/// What became of `delete_after`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgePass {
     #[default]
     Done,
-    /// So many more are old enough, and wait for another day.
+    /// So many more sessions are old enough, and wait for another day.
     HeldBack(usize),
     /// An earlier run held some back less than a day ago.
     Paused,
@@ -156,17 +197,25 @@ pub enum AgePass {
 
 /// Decides what goes.
 pub fn plan(usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> Eviction {
-    let mut oldest: Vec<&Held> = held.iter().filter(|held| !held.pinned).collect();
+    let may_go = |held: &&Held| !held.pinned && held.captured.is_some();
+    let mut oldest: Vec<&Held> = held.iter().filter(may_go).collect();
     oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
+    // What the agent no longer has cannot be read again, so it goes last in every pass.
+    oldest.sort_by_key(|held| held.only_copy);
     let mut planning = Planning {
         raw_bytes: usage.raw_bytes,
         oldest,
         taken: HashSet::new(),
         out: Eviction::default(),
     };
-    planning.out.age = planning.age(usage, held, policy, now);
+    planning.out.age = planning.delete_after(usage, held, policy, now);
     planning.workspace_caps(policy);
     let digested = |held: &Held| held.state == State::Digested;
+    let is_aged = |held: &Held| {
+        let max = policy.max_age(held);
+        digested(held) && !held.only_copy && max.is_some_and(|max| held.is_older_than(max, now))
+    };
+    planning.until(policy.raw_soft_cap_bytes, Pass::Age, is_aged);
     planning.until(policy.raw_soft_cap_bytes, Pass::SoftCap, digested);
     planning.until(policy.raw_hard_cap_bytes, Pass::HardCap, digested);
     let undigested = |held: &Held| held.state == State::Undigested;
@@ -187,11 +236,17 @@ struct Planning<'h> {
 }
 
 impl<'h> Planning<'h> {
-    fn age(&mut self, usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> AgePass {
+    /// Takes what the user wants deleted at this age, unless the clock looks wrong.
+    fn delete_after(
+        &mut self,
+        usage: &Usage,
+        held: &[Held],
+        policy: &Policy,
+        now: Timestamp,
+    ) -> AgePass {
         let is_old = |held: &Held| {
-            let max = policy.max_age(held);
-            held.state == State::Digested
-                && max.is_some_and(|max| now.duration_since(held.last) > max)
+            let max = policy.delete_after(held);
+            held.state == State::Digested && max.is_some_and(|max| held.is_older_than(max, now))
         };
         let old = self.left(is_old);
         if old.is_empty() {
@@ -206,7 +261,7 @@ impl<'h> Planning<'h> {
         }
         let max = AGE_COUNT_MIN.max(held.len() / AGE_SHARE_MAX);
         for held in old.iter().take(max) {
-            self.take(held, Pass::Age);
+            self.take(held, Pass::DeleteAfter);
         }
         match old.len().saturating_sub(max) {
             0 => AgePass::Done,

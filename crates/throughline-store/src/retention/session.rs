@@ -10,7 +10,7 @@ use super::gone::ID_BYTES;
 use super::plan::{Evict, Pass};
 use crate::error::Result;
 use crate::writer::Names;
-use crate::{blocks, bodies, raw, records};
+use crate::{blocks, bodies, digest_rows, raw, records};
 
 /// What became of a planned eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ struct Now {
     digested: bool,
     pinned: bool,
     live: bool,
+    /// A sweep has read more of it since the last retention run.
+    just_read: bool,
 }
 
 /// Lets a session go, if it is still what it was when it was planned.
@@ -40,13 +42,14 @@ pub(super) fn evict(
         return Ok(Verdict::Changed);
     };
     let is_last_resort = evict.pass == Pass::Overflow;
-    if state.pinned || !is_last_resort && (state.live || !state.digested) {
+    if state.pinned || state.just_read || !is_last_resort && (state.live || !state.digested) {
         return Ok(Verdict::Changed);
     }
     let rows = rows(tx, state.id)?;
     if rows.is_empty() {
         return Ok(Verdict::Changed);
     }
+    digest_rows::unindex(tx, names, state.id)?;
     note(tx, &state, &rows, evict.pass, now)?;
     let mut in_blocks: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
     for row in &rows {
@@ -72,6 +75,7 @@ pub(super) fn evict(
         blocks::blank_all(tx, block, &parts)?;
     }
     names.evicted.forget(state.id);
+    digest_rows::index(tx, names, state.id)?;
     Ok(Verdict::Gone)
 }
 
@@ -85,7 +89,8 @@ fn state(
         SELECT s.id, d.revision IS s.revision, EXISTS (
                 SELECT 1 FROM fact_sources x JOIN facts f ON f.id = x.fact
                 WHERE x.session = s.id AND f.pinned),
-            coalesce(s.ended, s.started, 0) > ?2 AND coalesce(s.ended, s.started, 0) <= ?3
+            coalesce(s.ended, s.started, 0) > ?2 AND coalesce(s.ended, s.started, 0) <= ?3,
+            s.captured IS NULL
         FROM sessions s LEFT JOIN digests d ON d.session = s.id WHERE s.name = ?1";
     let late = now.as_millisecond() + crate::digests::CLOCK_SLACK_MS;
     Ok(tx
@@ -98,6 +103,7 @@ fn state(
                     digested: row.get(1)?,
                     pinned: row.get(2)?,
                     live: row.get(3)?,
+                    just_read: row.get(4)?,
                 })
             },
         )
@@ -156,7 +162,7 @@ fn note(
          ON CONFLICT (session) DO UPDATE SET at = excluded.at, pass = excluded.pass,
             records = records + excluded.records, prompts = prompts + excluded.prompts,
             tool_calls = tool_calls + excluded.tool_calls, errors = errors + excluded.errors,
-            lost = lost + excluded.lost, ids = CAST(ids || excluded.ids AS BLOB)",
+            lost = lost + excluded.lost, reread = 0, ids = CAST(ids || excluded.ids AS BLOB)",
     )?
     .execute(params![
         state.id,

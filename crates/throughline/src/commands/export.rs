@@ -50,7 +50,7 @@ pub struct ExportArgs {
 pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
     let store = app.open_existing()?;
     match &args.raw {
-        Some(session) => raw(&store, session, args.output.as_deref()),
+        Some(session) => raw(app, &store, session, args.output.as_deref()),
         None => everything(app, &store, args),
     }
 }
@@ -133,13 +133,24 @@ fn private(path: &Path) -> anyhow::Result<std::fs::File> {
     Ok(options.open(path)?)
 }
 
-fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Outcome> {
+fn raw(
+    app: &App<'_>,
+    store: &Store,
+    session: &str,
+    output: Option<&Path>,
+) -> anyhow::Result<Outcome> {
     let session = show::the_session(store, session)?;
     let logs = logs(store, &session)?;
     if logs.is_empty() && session.evicted > 0 {
+        let why = show::why_removed(app, store, &session)?;
+        let digest = format!("`throughline digest {}` shows what is left", session.id);
+        let hint = match session.source.filter(|_| !session.source_gone) {
+            Some(path) => format!("{digest}; the agent's own log is at {path}"),
+            None => digest,
+        };
         return Err(hinted(
-            format!("the log of {} was evicted to save space", session.id),
-            format!("`throughline digest {}` tells what remains", session.id),
+            format!("the log of {} was removed{why}", session.id),
+            hint,
         ));
     }
     if logs.is_empty() {
@@ -149,7 +160,10 @@ fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Ou
         ));
     }
     if session.evicted > 0 {
-        say("warning: the earlier part of this log was evicted to save space");
+        let why = show::why_removed(app, store, &session)?;
+        say(&format!(
+            "warning: the earlier part of this log was removed{why}"
+        ));
     }
     for (path, text) in &logs {
         match output {

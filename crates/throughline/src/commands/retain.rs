@@ -17,12 +17,14 @@ use crate::output::{self, Outcome, say, time};
 
 /// Keep the store within its limits
 ///
-/// Sessions that have gone quiet get a digest; what the settings under `[retention]` do not keep goes; and
-/// the chores that are due are done: packing sessions of more than a month ago, merging facts that say
-/// the same, clearing out what nothing refers to. `throughline ingest` does the first two as well.
+/// Sessions that have gone quiet get a digest. Above the caps under `[retention]`, and after
+/// `delete_after_days` where that is set, sessions lose their text and keep their digest; below the
+/// soft cap nothing is removed. Then the chores that are due are done: packing old sessions, merging
+/// facts that say the same, deleting what nothing refers to. `throughline ingest` does the first two
+/// as well.
 #[derive(Debug, clap::Args)]
 pub struct RetainArgs {
-    /// Say what would go, and change nothing
+    /// Show what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -47,7 +49,8 @@ pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Outcome> {
         ProgressBar::hidden()
     };
     let show = |packed: &Packed| bar.set_message(format!("{} sessions packed", packed.sessions));
-    let house = store.keep_house(app.environment.now, &stop, &show)?;
+    let raw_max_age = app.config.retention.policy().raw_max_age;
+    let house = store.keep_house(app.environment.now, raw_max_age, &stop, &show)?;
     let given_back = house.packed.sessions > 0 && store.give_back(app.environment.now)?;
     bar.finish_and_clear();
     if args.json {
@@ -75,14 +78,14 @@ struct Report<'a> {
     housekeeping: &'a House,
 }
 
-/// What was digested, and what went.
+/// What was digested, and what was removed.
 #[derive(Debug)]
 pub struct Kept {
     pub digested: Digested,
     pub retained: Retained,
 }
 
-/// Makes the digests that are due, then lets go of what is not kept.
+/// Makes the digests that are due, then evicts what the policy does not keep.
 pub fn distill_and_evict(
     app: &App<'_>,
     store: &Store,
@@ -120,32 +123,49 @@ impl Kept {
 
 /// Returns the retention line of a report.
 fn line(retained: &Retained) -> String {
-    let evicted: usize = retained.evicted.values().sum();
+    let removed = retained.sessions();
     let used = bytes(retained.final_usage);
-    if evicted == 0 {
-        return format!("Retention: nothing evicted, {used} in use.");
+    if removed == 0 {
+        return format!("Nothing to remove, {used} in use.");
     }
     let passes: Vec<_> = retained
         .evicted
         .iter()
         .filter(|(_, sessions)| **sessions > 0)
-        .map(|(pass, sessions)| format!("{sessions} by {}", said(*pass)))
         .collect();
-    format!(
-        "Retention: {} evicted ({}), {} freed, {used} in use.",
-        count(evicted, "session"),
-        passes.join(", "),
-        bytes(retained.freed),
-    )
+    let sessions = count(removed, "session");
+    let stays = what_stays(removed, retained.data_loss.len());
+    let why = match passes.as_slice() {
+        [(pass, _)] => format!("{sessions} {} ({stays})", reason(**pass)),
+        _ => {
+            let each =
+                |(pass, sessions): &(&Pass, &usize)| format!("{sessions} {}", reason(**pass));
+            let each: Vec<_> = passes.iter().map(each).collect();
+            format!("{sessions} ({}; {stays})", each.join(", "))
+        }
+    };
+    let freed = bytes(retained.freed);
+    format!("Removed the text of {why}. Freed {freed}, {used} in use.")
 }
 
-const fn said(pass: Pass) -> &'static str {
+/// Says what is left of sessions whose text was removed.
+fn what_stays(removed: usize, without_digest: usize) -> &'static str {
+    match (removed, without_digest) {
+        (removed, lost) if lost == removed => "no digest is left",
+        (_, 1..) => "the digests of the others stay",
+        (1, 0) => "its digest stays",
+        (_, 0) => "their digests stay",
+    }
+}
+
+const fn reason(pass: Pass) -> &'static str {
     match pass {
-        Pass::Age => "age",
-        Pass::WorkspaceCap => "their workspace's cap",
-        Pass::SoftCap => "the soft cap",
-        Pass::HardCap => "the hard cap",
-        Pass::Overflow => "overflow of the hard cap",
+        Pass::DeleteAfter => "after delete_after_days",
+        Pass::WorkspaceCap => "above the workspace's soft cap",
+        Pass::Age => "above the soft cap and past raw_max_age_days",
+        Pass::SoftCap => "above the soft cap",
+        Pass::HardCap => "above the hard cap",
+        Pass::Overflow => "above the hard cap, as a last resort",
     }
 }
 
@@ -159,41 +179,46 @@ fn warnings(retained: &Retained) -> Vec<String> {
             .map(ToString::to_string)
             .collect();
         all.push(format!(
-            "data loss: {} evicted without a digest, because the hard cap was reached: {}",
-            count(retained.data_loss.len(), "session"),
+            "data loss: {} had no digest when the hard cap was reached: {}",
+            count(retained.data_loss.len(), "removed session"),
             names.join(", ")
         ));
     }
-    all.extend(age_note(retained.age));
+    all.extend(delete_after_note(retained.age));
     if retained.over_hard_cap_bytes > 0 {
         let over = bytes(retained.over_hard_cap_bytes);
         all.push(format!(
-            "{over} above the hard cap stay, because pins hold them"
+            "the store is {over} above raw_hard_cap_bytes: pinned sessions stay, and so does what \
+             was read since the last run"
         ));
     }
     if retained.over_distilled_cap_bytes > 0 {
         let over = bytes(retained.over_distilled_cap_bytes);
         all.push(format!(
-            "digests, facts and usage are {over} above distilled_cap_bytes; nothing was dropped"
+            "digests, facts and usage are {over} above distilled_cap_bytes; nothing was removed"
         ));
     }
     all
 }
 
-fn age_note(age: AgePass) -> Option<String> {
-    match age {
+fn delete_after_note(outcome: AgePass) -> Option<String> {
+    match outcome {
         AgePass::Done => None,
         AgePass::HeldBack(more) => Some(format!(
-            "{} old enough to go wait; no more than a tenth goes by age in a day",
+            "{} more to remove after delete_after_days; at most a tenth goes in a day",
             count(more, "session")
         )),
-        AgePass::Paused => Some("what is old enough to go waits until tomorrow".to_owned()),
-        AgePass::ClockBehind => {
-            Some("the clock is behind the sessions' own times, so nothing went by age".to_owned())
+        AgePass::Paused => {
+            Some("the rest of what is past delete_after_days is removed tomorrow".to_owned())
         }
-        AgePass::ClockAhead => {
-            Some("the clock is far ahead of the newest session, so nothing went by age".to_owned())
-        }
+        AgePass::ClockBehind => Some(
+            "the clock is behind the sessions' own times, so delete_after_days was not applied"
+                .to_owned(),
+        ),
+        AgePass::ClockAhead => Some(
+            "the clock is far ahead of the newest session, so delete_after_days was not applied"
+                .to_owned(),
+        ),
     }
 }
 
@@ -243,7 +268,7 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ou
     if !pending.is_empty() {
         let sessions = count(pending.len(), "session");
         say(&format!(
-            "{sessions} would get a digest first, and may go then."
+            "{sessions} would get a digest first, and may then lose their text."
         ));
     }
     let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
@@ -273,7 +298,7 @@ fn print_plan(app: &App<'_>, usage: &Usage, eviction: &Eviction) -> anyhow::Resu
     write!(out, "{}", table(&rows))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
-        say("Nothing would go.");
+        say("Nothing to remove.");
     } else {
         let mut rows = vec![
             ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
@@ -289,16 +314,19 @@ fn print_plan(app: &App<'_>, usage: &Usage, eviction: &Eviction) -> anyhow::Resu
             vec![
                 time::show(Some(evict.last), &app.environment.zone),
                 bytes(evict.bytes),
-                format!("{}{loss}", said(evict.pass)),
+                format!("{}{loss}", reason(evict.pass)),
                 evict.session.to_string(),
             ]
         }));
         write!(out, "\n{}", table(&rows))?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
-        let evicted = count(sessions.len(), "session");
-        say(&format!("{evicted} would go, about {}.", bytes(all)));
+        let removed = count(sessions.len(), "session");
+        say(&format!(
+            "Would remove the text of {removed}, about {}; digests stay.",
+            bytes(all)
+        ));
     }
-    if let Some(note) = age_note(eviction.age) {
+    if let Some(note) = delete_after_note(eviction.age) {
         say(&format!("warning: {note}"));
     }
     Ok(())

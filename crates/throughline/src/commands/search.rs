@@ -2,11 +2,14 @@
 
 use std::io::{Write, stdout};
 
-use memory::{Flavor, Kind};
+use memory::words::Words;
+use memory::{Fact, Flavor, Kind, SessionId};
 use recall::{Ask, Ranked, RankedHit};
-use store::{Query, Rung};
+use serde::Serialize;
+use store::{Query, Rung, Store};
 
 use crate::commands::{App, parse_flavor, show};
+use crate::output::table::count;
 use crate::output::text::Paint;
 use crate::output::{self, Outcome, say, time};
 
@@ -111,19 +114,82 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         ..Ask::default()
     };
     let mut found = recall::search(&store, &ask, app.environment.now)?;
+    let facts = facts_of_evicted(&store, &ask.query, found.digest_only_sessions)?;
     if args.json {
         if !args.explain {
             found.hits.iter_mut().for_each(|hit| hit.parts.clear());
         }
-        output::json(&found)?;
+        let (ranked, facts) = (&found, &facts);
+        output::json(&Answer { ranked, facts })?;
     } else {
-        print(app, &found, args.explain)?;
+        print(app, &found, &facts, args.explain)?;
     }
-    Ok(if found.hits.is_empty() {
+    Ok(if found.hits.is_empty() && facts.is_empty() {
         Outcome::NothingFound
     } else {
         Outcome::Done
     })
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    ranked: &'a Ranked,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    facts: &'a [EvictedFact],
+}
+
+/// A fact that outlived the records it was taken from.
+#[derive(Serialize)]
+struct EvictedFact {
+    session: SessionId,
+    digest_only: bool,
+    #[serde(flatten)]
+    fact: Fact,
+}
+
+/// Facts that are shown of sessions of which only the digest is left.
+const FACTS_MAX: usize = 5;
+/// A fact must be so much like the question.
+const FACT_FLOOR: f64 = 0.3;
+/// Workspaces whose facts are looked at.
+const WORKSPACES_MAX: usize = 1_000;
+
+/// Returns the facts that answer a question and were taken from sessions of which only the digest
+/// is left: the records that would be found in their place are gone.
+fn facts_of_evicted(
+    store: &Store,
+    query: &Query,
+    digest_only_sessions: u64,
+) -> anyhow::Result<Vec<EvictedFact>> {
+    let asks_for_records = query.tool.is_some()
+        || query.path.is_some()
+        || query.session.is_some()
+        || query.flavor.is_some()
+        || query.until.is_some();
+    if digest_only_sessions == 0 || asks_for_records {
+        return Ok(Vec::new());
+    }
+    let part = query.workspace.as_deref().unwrap_or_default();
+    let workspaces = store.workspaces_like(part, WORKSPACES_MAX)?;
+    let keys: Vec<_> = workspaces.into_iter().map(|found| found.key).collect();
+    let about = store.facts_about(&Words::of(&query.text), &keys, None, 4 * FACTS_MAX)?;
+    let mut facts = Vec::new();
+    for (fact, score) in about {
+        let is_late = query.since.is_none_or(|since| fact.seen >= since);
+        if score < FACT_FLOOR || !is_late || facts.len() == FACTS_MAX {
+            continue;
+        }
+        if let Some(session) = store.digest_only_source(fact.id)? {
+            facts.push(EvictedFact {
+                session,
+                digest_only: true,
+                fact,
+            });
+        }
+    }
+    Ok(facts)
 }
 
 /// Returns the question in one piece.
@@ -143,8 +209,14 @@ pub fn rewrite_unwanted(argument: String) -> String {
     }
 }
 
-fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
+fn print(
+    app: &App<'_>,
+    found: &Ranked,
+    facts: &[EvictedFact],
+    explain: bool,
+) -> anyhow::Result<()> {
     match (found.rung, found.hits.is_empty()) {
+        (_, true) if !facts.is_empty() => {}
         (Rung::NoWords, _) => say("There is no word in that to look for."),
         (_, true) => say("Nothing found."),
         (Rung::Exact | Rung::Forms, false) => {}
@@ -156,6 +228,13 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
         }
     }
     let mut out = stdout().lock();
+    let digest_only = usize::try_from(found.digest_only_sessions).unwrap_or(usize::MAX);
+    if digest_only > 0 {
+        say(&format!(
+            "Only the digest is left of {}; titles and digests were searched too.",
+            count(digest_only, "older session"),
+        ));
+    }
     for group in by_session(&found.hits) {
         write!(out, "{}", session_text(app, group[0]))?;
         for hit in group {
@@ -164,6 +243,15 @@ fn print(app: &App<'_>, found: &Ranked, explain: bool) -> anyhow::Result<()> {
                 write!(out, "{}", parts_text(hit))?;
             }
         }
+    }
+    for EvictedFact { session, fact, .. } in facts {
+        let when = time::show(Some(fact.seen), &app.environment.zone);
+        writeln!(
+            out,
+            "{}\n  {when}  fact (only the digest of this session is left)\n    {}",
+            output::text::safe(session.as_str()),
+            output::text::safe(&fact.text),
+        )?;
     }
     Ok(())
 }
@@ -208,6 +296,7 @@ fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
     };
     let when = time::show(hit.at, &app.environment.zone);
     let what = match (&hit.tool, &hit.path) {
+        _ if hit.digest_only => "digest (only the digest of this session is left)".to_owned(),
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
         (Some(tool), None) => format!("{} {tool}", hit.kind),
         (None, Some(path)) => format!("{} {path}", hit.kind),

@@ -13,7 +13,7 @@ use crate::output::{Outcome, hinted, time};
 /// Show one session, or one record
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// A session's id or the beginning of it, or a record's id
+    /// A session's id or the beginning of it, or the id of a hit
     #[arg(value_name = "ID")]
     id: String,
 
@@ -37,7 +37,14 @@ pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Outcome> {
         show_record(app, args, &record)?;
         return Ok(Outcome::Done);
     }
-    let session = the_session(&store, &args.id)?;
+    let session = match args.id.parse::<RecordId>() {
+        Ok(id) => store.session_of_digest(id)?,
+        Err(_) => None,
+    };
+    let session = match session {
+        Some(of_digest) => the_session(&store, of_digest.as_str())?,
+        None => the_session(&store, &args.id)?,
+    };
     if args.json {
         as_json(&store, &session)?;
     } else {
@@ -106,12 +113,17 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
     write!(out, "{}", heading(app, store, session)?)?;
     if session.evicted > 0 {
         let (gone, all) = (session.evicted, session.records);
+        let why = why_removed(app, store, session)?;
         writeln!(
             out,
-            "\n{gone} of {all} records were evicted to save space. What remains of them:"
+            "\nThe text of {gone} of {all} records was removed{why}."
         )?;
-        if let Some(stored) = store.digest(&session.id)? {
-            write!(out, "{}", digest::page(app, &stored.digest))?;
+        match store.digest(&session.id)? {
+            Some(stored) => {
+                writeln!(out, "Only the digest of them is left:")?;
+                write!(out, "{}", digest::page(app, &stored.digest))?;
+            }
+            None => writeln!(out, "No digest of them is left.")?,
         }
     }
     let mut result = Ok(());
@@ -121,6 +133,17 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
         }
     })?;
     Ok(result?)
+}
+
+/// Returns when and why the text of a session was removed, as the end of a sentence.
+pub fn why_removed(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+    Ok(match store.removal(&session.id)? {
+        Some(removal) => {
+            let when = time::show(Some(removal.at), &app.environment.zone);
+            format!(" on {when} {}", removal.reason())
+        }
+        None => String::new(),
+    })
 }
 
 pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {

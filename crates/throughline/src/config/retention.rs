@@ -10,6 +10,7 @@ pub struct Retention {
     pub raw_soft_cap_bytes: Size,
     pub raw_hard_cap_bytes: Size,
     pub raw_max_age_days: u32,
+    pub delete_after_days: u32,
     pub distilled_cap_bytes: Size,
     pub quiet_minutes: u32,
     pub workspace: Vec<Workspace>,
@@ -23,6 +24,7 @@ pub struct Workspace {
     pub part: String,
     pub raw_soft_cap_bytes: Option<Size>,
     pub raw_max_age_days: Option<u32>,
+    pub delete_after_days: Option<u32>,
 }
 
 impl Default for Retention {
@@ -31,6 +33,7 @@ impl Default for Retention {
             raw_soft_cap_bytes: Size(2 << 30),
             raw_hard_cap_bytes: Size(4 << 30),
             raw_max_age_days: 90,
+            delete_after_days: 0,
             distilled_cap_bytes: Size(512 << 20),
             quiet_minutes: 30,
             workspace: Vec::new(),
@@ -44,11 +47,13 @@ impl Retention {
             workspace: own.part.clone(),
             raw_soft_cap_bytes: own.raw_soft_cap_bytes.map(|size| size.0),
             raw_max_age: own.raw_max_age_days.map(days),
+            delete_after: own.delete_after_days.map(days),
         };
         Policy {
             raw_soft_cap_bytes: self.raw_soft_cap_bytes.0,
             raw_hard_cap_bytes: self.raw_hard_cap_bytes.0,
             raw_max_age: days(self.raw_max_age_days),
+            delete_after: days(self.delete_after_days),
             distilled_cap_bytes: self.distilled_cap_bytes.0,
             workspaces: self.workspace.iter().map(own).collect(),
         }
@@ -145,11 +150,14 @@ mod tests {
     #[test]
     fn a_workspace_may_differ() {
         let text = "raw_soft_cap_bytes = 5\nraw_max_age_days = 0\n\
-                    [[workspace]]\nmatch = \"acme\"\nraw_max_age_days = 7";
+                    [[workspace]]\nmatch = \"acme\"\nraw_max_age_days = 7\n\
+                    delete_after_days = 30";
         let retention: Retention = toml::from_str(text).unwrap();
         let policy = retention.policy();
         assert_eq!((policy.raw_soft_cap_bytes, policy.raw_max_age), (5, None));
         assert_eq!(policy.workspaces[0].raw_max_age, Some(days(7)));
+        assert_eq!(policy.workspaces[0].delete_after, Some(days(30)));
+        assert_eq!(policy.delete_after, None);
         let wrong: Retention = toml::from_str("raw_soft_cap_bytes = \"5 GiB\"").unwrap();
         assert!(wrong.check().is_err());
     }

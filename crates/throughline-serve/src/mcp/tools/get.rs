@@ -20,6 +20,8 @@ pub const FORM: Form = Form {
 const PAGE_BYTES: usize = 12_000;
 /// What a timeline shows of one record.
 const EXCERPT_CHARS: usize = 1_200;
+/// Stands for a text that may hold a secret.
+const NOT_SHOWN: &str = "(may hold a secret; not shown)";
 /// Records that one page of a timeline looks at.
 const PAGE_RECORDS: usize = 40;
 
@@ -137,6 +139,20 @@ pub fn timeline(call: &Call<'_>, session: &Session, from: usize) -> Result<Answe
         .injection_name(session.id.as_str(), Some(&session.id), call.now);
     let mut fenced = Fenced::new(word);
     let sensitive = call.settings.injection.recall.sensitive;
+    if from == 0
+        && let Some(digest) = call.store.digest_text(&session.id)?
+    {
+        let text = if digest.sensitive && !sensitive {
+            NOT_SHOWN.to_owned()
+        } else {
+            excerpt(&digest.text)
+        };
+        let gone = session.evicted;
+        fenced.add(
+            &format!("{gone} earlier records were removed; only their digest is left"),
+            &text,
+        );
+    }
     let mut read = 0;
     for record in &records {
         if fenced.len() > PAGE_BYTES {
@@ -145,7 +161,7 @@ pub fn timeline(call: &Call<'_>, session: &Session, from: usize) -> Result<Answe
         read += 1;
         let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
         let text = match excerpt(&record.content) {
-            _ if is_sensitive && !sensitive => "(may hold a secret; not shown)".to_owned(),
+            _ if is_sensitive && !sensitive => NOT_SHOWN.to_owned(),
             text => text,
         };
         let number = from + read;

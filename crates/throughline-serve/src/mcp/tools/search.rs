@@ -60,6 +60,9 @@ struct Hit {
     /// When it was said or done
     at: Option<String>,
     session: Option<String>,
+    /// The session's records were removed; this is what its title and digest say
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    digest_only: bool,
 }
 
 pub fn run(call: &Call<'_>, args: &Args) -> Result<Answer, Refused> {
@@ -95,11 +98,16 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
             kind: HitKind::Fact,
             at: Some(fact.seen.to_string()),
             session: None,
+            digest_only: false,
         });
     }
     for ranked in &found.hits {
         let (hit, number) = (&ranked.hit, hits.len() + 1);
-        let who = fenced::who_did(hit.kind, hit.tool.as_deref(), hit.path.as_deref());
+        let who = if hit.digest_only {
+            "the digest of a session of which only the digest is left".to_owned()
+        } else {
+            fenced::who_did(hit.kind, hit.tool.as_deref(), hit.path.as_deref())
+        };
         let title = hit.title.as_deref().map_or_else(String::new, |title| {
             format!(", in the session {:?}", fenced::name(title))
         });
@@ -111,6 +119,7 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
             kind: HitKind::Record(hit.kind),
             at: hit.at.map(|at| at.to_string()),
             session: Some(hit.session.to_string()),
+            digest_only: hit.digest_only,
         });
     }
     Answer {
