@@ -1,6 +1,6 @@
 //! The seam between agents' formats and the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,17 @@ pub trait Adapter: Sync + fmt::Debug {
 
     /// Returns a reader that goes on where `state` left off, or starts afresh.
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
+
+    /// Says whether a source holds something of every session, as a history of prompts does.
+    fn is_shared(&self, _source: &Source) -> bool {
+        false
+    }
+
+    /// Returns the folders of the sessions in a shared source that does not name them itself, by the
+    /// agent's own ids.
+    fn session_folders(&self, _source: &Source) -> HashMap<String, String> {
+        HashMap::new()
+    }
 
     /// Reads what is new in a [`Format::Database`] since `state`, and returns the state for the next
     /// time.

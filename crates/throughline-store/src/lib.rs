@@ -101,7 +101,7 @@ pub use crate::restore::{RedactionKey, RestoreFrom, Restored, restore};
 pub use crate::search::{Found, Hit, Query, Rung};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, SourceReport, Stamp, UNREAD};
+pub use crate::sources::{Cursor, NOT_CAPTURED, SourceReport, Stamp, UNREAD};
 pub use crate::spending::{ModelCall, Spent};
 pub use crate::steps::Step;
 pub use crate::summaries::{Kept, Look, NewSummary, Notes, Reached, StoredSummary, Way};

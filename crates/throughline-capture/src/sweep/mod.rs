@@ -4,6 +4,7 @@
 //! a sweep always ends in the same store. Each batch is written with its cursor or not at all:
 //! whatever interrupts a sweep, the next one goes on where it stopped.
 
+mod access;
 mod intake;
 mod todo;
 
@@ -15,14 +16,17 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
-use memory::Entry;
+use memory::{Entry, SessionId};
 use serde::Serialize;
 use store::{Batch, Cursor, Store, Ticket, Written};
 
+use self::access::Access;
 use self::intake::Intake;
 use self::todo::Todo;
 use crate::git::Workspaces;
 use crate::scope::Scope;
+use crate::scope::archive::LogFilter;
+use crate::scope::withheld::Judge;
 use crate::source::{Discovered, Trouble};
 use crate::tail::{self, Chunk};
 use crate::{Adapter, Source};
@@ -248,12 +252,29 @@ fn read_sources(
             return;
         }
         let cursor = todo.cursors.get(&tail::key(&source.path));
+        let is_selective = plan.scope.is_selective();
+        let is_shared = is_selective && adapter.is_shared(source);
+        let access = Access {
+            scope: plan.scope,
+            workspaces: &mut workspaces,
+            stored: Box::new(|session| stored_folder(store, session)),
+            is_shared,
+            folders: if is_shared {
+                adapter.session_folders(source)
+            } else {
+                HashMap::new()
+            },
+            roots: HashMap::new(),
+            met_allowed: false,
+            met_denied: false,
+        };
         let mut intake = Intake {
             source,
             scope: plan.scope,
-            workspaces: &mut workspaces,
+            access,
             door: store.door(),
-            roots: HashMap::new(),
+            judge: Judge::default(),
+            filter: LogFilter::default(),
             kept: HashSet::new(),
             batches: 0,
             after: cursor.cloned(),
@@ -279,6 +300,13 @@ fn read_sources(
             return;
         }
     }
+}
+
+fn stored_folder(store: &Store, session: &SessionId) -> Option<(String, String)> {
+    store.session_folder(session).unwrap_or_else(|error| {
+        tracing::warn!(%session, %error, "the session's workspace is not known");
+        None
+    })
 }
 
 /// Hands reports on in the order of their sources. A thread that is ahead waits: its queue is

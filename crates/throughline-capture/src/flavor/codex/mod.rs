@@ -28,6 +28,7 @@ pub(super) mod text;
 mod usage;
 mod wire;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
@@ -53,6 +54,14 @@ impl Adapter for Codex {
 
     fn recognises(&self, head: &str) -> bool {
         discover::recognises(head)
+    }
+
+    fn is_shared(&self, source: &Source) -> bool {
+        discover::is_index(&source.path) || discover::is_history(&source.path)
+    }
+
+    fn session_folders(&self, source: &Source) -> HashMap<String, String> {
+        history::session_folders(source)
     }
 
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
