@@ -288,7 +288,7 @@ mod tests {
         check(
             "diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n\
              -FOO=1\n+FOO=2\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n-a\n+b\n",
-            "diff --git a/.env b/.env\n[-67]\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n\
+            "diff --git a/.env b/.env\n[-66]\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n\
              +++ b/x.rs\n-a\n+b\n",
         );
         check(
