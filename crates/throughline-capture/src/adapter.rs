@@ -1,6 +1,6 @@
 //! The seam between agents' formats and the rest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -29,10 +29,10 @@ pub trait Adapter: Sync + fmt::Debug {
         false
     }
 
-    /// Returns the folders of the sessions in a shared source that does not name them itself, by the
-    /// agent's own ids.
-    fn session_folders(&self, _source: &Source) -> HashMap<String, String> {
-        HashMap::new()
+    /// Returns the folder of a session whose source does not name it itself, from the files beside
+    /// the source. `session` is the agent's own id.
+    fn session_folder(&self, _source: &Source, _session: &str) -> Option<String> {
+        None
     }
 
     /// Reads what is new in a [`Format::Database`] since `state`, and returns the state for the next

@@ -189,7 +189,7 @@ impl LogFilter {
         value: &str,
         depth: usize,
     ) -> Option<String> {
-        if value.trim().is_empty() || is_neutral_key(key) {
+        if value.trim().is_empty() || is_neutral_key(key, value) {
             return None;
         }
         let mut removed = Vec::new();
@@ -291,7 +291,7 @@ fn is_id_key(key: &str) -> bool {
 }
 
 /// Says whether a field describes its object and never holds a file's text.
-fn is_neutral_key(key: &str) -> bool {
+fn is_neutral_key(key: &str, value: &str) -> bool {
     let key = tools::plain_key(key);
     let ends = [
         "id",
@@ -310,7 +310,10 @@ fn is_neutral_key(key: &str) -> bool {
         "language",
         "uuid",
     ];
-    tools::is_path_key(&key) || ends.iter().any(|end| key.ends_with(end)) || key == "tool"
+    // Some agents list the words of a command as its possible paths.
+    tools::is_path_key(&key) && !value.contains(['\n', '='])
+        || ends.iter().any(|end| key.ends_with(end))
+        || key == "tool"
 }
 
 /// Decodes a JSON string with its quotes; one that is damaged stays as it is.

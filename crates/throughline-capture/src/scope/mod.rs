@@ -111,6 +111,15 @@ pub fn mark(reason: Reason, size_bytes: usize) -> String {
 }
 
 impl Scope {
+    /// Returns what is kept of a text that came with the path of a file, or on its own.
+    pub fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
+        if let Some(reason) = path.and_then(|path| self.reason_for(path, root)) {
+            return mark(reason, text.len());
+        }
+        let kept = self.withhold_quotes(text, &mut Vec::new());
+        kept.unwrap_or_else(|| text.to_owned())
+    }
+
     /// Returns why the text of one file is not kept, if it is not.
     pub fn reason_for(&self, path: &str, root: Option<&str>) -> Option<Reason> {
         if self.is_never(path) {

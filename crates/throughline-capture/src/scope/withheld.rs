@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::call::files_of_result;
 use super::{Reason, Scope, mark};
+use crate::git::Workspaces;
 use crate::tools;
 
 /// Calls whose results are withheld; the oldest are dropped beyond this.
@@ -132,6 +133,25 @@ impl Judge {
 }
 
 impl Scope {
+    /// Returns messages of a log without what may not be quoted from them.
+    pub fn visible(&self, messages: &[Message]) -> Vec<Message> {
+        let mut judge = Judge::default();
+        let mut workspaces = Workspaces::default();
+        let mut roots: HashMap<SessionId, String> = HashMap::new();
+        let mut visible = messages.to_vec();
+        for message in &mut visible {
+            if let Some(cwd) = &message.cwd
+                && !roots.contains_key(&message.session)
+            {
+                let root = workspaces.of(cwd, None).root;
+                roots.insert(message.session.clone(), root);
+            }
+            let root = roots.get(&message.session).map(String::as_str);
+            judge.apply(self, message, root);
+        }
+        visible
+    }
+
     /// Takes out of a reader's state what open calls put into never-captured files, and the words of
     /// their commands that decide nothing.
     pub(crate) fn clean_state(&self, state: String) -> String {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::git::Workspaces;
 use crate::scope::Scope;
 
-/// Looks up the folder of a stored session and the key of its workspace.
-pub(super) type StoredFolder<'a> = Box<dyn Fn(&SessionId) -> Option<(String, String)> + 'a>;
+/// Looks up the folder of a session and, for one that is stored, the key of its workspace.
+pub(super) type FindFolder<'a> = Box<dyn Fn(&SessionId) -> Option<(String, Option<String>)> + 'a>;
 
 /// Stands in the place of a line of a shared log that belongs to a workspace we must not capture.
 const NOT_KEPT: &str = "{\"type\":\"throughline-not-kept\"}\n";
@@ -18,11 +18,13 @@ const NOT_KEPT: &str = "{\"type\":\"throughline-not-kept\"}\n";
 pub(super) struct Access<'a> {
     pub scope: &'a Scope,
     pub workspaces: &'a mut Workspaces,
-    pub stored: StoredFolder<'a>,
+    pub find_folder: FindFolder<'a>,
     /// The source holds prompts of every session; its lines are judged one by one.
     pub is_shared: bool,
-    /// The folders of sessions that a shared source does not name itself.
-    pub folders: HashMap<String, String>,
+    /// Another file tells where the session works, so an unknown workspace may be a denied one.
+    pub is_part: bool,
+    /// Something of the source was captured before.
+    pub is_resumed: bool,
     pub roots: HashMap<SessionId, Option<Workspace>>,
     /// What was met of the source so far.
     pub met_allowed: bool,
@@ -45,11 +47,7 @@ impl Access<'_> {
         if let Some(known) = self.roots.get(session) {
             return known.clone();
         }
-        let folder = self.folders.get(session.native());
-        let found = match folder {
-            Some(folder) => Some((folder.clone(), None)),
-            None => (self.stored)(session).map(|(folder, key)| (folder, Some(key))),
-        };
+        let found = (self.find_folder)(session);
         let found = found.map(|(folder, key)| {
             let workspace = self.scope.alias(self.workspaces.of(&folder, None));
             Workspace {
@@ -70,16 +68,19 @@ impl Access<'_> {
         }
         let is_allowed = match self.workspace(session) {
             Some(workspace) => self.scope.allows(&workspace),
-            None => self.scope.allowed.is_empty() && !self.is_shared,
+            None => self.scope.allowed.is_empty() && !self.is_shared && !self.is_part,
         };
         self.met_allowed |= is_allowed;
-        self.met_denied |= !is_allowed;
+        self.met_denied |= !is_allowed && self.roots.get(session).is_some_and(Option::is_some);
         is_allowed
     }
 
     /// Says whether nothing at all of the source may be kept, as far as it was read.
     pub fn denies_source(&self) -> bool {
-        self.scope.is_selective() && !self.is_shared && !self.met_allowed
+        self.scope.is_selective()
+            && !self.is_shared
+            && !self.met_allowed
+            && (self.met_denied || !self.is_resumed)
     }
 
     /// Returns a part of a shared log without the lines of workspaces that are not captured.

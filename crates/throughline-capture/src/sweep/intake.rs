@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
-use store::{Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, UNREAD};
+use store::{
+    Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, Stamp, UNREAD,
+};
 
 use super::access::Access;
 use super::{Report, Sweep};
@@ -107,9 +109,15 @@ impl Intake<'_> {
     /// Should it change, it is read from its start, so that its workspace is known again. What was
     /// captured of it before the workspace was denied stays.
     fn nothing(&mut self, cursor: Cursor, source: usize, counted: Sweep) -> Report {
+        // A source whose workspace is not known yet is looked at again by the next sweep.
+        let stamp = if self.access.met_denied {
+            cursor.stamp
+        } else {
+            Stamp::default()
+        };
         let cursor = Cursor {
             key: cursor.key,
-            stamp: cursor.stamp,
+            stamp,
             settled: cursor.settled,
             head: UNREAD,
             ..Cursor::default()

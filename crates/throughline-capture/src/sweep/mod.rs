@@ -18,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use memory::{Entry, SessionId};
 use serde::Serialize;
-use store::{Batch, Cursor, Store, Ticket, Written};
+use store::{Batch, Cursor, Store, Ticket, UNREAD, Written};
 
 use self::access::Access;
 use self::intake::Intake;
@@ -29,7 +29,7 @@ use crate::scope::archive::LogFilter;
 use crate::scope::withheld::Judge;
 use crate::source::{Discovered, Trouble};
 use crate::tail::{self, Chunk};
-use crate::{Adapter, Source};
+use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 12;
@@ -254,16 +254,21 @@ fn read_sources(
         let cursor = todo.cursors.get(&tail::key(&source.path));
         let is_selective = plan.scope.is_selective();
         let is_shared = is_selective && adapter.is_shared(source);
+        let find_folder = move |session: &SessionId| {
+            let beside = || adapter.session_folder(source, session.native());
+            let beside = is_selective.then(beside).flatten();
+            match beside {
+                Some(folder) => Some((folder, None)),
+                None => stored_folder(store, session).map(|(folder, key)| (folder, Some(key))),
+            }
+        };
         let access = Access {
             scope: plan.scope,
             workspaces: &mut workspaces,
-            stored: Box::new(|session| stored_folder(store, session)),
+            find_folder: Box::new(find_folder),
             is_shared,
-            folders: if is_shared {
-                adapter.session_folders(source)
-            } else {
-                HashMap::new()
-            },
+            is_part: source.format == Format::Document,
+            is_resumed: cursor.is_some_and(|cursor| cursor.head != UNREAD && cursor.offset > 0),
             roots: HashMap::new(),
             met_allowed: false,
             met_denied: false,

@@ -77,32 +77,25 @@ fn batch(
 ) -> Result<(RecordId, Batch), Refused> {
     check(&given)?;
     let (session, flavor) = session_of(store, &given.session)?;
-    let workspace = given.folder.as_deref().map(|folder| {
-        let found = capture::git::Workspaces::default().of(folder, None);
-        settings.scope.alias(found)
-    });
-    if let Some(workspace) = &workspace
-        && !settings.scope.allows(workspace)
-    {
-        return Err(Refused::not_allowed(
-            "the configuration does not let this workspace be captured",
-            "see `allow` and `deny` under [capture]",
-        ));
-    }
+    let workspace = given
+        .folder
+        .as_deref()
+        .map(|folder| workspace_at(settings, folder));
+    let known = match &workspace {
+        Some(workspace) => Some(workspace.clone()),
+        None => store.session_folder(&session)?.map(|(folder, key)| {
+            let root = workspace_at(settings, &folder).root;
+            Workspace { key, root }
+        }),
+    };
+    check_workspace(settings, known.as_ref())?;
     let at = given.at.unwrap_or(now);
     let path = format!("given:{session}");
     let mut patch = SessionPatch::new(session.clone(), flavor);
     patch.cwd.clone_from(&given.folder);
     patch.touch(at);
     let incoming = Incoming {
-        records: vec![record(
-            store,
-            settings,
-            given,
-            session,
-            workspace.as_ref(),
-            at,
-        )],
+        records: vec![record(store, settings, given, session, known.as_ref(), at)],
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
     };
@@ -124,6 +117,22 @@ fn batch(
         log: None,
     };
     Ok((id, Batch::new(&mut door, cleaned, from)))
+}
+
+fn workspace_at(settings: &Settings, folder: &str) -> Workspace {
+    let found = capture::git::Workspaces::default().of(folder, None);
+    settings.scope.alias(found)
+}
+
+/// Refuses what belongs to a workspace that the configuration does not let us capture.
+pub fn check_workspace(settings: &Settings, workspace: Option<&Workspace>) -> Result<(), Refused> {
+    match workspace {
+        Some(workspace) if !settings.scope.allows(workspace) => Err(Refused::not_allowed(
+            format!("the workspace {} is not captured", workspace.root),
+            "change `allow` or `deny` under [capture] in the configuration to capture it",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check(given: &Given) -> Result<(), Refused> {
@@ -184,16 +193,9 @@ fn record(
     workspace: Option<&Workspace>,
     at: Timestamp,
 ) -> Record {
-    let is_withheld = given
-        .path
-        .as_deref()
-        .is_some_and(|path| settings.scope.is_never(path));
-    let content = if is_withheld {
-        let size = given.content.len();
-        format!("[not kept: a file that holds credentials, {size} bytes]")
-    } else {
-        fence::strip(&given.content).into_owned()
-    };
+    let root = workspace.map(|workspace| workspace.root.as_str());
+    let text = fence::strip(&given.content);
+    let content = settings.scope.keep_text(&text, given.path.as_deref(), root);
     let name = match &given.key {
         Some(key) => format!("given/{key}"),
         // Two things said at once are two, also for tombstones, which know them by this name.

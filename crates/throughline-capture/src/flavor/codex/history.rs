@@ -1,6 +1,6 @@
 //! `history.jsonl`: what was typed, with the session it was typed into.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -40,15 +40,15 @@ impl History {
     }
 }
 
-/// Returns the folder of each session that has a rollout.
-pub fn session_folders(source: &Source) -> HashMap<String, String> {
-    let mut folders = HashMap::new();
+/// Returns the folder of a session that has a rollout beside a history.
+pub fn session_folder(source: &Source, session: &str) -> Option<String> {
+    let mut folder = None;
     each_rollout(source, &mut |path| {
-        if let Some(folder) = folder_in(path) {
-            folders.insert(session_in_name(path), folder);
+        if folder.is_none() && session_in_name(path) == session {
+            folder = folder_in(path);
         }
     });
-    folders
+    folder
 }
 
 /// Returns the first folder that a rollout names.

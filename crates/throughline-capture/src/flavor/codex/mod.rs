@@ -28,7 +28,6 @@ pub(super) mod text;
 mod usage;
 mod wire;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
@@ -60,8 +59,8 @@ impl Adapter for Codex {
         discover::is_index(&source.path) || discover::is_history(&source.path)
     }
 
-    fn session_folders(&self, source: &Source) -> HashMap<String, String> {
-        history::session_folders(source)
+    fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
+        history::session_folder(source, session)
     }
 
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
