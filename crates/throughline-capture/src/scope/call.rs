@@ -54,6 +54,22 @@ impl Scope {
         (removed.len() > before).then_some(input)
     }
 
+    /// Returns a text that is JSON or plain without what it quotes of never-captured files.
+    pub(crate) fn withhold_text(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
+        if !self.may_name_never(text) {
+            return None;
+        }
+        let Some(mut value) = tools::json(text) else {
+            return self.withhold_quotes(text, removed);
+        };
+        let before = removed.len();
+        self.withhold_values(&mut value, "", false, removed);
+        let is_changed = removed.len() > before;
+        is_changed
+            .then(|| serde_json::to_string(&value).ok())
+            .flatten()
+    }
+
     fn withhold_values(
         &self,
         value: &mut Value,

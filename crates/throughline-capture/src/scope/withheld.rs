@@ -79,7 +79,7 @@ impl Judge {
                             }
                         }
                         None => {
-                            if let Some(kept) = scope.withhold_quotes(text, &mut removed) {
+                            if let Some(kept) = scope.withhold_text(text, &mut removed) {
                                 *text = kept;
                             }
                         }
@@ -90,7 +90,7 @@ impl Judge {
                 | Block::Summary(text)
                 | Block::Error(text)
                 | Block::Approval(text) => {
-                    if let Some(kept) = scope.withhold_quotes(text, &mut removed) {
+                    if let Some(kept) = scope.withhold_text(text, &mut removed) {
                         *text = kept;
                     }
                 }
