@@ -585,3 +585,34 @@ fn what_was_captured_before_a_workspace_was_denied_stays_until_it_is_forgotten()
         );
     }
 }
+
+#[test]
+fn forgetting_a_workspace_takes_it_out_of_histories() {
+    let machine = Machine::new();
+    let session = "66666666-6666-4666-8666-666666666666";
+    for (path, text) in logs("claude", session, DENIED, "look around", &[]) {
+        machine.write("claude", &path, &text);
+    }
+    let line = |project: &str, session: &str| json!({"display": "look around", "pastedContents": {}, "timestamp": 1_764_000_000_000_u64, "project": project, "sessionId": session});
+    let history = lines(&[
+        line(DENIED, session),
+        line(PROJECT, "other"),
+        line(DENIED, "gone"),
+    ]);
+    machine.write("claude", "history.jsonl", &history);
+    machine.sweep("claude", &Scope::default());
+    let store = Store::open(&machine.home()).unwrap();
+    let selection = store::forget::Selection {
+        workspace: Some("hushhush".into()),
+        ..Default::default()
+    };
+    let doomed = store.doomed(&selection).unwrap();
+    store
+        .forget(doomed, Timestamp::from_second(4_000_000_000).unwrap())
+        .unwrap();
+    drop(store);
+    for word in ["hushhush", session] {
+        assert_eq!(machine.places(word), Vec::<String>::new(), "{word}");
+    }
+    assert!(!machine.places("/home/dev/proj").is_empty());
+}

@@ -93,7 +93,7 @@ pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UN
 pub use crate::lease::{Asked, Lease, Work};
 pub use crate::lookup::{Detail, Held, Lookup, Scope, Within};
 pub use crate::marks::Mark;
-pub use crate::portable::{ExportFilter, Exported, Imported};
+pub use crate::portable::{ExportFilter, Exported, ImportScope, Imported};
 pub use crate::records::StoredRecord;
 pub use crate::repair::{Repaired, repair};
 pub use crate::rescan::{Rescan, RescanProgress, Which};

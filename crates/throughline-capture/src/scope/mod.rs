@@ -191,6 +191,20 @@ impl Scope {
     }
 }
 
+impl store::ImportScope for Scope {
+    fn allows(&self, workspace: &Workspace) -> bool {
+        self.allows(workspace)
+    }
+
+    fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
+        self.keep_text(text, path, root)
+    }
+
+    fn keep_log(&self, text: String) -> String {
+        archive::LogFilter::default().apply(self, text)
+    }
+}
+
 /// Replaces `~` and `$HOME` by the home folder that the workspace lies in.
 fn expand_home(path: &str, root: &Path) -> PathBuf {
     let homes = ["~/", "$HOME/", "${HOME}/"];

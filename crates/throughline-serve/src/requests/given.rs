@@ -241,3 +241,66 @@ fn key_of(path: &str) -> [u8; 16] {
     let id = RecordId::of("", path, 0, "given", &[0; 32]);
     *id.as_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(path: Option<&str>, folder: &str) -> Given {
+        Given {
+            session: "claude:s".into(),
+            kind: Kind::ToolResult,
+            content: "FOO=qzmarker7wvxk".into(),
+            at: None,
+            key: Some("k".into()),
+            folder: Some(folder.into()),
+            tool: Some("Read".into()),
+            path: path.map(str::to_owned),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    #[track_caller]
+    fn check(path: Option<&str>, expected: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let now = "2026-11-16T09:00:00Z".parse().unwrap();
+        let settings = Settings::default();
+        let given = vec![given(path, "/nowhere/proj")];
+        let kept = keep(&store, &settings, given, now).unwrap();
+        let record = store.record(kept[0].id).unwrap().unwrap();
+        assert_eq!(record.content, expected);
+    }
+
+    #[test]
+    fn the_text_of_a_withheld_file_is_not_kept() {
+        let never = "[not kept: a file that holds credentials, 17 bytes]";
+        check(Some("/nowhere/proj/.env"), never);
+        check(Some(".env"), never);
+        let outside = "[not kept: a file outside the workspace, 17 bytes]";
+        check(Some("/nowhere/other/a.txt"), outside);
+        check(Some("../other/a.txt"), outside);
+        check(Some("src/a.txt"), "FOO=qzmarker7wvxk");
+        check(None, "FOO=qzmarker7wvxk");
+    }
+
+    #[test]
+    fn a_denied_workspace_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let now = "2026-11-16T09:00:00Z".parse().unwrap();
+        let mut settings = Settings::default();
+        keep(&store, &settings, vec![given(None, "/nowhere/proj")], now).unwrap();
+        settings.scope.denied = vec!["/nowhere/proj".into()];
+        let denied = keep(&store, &settings, vec![given(None, "/nowhere/proj")], now);
+        let said = denied.unwrap_err().to_string();
+        assert!(said.contains("/nowhere/proj is not captured"), "{said}");
+        // The session is known, so its folder need not be named.
+        let unnamed = Given {
+            folder: None,
+            ..given(None, "")
+        };
+        assert!(keep(&store, &settings, vec![unnamed], now).is_err());
+    }
+}
