@@ -616,3 +616,82 @@ fn forgetting_a_workspace_takes_it_out_of_histories() {
     }
     assert!(!machine.places("/home/dev/proj").is_empty());
 }
+
+/// A store of an older version: its archive holds what its records withhold.
+#[test]
+fn old_archives_are_rewritten_once() {
+    let machine = Machine::new();
+    let (env, hidden, kept) = (
+        marker("old", "env"),
+        marker("old", "hidden"),
+        marker("old", "kept"),
+    );
+    let session = "77777777-7777-4777-8777-777777777777";
+    let steps = [
+        shell("cat .env", "FOO=x"),
+        shell("make", format!("{kept} is made")),
+    ];
+    for (path, text) in logs("claude", session, PROJECT, "look", &steps) {
+        machine.write("claude", &path, &text);
+    }
+    machine.sweep("claude", &Scope::default());
+    let leaky = |text: &str| {
+        let mark = "[not kept: a file that holds credentials, 5 bytes]";
+        assert!(text.contains(mark));
+        text.replace(mark, &env)
+    };
+    let denied = format!("{}\n", json!({"type": "x", "cwd": DENIED, "text": hidden}));
+    let connection = Connection::open(Store::path_in(&machine.home())).unwrap();
+    let hash: Vec<u8> = connection
+        .query_row("SELECT body FROM raw", [], |row| row.get(0))
+        .unwrap();
+    let data: Vec<u8> = connection
+        .query_row("SELECT data FROM bodies WHERE hash = ?1", [&hash], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    let text = String::from_utf8(zstd::decode_all(data.as_slice()).unwrap()).unwrap();
+    let pack = |text: &str| zstd::encode_all(text.as_bytes(), 3).unwrap();
+    let name = |text: &str| blake3::hash(text.as_bytes()).as_bytes()[..16].to_vec();
+    let text = leaky(&text);
+    connection
+        .execute(
+            "UPDATE bodies SET hash = ?2, data = ?3 WHERE hash = ?1",
+            (&hash, name(&text), pack(&text)),
+        )
+        .unwrap();
+    connection
+        .execute("UPDATE raw SET body = ?1", [name(&text)])
+        .unwrap();
+    connection
+        .execute_batch("INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset, line, head, tail, settled)
+             SELECT zeroblob(16), flavor, '/logs/hushhush.jsonl', 0, 0, 0, 0, 0, 0, 0, x'', x'', 1 FROM sources LIMIT 1")
+        .unwrap();
+    connection
+        .execute(
+            "INSERT INTO bodies (hash, data) VALUES (?1, ?2)",
+            (name(&denied), pack(&denied)),
+        )
+        .unwrap();
+    connection
+        .execute("INSERT INTO raw (source, generation, offset, size, body) SELECT id, generation, 0, 1, ?1 FROM sources WHERE path LIKE '%hushhush%'", [name(&denied)])
+        .unwrap();
+    drop(connection);
+    let store = Store::open(&machine.home()).unwrap();
+    let scope = Scope {
+        denied: vec!["hushhush".into()],
+        ..Scope::default()
+    };
+    let now = Timestamp::from_second(4_000_000_000).unwrap();
+    let scrub = store.scrub_archive(&scope, now).unwrap();
+    assert_eq!((scrub.rewritten, scrub.erased), (1, 1));
+    assert_eq!(
+        store.scrub_archive(&scope, now).unwrap(),
+        store::ArchiveScrub::default()
+    );
+    drop(store);
+    for word in [env.as_str(), hidden.as_str(), "hushhush"] {
+        assert_eq!(machine.places(word), Vec::<String>::new(), "{word}");
+    }
+    assert!(!machine.places(&kept).is_empty());
+}

@@ -15,6 +15,8 @@ use std::path::{Component, Path, PathBuf};
 
 use memory::Workspace;
 
+use crate::git::Workspaces;
+
 /// Which files' texts are not kept.
 #[derive(Clone, Debug)]
 pub struct Scope {
@@ -200,9 +202,30 @@ impl store::ImportScope for Scope {
         self.keep_text(text, path, root)
     }
 
-    fn keep_log(&self, text: String) -> String {
-        archive::LogFilter::default().apply(self, text)
+    fn log_filter(&self) -> store::LogRule<'_> {
+        let mut filter = archive::LogFilter::default();
+        Box::new(move |text| filter.apply(self, text))
     }
+
+    fn allows_log(&self, text: &str) -> bool {
+        if !self.is_selective() {
+            return true;
+        }
+        let mut workspaces = Workspaces::default();
+        let mut folders = text.lines().filter_map(folder_in).peekable();
+        folders.peek().is_none()
+            || folders.any(|folder| self.allows(&self.alias(workspaces.of(&folder, None))))
+    }
+}
+
+/// Returns the folder that a line of a log names.
+fn folder_in(line: &str) -> Option<String> {
+    ["\"cwd\"", "\"project\""].iter().find_map(|key| {
+        let (_, rest) = line.split_once(key)?;
+        let rest = rest.trim_start().strip_prefix(':')?;
+        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        strings.next()?.ok()
+    })
 }
 
 /// Replaces `~` and `$HOME` by the home folder that the workspace lies in.

@@ -293,7 +293,7 @@ mod tests {
         );
         check(
             "--- a/.env\n+++ b/.env\n+FOO=2\n--- a/x.rs\n+++ b/x.rs\n+b\n",
-            "--- a/.env\n[-23]\n--- a/x.rs\n+++ b/x.rs\n+b\n",
+            "--- a/.env\n[-18]\n--- a/x.rs\n+++ b/x.rs\n+b\n",
         );
         check(
             "*** Begin Patch\n*** Add File: .env\n+FOO=2\n*** Update File: a.rs\n+b\n*** End Patch",

@@ -18,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use memory::{Entry, SessionId};
 use serde::Serialize;
-use store::{Batch, Cursor, Store, Ticket, UNREAD, Written};
+use store::{ArchiveScrub, Batch, Cursor, Store, Ticket, UNREAD, Written};
 
 use self::access::Access;
 use self::intake::Intake;
@@ -103,6 +103,16 @@ pub struct Progress {
 /// Reads what is new and stores it. Sources that another process reads at the same time are looked
 /// at again.
 pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
+    // Logs that an older version archived may hold what is not kept any more.
+    if plan.complete {
+        let scrub = store.scrub_archive(plan.scope, now)?;
+        if scrub != ArchiveScrub::default() {
+            tracing::info!(
+                ?scrub,
+                "the archive was rewritten by the rules of [capture]"
+            );
+        }
+    }
     let mut sweep = sweep_once(store, plan, now)?;
     for _ in 0..OVERTAKEN_MAX {
         if sweep.overtaken == 0 || sweep.interrupted {

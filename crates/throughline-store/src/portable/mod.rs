@@ -14,4 +14,4 @@ mod write;
 pub use export::{ExportFilter, Exported};
 pub use import::Imported;
 pub use line::FORMAT;
-pub use scope::ImportScope;
+pub use scope::{ImportScope, LogRule};

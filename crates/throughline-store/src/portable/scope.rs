@@ -14,9 +14,15 @@ pub trait ImportScope {
     /// Returns what is kept of a record's text. `root` is the folder of its session.
     fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String;
 
-    /// Returns what is kept of a piece of an agent's own log.
-    fn keep_log(&self, text: String) -> String;
+    /// Returns what takes out of the pieces of one log, given in order, what is not kept.
+    fn log_filter(&self) -> LogRule<'_>;
+
+    /// Says whether a log that tells its workspaces itself is of one that may be captured.
+    fn allows_log(&self, text: &str) -> bool;
 }
+
+/// Returns what is kept of the next piece of a log.
+pub type LogRule<'a> = Box<dyn FnMut(String) -> String + 'a>;
 
 /// Checks the lines of one import.
 #[derive(Default)]
@@ -28,6 +34,7 @@ pub(super) struct ScopeCheck<'a> {
     denied_sessions: HashSet<String>,
     /// Logs, by whether a session that may be captured was read from them.
     logs: HashMap<String, bool>,
+    log_rules: HashMap<String, LogRule<'a>>,
 }
 
 impl<'a> ScopeCheck<'a> {
@@ -86,7 +93,11 @@ impl<'a> ScopeCheck<'a> {
                 if self.logs.get(&line.path) == Some(&false) {
                     return Err(NOT_CAPTURED.to_owned());
                 }
-                line.text = scope.keep_log(std::mem::take(&mut line.text));
+                let rule = self
+                    .log_rules
+                    .entry(line.path.clone())
+                    .or_insert_with(|| scope.log_filter());
+                line.text = rule(std::mem::take(&mut line.text));
             }
             Line::Usage(line) => self.check_session(Some(&line.session))?,
             Line::Eviction(line) => self.check_session(Some(&line.session))?,
