@@ -176,11 +176,10 @@ pub fn reads(tool: &str) -> bool {
 
 /// Returns the files that a call names, prints and writes.
 pub fn files(tool: &str, input: &str) -> CallFiles {
-    let Some(value) = json(input) else {
-        let is_command = command::is_shell(tool);
-        return is_command
-            .then(|| CallFiles::of_command(input))
-            .unwrap_or_default();
+    let value = match json(input) {
+        Some(value) => value,
+        None if command::is_shell(tool) => return CallFiles::of_command(input),
+        None => return CallFiles::default(),
     };
     let is_view = value.get("command").and_then(Value::as_str) == Some("view");
     let mut files = CallFiles::default();

@@ -46,9 +46,8 @@ impl LogFilter {
     }
 
     pub fn add_calls(&mut self, calls: &HashMap<String, Reason>) {
-        for (call, reason) in calls {
-            self.calls.insert(call.clone(), *reason);
-        }
+        let calls = calls.iter().map(|(call, reason)| (call.clone(), *reason));
+        self.calls.extend(calls);
     }
 
     /// Drops the lines of files outside the workspace: they are common text, so they are looked for

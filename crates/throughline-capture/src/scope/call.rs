@@ -16,12 +16,12 @@ impl Scope {
         root: Option<&str>,
         cwd: Option<&str>,
     ) -> Option<Reason> {
-        let named = files
+        let mut named = files
             .named
             .iter()
             .chain(&files.printed)
             .chain(&files.written);
-        if named.into_iter().any(|name| self.names_never(name)) {
+        if named.any(|name| self.names_never(name)) {
             return Some(Reason::Credentials);
         }
         let mut printed = files.printed.iter();
@@ -64,10 +64,10 @@ impl Scope {
         };
         let before = removed.len();
         self.withhold_values(&mut value, "", false, removed);
-        let is_changed = removed.len() > before;
-        is_changed
-            .then(|| serde_json::to_string(&value).ok())
-            .flatten()
+        if removed.len() == before {
+            return None;
+        }
+        serde_json::to_string(&value).ok()
     }
 
     fn withhold_values(

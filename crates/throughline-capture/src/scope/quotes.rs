@@ -230,13 +230,11 @@ fn is_end_mark(line: &str) -> bool {
 
 /// Returns where the quoted text begins in a line such as `.env:3:text`.
 fn quoted_prefix(scope: &Scope, line: &str) -> Option<usize> {
-    let at = line.find([':', '-']).and_then(|_| {
-        // The path itself may hold dashes, so every place where it may end is tried.
-        line.match_indices([':', '-'])
-            .take(SEPARATORS_TRIED_MAX)
-            .find(|(at, _)| scope.is_never(line[..*at].trim_start()))
-            .map(|(at, _)| at)
-    })?;
+    // The path itself may hold dashes, so every place where it may end is tried.
+    let (at, _) = line
+        .match_indices([':', '-'])
+        .take(SEPARATORS_TRIED_MAX)
+        .find(|(at, _)| scope.is_never(line[..*at].trim_start()))?;
     let path = line[..at].trim_start();
     if path.is_empty() || path.contains(char::is_whitespace) {
         return None;

@@ -46,7 +46,7 @@ impl Intake<'_> {
         let understood = !parsed.entries.is_empty();
         let incoming = self.incoming(parsed.entries);
         if self.access.denies_source() && self.source.format != Format::Database {
-            return self.nothing(cursor, source, counted);
+            return self.nothing(&cursor, source, counted);
         }
         let odd = Oddities {
             skipped: parsed
@@ -61,9 +61,7 @@ impl Intake<'_> {
         if restarted {
             self.kept.extend(cleaned.ids.iter().copied());
         }
-        let first = self.batches == 0;
-        self.batches += 1;
-        let reading = self.reading(restarted, last, first, understood);
+        let reading = self.reading(restarted, last, understood);
         cursor.state = cursor.state.map(|state| self.scope.clean_state(state));
         let after = self.after.replace(cursor.clone());
         let log = log.filter(|_| self.archive).map(|log| self.log(log));
@@ -83,7 +81,9 @@ impl Intake<'_> {
         }
     }
 
-    fn reading(&mut self, restarted: bool, last: bool, first: bool, understood: bool) -> Reading {
+    fn reading(&mut self, restarted: bool, last: bool, understood: bool) -> Reading {
+        let first = self.batches == 0;
+        self.batches += 1;
         let is_document = self.source.format == Format::Document;
         match (restarted, last) {
             (false, _) => Reading::Continued,
@@ -108,7 +108,7 @@ impl Intake<'_> {
     /// Returns a batch that only remembers what the file looks like: nothing of it may be kept.
     /// Should it change, it is read from its start, so that its workspace is known again. What was
     /// captured of it before the workspace was denied stays.
-    fn nothing(&mut self, cursor: Cursor, source: usize, counted: Sweep) -> Report {
+    fn nothing(&mut self, cursor: &Cursor, source: usize, counted: Sweep) -> Report {
         // A source whose workspace is not known yet is looked at again by the next sweep.
         let stamp = if self.access.met_denied {
             cursor.stamp

@@ -115,17 +115,17 @@ impl<'a> ScopeCheck<'a> {
     }
 
     fn check_session(&self, session: Option<&String>) -> Result<(), String> {
-        let is_denied = session.is_some_and(|session| self.denied_sessions.contains(session));
-        is_denied
-            .then(|| Err(NOT_CAPTURED.to_owned()))
-            .unwrap_or(Ok(()))
+        match session {
+            Some(session) if self.denied_sessions.contains(session) => Err(NOT_CAPTURED.to_owned()),
+            _ => Ok(()),
+        }
     }
 
     fn check_workspace(&self, key: Option<&String>) -> Result<(), String> {
-        let is_denied = key.is_some_and(|key| self.denied_workspaces.contains(key));
-        is_denied
-            .then(|| Err(NOT_CAPTURED.to_owned()))
-            .unwrap_or(Ok(()))
+        match key {
+            Some(key) if self.denied_workspaces.contains(key) => Err(NOT_CAPTURED.to_owned()),
+            _ => Ok(()),
+        }
     }
 }
 
