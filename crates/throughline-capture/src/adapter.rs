@@ -31,6 +31,17 @@ pub trait Adapter: Sync + fmt::Debug {
     /// Returns a reader that goes on where `state` left off, or starts afresh.
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
 
+    /// Says whether a source holds something of every session, as a history of prompts does.
+    fn is_shared(&self, _source: &Source) -> bool {
+        false
+    }
+
+    /// Returns the folder of a session whose source does not name it itself, from the files beside
+    /// the source. `session` is the agent's own id.
+    fn session_folder(&self, _source: &Source, _session: &str) -> Option<String> {
+        None
+    }
+
     /// Reads what is new in a [`Format::Database`] since `state`, and returns the state for the next
     /// time.
     fn rows(

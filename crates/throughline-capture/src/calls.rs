@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use memory::command::CallFiles;
 use memory::{CallId, Change, ToolResult, ToolUse};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,9 @@ struct OpenCall {
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    /// The files that the call names, which decide what of its result is kept.
+    #[serde(default, skip_serializing_if = "CallFiles::is_empty")]
+    files: CallFiles,
     /// What the call will have changed if it succeeds, as much of it as an artifact shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<Change>,
@@ -39,6 +43,7 @@ impl OpenCalls {
             call: call.call.clone(),
             tool: call.tool.clone(),
             path: call.path.clone(),
+            files: tools::files(&call.tool, &call.input),
             changes: shown(tools::changes(&call.tool, &call.input)),
         });
     }
@@ -54,6 +59,7 @@ impl OpenCalls {
         };
         result.tool = result.tool.take().or(Some(open.tool));
         result.path = result.path.take().or(open.path);
+        result.files = open.files;
         if result.is_error {
             result.changes.clear();
         } else if result.changes.is_empty() {

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use memory::Change;
+use memory::command::{self, CallFiles};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The arguments we know, of any tool. A value of another type than we expect is a slip of the
@@ -170,6 +172,121 @@ pub fn reads(tool: &str) -> bool {
         && !["thread", "bash", "shell", "terminal"]
             .iter()
             .any(|other| tool.contains(other))
+}
+
+/// Returns the files that a call names, prints and writes.
+pub fn files(tool: &str, input: &str) -> CallFiles {
+    let value = match json(input) {
+        Some(value) => value,
+        None if command::is_shell(tool) => return CallFiles::of_command(input),
+        None => return CallFiles::default(),
+    };
+    let is_view = value.get("command").and_then(Value::as_str) == Some("view");
+    let mut files = CallFiles::default();
+    add_files(&value, "", reads(tool) || is_view, &mut files);
+    files
+}
+
+fn add_files(value: &Value, key: &str, is_reader: bool, files: &mut CallFiles) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                add_files(value, key, is_reader, files);
+            }
+        }
+        Value::Array(items) if is_command_key(key) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            files.merge(CallFiles::of_command(&words.join(" ")));
+            for word in words {
+                files.merge(CallFiles::of_command(word));
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                add_files(item, key, is_reader, files);
+            }
+        }
+        Value::String(text) if is_command_key(key) => files.merge(CallFiles::of_command(text)),
+        Value::String(text) if is_path_key(key) => {
+            let path = text.strip_prefix("file://").unwrap_or(text);
+            files.name(path);
+            if is_reader {
+                files.printed.push(path.to_owned());
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Returns arguments that are JSON as a value.
+pub fn json(input: &str) -> Option<Value> {
+    let is_json = input.trim_start().starts_with(['{', '[']);
+    is_json.then(|| serde_json::from_str(input).ok()).flatten()
+}
+
+/// Says whether a field of this name holds paths.
+pub fn is_path_key(key: &str) -> bool {
+    let key = plain_key(key);
+    if key.contains("text") || key.contains("content") {
+        return false;
+    }
+    key.contains("path")
+        || key.contains("filename")
+        || ["file", "files", "uri", "glob", "include"]
+            .iter()
+            .any(|end| key.ends_with(end))
+        || ["source", "destination", "target", "directory", "dir"].contains(&key.as_str())
+}
+
+/// Says whether a field of this name holds a shell command or a program.
+pub fn is_command_key(key: &str) -> bool {
+    [
+        "command",
+        "cmd",
+        "commandline",
+        "script",
+        "code",
+        "argv",
+        "args",
+        "commands",
+    ]
+    .contains(&plain_key(key).as_str())
+}
+
+/// Says whether an argument beside a file's path describes the call and holds none of its text.
+pub fn is_neutral_argument(key: &str, text: &str) -> bool {
+    const NEUTRAL: &[&str] = &[
+        "description",
+        "explanation",
+        "instruction",
+        "mode",
+        "type",
+        "pattern",
+        "query",
+        "outputmode",
+        "encoding",
+        "tool",
+        "toolname",
+        "name",
+        "id",
+        "status",
+        "role",
+        "editmode",
+        "celltype",
+        "cellid",
+    ];
+    let key = plain_key(key);
+    NEUTRAL.contains(&key.as_str())
+        || is_command_key(&key) && !text.contains(char::is_whitespace)
+        || is_path_key(&key)
+}
+
+/// Returns a field's name in lower case and without separators: agents spell names differently.
+pub fn plain_key(key: &str) -> String {
+    key.chars()
+        .filter(|c| c.is_alphanumeric())
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }
 
 fn read(input: &str) -> Input<'_> {

@@ -41,6 +41,7 @@ fn main() {
         let template = Template::default();
         let task = Task {
             messages: &messages,
+            visible: &messages,
             notes: Ok(Some(Notes {
                 summary: &summary,
                 file: "summary.md",

@@ -59,6 +59,7 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     };
     let task = Task {
         messages,
+        visible: messages,
         notes: Ok(Some(Notes {
             summary: &summary,
             file: "summary.md",

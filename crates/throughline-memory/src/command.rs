@@ -1,5 +1,9 @@
 //! Shell commands as tools were called with them.
 
+mod files;
+
+pub use self::files::CallFiles;
+
 /// What tools that run a shell are called, by the agents we know.
 const SHELLS: &[&str] = &[
     "bash",

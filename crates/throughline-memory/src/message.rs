@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::command::CallFiles;
 use crate::tokens::estimate;
 use crate::{ApiId, CallId, MessageId, SessionId, Tokens, UsageEntry};
 
@@ -139,6 +140,8 @@ pub struct ToolResult {
     pub content: String,
     pub is_error: bool,
     pub exit_code: Option<i64>,
+    /// The files that the call names, prints and writes, joined from the call.
+    pub files: CallFiles,
     /// What the agent says the tool did to files, where its log tells.
     pub changes: Vec<Change>,
 }

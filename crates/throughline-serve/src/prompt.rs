@@ -17,6 +17,8 @@ pub enum Off {
     Environment,
     Configuration,
     Workspace,
+    /// The workspace is not captured, so that something was shown there may not be noted either.
+    NotCaptured,
 }
 
 impl Off {
@@ -25,6 +27,9 @@ impl Off {
             Self::Environment => "THROUGHLINE_INJECTION is off",
             Self::Configuration => "[injection] enabled is false in the configuration",
             Self::Workspace => "the configuration switches it off for this workspace",
+            Self::NotCaptured => {
+                "this workspace is not captured: see `allow` and `deny` under [capture]"
+            }
         }
     }
 }
@@ -39,6 +44,8 @@ pub fn off(settings: &Settings, workspace: &Workspace) -> Option<Off> {
         Some(Off::Configuration)
     } else if injection.off_in.iter().any(named) {
         Some(Off::Workspace)
+    } else if !settings.scope.allows(workspace) {
+        Some(Off::NotCaptured)
     } else {
         None
     }

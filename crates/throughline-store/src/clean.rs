@@ -21,6 +21,9 @@ const BLOCKED_BYTES_MIN: usize = 1 << 10;
 /// Marks what looks private without being a secret.
 const SENSITIVE: &str = "sensitive";
 
+/// Names the rule for values of files that are never captured.
+const PRIVATE_FILE: &str = "private-file";
+
 /// Recurring names that are remembered; a log has a few dozen.
 const NAMES_MAX: usize = 1000;
 
@@ -204,6 +207,14 @@ impl<'a> Door<'a> {
                 .map(|usage| self.usage(usage))
                 .collect(),
             secrets: self.secrets(),
+        }
+    }
+
+    /// Notes values that must not be kept of a session, wherever it shows them.
+    pub fn withhold_values(&mut self, session: &SessionId, values: &[String]) {
+        let seen = seen(&mut self.seen, &self.load, session);
+        for value in values {
+            self.redactor.note(PRIVATE_FILE, value, seen);
         }
     }
 

@@ -299,6 +299,17 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: &str) -> Result<()> 
     Ok(())
 }
 
+/// Deletes what was injected into sessions of a forgotten workspace, known sessions or not.
+pub(crate) fn forget_workspace(tx: &Transaction<'_>, key: &str) -> Result<()> {
+    tx.prepare_cached(
+        "DELETE FROM injected WHERE injection IN (SELECT id FROM injections WHERE workspace = ?1)",
+    )?
+    .execute([key])?;
+    tx.prepare_cached("DELETE FROM injections WHERE workspace = ?1")?
+        .execute([key])?;
+    Ok(())
+}
+
 /// Returns how useful an item proved; `None` when it was never shown.
 pub(crate) fn useful(connection: &Connection, item: &[u8]) -> Result<Option<f64>> {
     let mut statement = connection.prepare_cached(

@@ -3,6 +3,8 @@
 //! A source's log is kept in pieces, each as it was read. A source that is read again from its start
 //! gets a new generation of pieces; the old one goes when the new one is whole.
 
+use std::collections::HashSet;
+
 use memory::SessionId;
 use rusqlite::{Connection, Row, Transaction, params};
 
@@ -264,6 +266,37 @@ pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
         .execute([source])?;
     old.iter().try_for_each(|kept| release(tx, kept))?;
     Ok(old.len())
+}
+
+/// Empties the lines of a source's log in which one of these values stands as a JSON string, and
+/// counts the pieces that held any. The lines keep their numbers.
+pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) -> Result<usize> {
+    let quoted: Vec<String> = values
+        .iter()
+        .filter(|value| !value.is_empty())
+        .map(|value| serde_json::Value::from(value.as_str()).to_string())
+        .collect();
+    let names = |line: &str| quoted.iter().any(|value| line.contains(value.as_str()));
+    let mut count = 0;
+    let mut seen = HashSet::new();
+    for old in kept_of(tx, "source = ?1", &[&source])? {
+        // Two pieces may share one text, which is replaced for both at once.
+        if !seen.insert(old.clone()) {
+            continue;
+        }
+        let text = text(tx, &old)?;
+        if !names(&text) {
+            continue;
+        }
+        let kept: String = text
+            .split_inclusive('\n')
+            .map(|line| if names(line) { "\n" } else { line })
+            .collect();
+        let Some(new) = body(&kept) else { continue };
+        replace_text(tx, &old, &new)?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.

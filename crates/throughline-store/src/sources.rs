@@ -48,6 +48,10 @@ pub struct Stamp {
 /// The fingerprint of no text: a source whose cursor has it is read from its start.
 pub const UNREAD: [u8; 16] = [0xff; 16];
 
+/// Stands for the path of a source of which nothing may be kept. A source of which something was
+/// kept before keeps its path.
+pub const NOT_CAPTURED: &str = "(not captured)";
+
 /// A cursor to be written with what was read up to it.
 #[derive(Debug)]
 pub(crate) struct CleanCursor {
@@ -203,10 +207,12 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor, is_hidden: bool) 
             "INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset,
                 line, head, tail, settled)
              VALUES (?1, ?2, ?3, 0, 0, 0, 0, 0, 0, 0, x'', x'', 0)
-             ON CONFLICT (key) DO UPDATE SET path = excluded.path RETURNING id",
+             ON CONFLICT (key) DO UPDATE
+                SET path = CASE excluded.path WHEN ?4 THEN path ELSE excluded.path END
+             RETURNING id",
         )?
         .query_row(
-            params![clean.cursor.key, clean.flavor.name(), path],
+            params![clean.cursor.key, clean.flavor.name(), path, NOT_CAPTURED],
             |row| row.get(0),
         )?)
 }

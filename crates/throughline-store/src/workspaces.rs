@@ -1,6 +1,6 @@
 //! Workspaces and the folders they were seen in.
 
-use memory::Workspace;
+use memory::{SessionId, Workspace};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::Store;
@@ -21,6 +21,19 @@ impl Store {
                      WHERE r.path = ?2 LIMIT 1",
                 )?
                 .query_row([&workspace.key, &workspace.root], |row| row.get(0))
+                .optional()?)
+        })
+    }
+
+    /// Returns the folder of a session and the key of its workspace, as far as they are known.
+    pub fn session_folder(&self, session: &SessionId) -> Result<Option<(String, String)>> {
+        self.read(|connection| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT s.cwd, w.key FROM sessions s JOIN workspaces w ON w.id = s.workspace
+                     WHERE s.name = ?1 AND s.cwd IS NOT NULL",
+                )?
+                .query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?)
         })
     }

@@ -1,13 +1,18 @@
 //! From what was read of a source to what is written: sessions, scope, records, and the log itself.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
-use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading};
+use store::{
+    Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, Stamp, UNREAD,
+};
 
+use super::access::Access;
 use super::{Report, Sweep};
-use crate::git::Workspaces;
 use crate::scope::Scope;
+use crate::scope::archive::LogFilter;
+use crate::scope::withheld::{self, Judge};
 use crate::tail::Chunk;
 use crate::{Format, Source};
 
@@ -15,41 +20,72 @@ use crate::{Format, Source};
 pub(super) struct Intake<'a> {
     pub source: &'a Source,
     pub scope: &'a Scope,
-    pub workspaces: &'a mut Workspaces,
+    pub access: Access<'a>,
     pub door: Door<'a>,
-    /// The workspace of each session met in this source.
-    pub roots: HashMap<SessionId, Workspace>,
     pub kept: HashSet<memory::RecordId>,
     pub batches: usize,
     /// Where the source's cursor stands when the next batch is written.
     pub after: Option<Cursor>,
     pub archive: bool,
+    pub judge: Judge,
+    pub filter: LogFilter,
 }
 
 impl Intake<'_> {
     pub fn batch(&mut self, chunk: Chunk, source: usize) -> Report {
         let mut counted = Sweep::default();
         counted.count(self.source, &chunk);
-        let (last, restarted) = (chunk.last, chunk.restarted);
+        let Chunk {
+            parsed,
+            mut cursor,
+            last,
+            restarted,
+            log,
+            ..
+        } = chunk;
+        let understood = !parsed.entries.is_empty();
+        let incoming = self.incoming(parsed.entries);
+        if self.access.denies_source() && self.source.format != Format::Database {
+            return self.nothing(&cursor, source, counted);
+        }
         let odd = Oddities {
-            skipped: chunk
-                .parsed
+            skipped: parsed
                 .skipped
                 .iter()
                 .map(|s| (s.line, s.why.to_string()))
                 .collect(),
-            unknown: chunk.parsed.unknown,
+            unknown: parsed.unknown,
         };
-        let understood = !chunk.parsed.entries.is_empty();
-        let incoming = self.incoming(chunk.parsed.entries);
+        self.learn_withheld();
         let cleaned = self.door.clean(incoming);
         if restarted {
             self.kept.extend(cleaned.ids.iter().copied());
         }
+        let reading = self.reading(restarted, last, understood);
+        cursor.state = cursor.state.map(|state| self.scope.clean_state(state));
+        let after = self.after.replace(cursor.clone());
+        let log = log.filter(|_| self.archive).map(|log| self.log(log));
+        let from = From {
+            flavor: self.source.flavor,
+            path: &self.source.path,
+            cursor,
+            reading,
+            odd,
+            log,
+        };
+        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
+        Report::Batch {
+            source,
+            batch: Box::new(batch),
+            counted,
+        }
+    }
+
+    fn reading(&mut self, restarted: bool, last: bool, understood: bool) -> Reading {
         let first = self.batches == 0;
         self.batches += 1;
         let is_document = self.source.format == Format::Document;
-        let reading = match (restarted, last) {
+        match (restarted, last) {
             (false, _) => Reading::Continued,
             (true, true) if !self.kept.is_empty() => {
                 let kept = Some(std::mem::take(&mut self.kept));
@@ -66,22 +102,71 @@ impl Intake<'_> {
             // A source that holds nothing any more was lost, not rewritten.
             (true, _) if first => Reading::Restarted,
             (true, _) => Reading::Rereading,
+        }
+    }
+
+    /// Returns a batch that only remembers what the file looks like: nothing of it may be kept.
+    /// Should it change, it is read from its start, so that its workspace is known again. What was
+    /// captured of it before the workspace was denied stays.
+    fn nothing(&mut self, cursor: &Cursor, source: usize, counted: Sweep) -> Report {
+        // A source whose workspace is not known yet is looked at again by the next sweep.
+        let stamp = if self.access.met_denied {
+            cursor.stamp
+        } else {
+            Stamp::default()
         };
-        let after = self.after.replace(chunk.cursor.clone());
+        let cursor = Cursor {
+            key: cursor.key,
+            stamp,
+            settled: cursor.settled,
+            head: UNREAD,
+            ..Cursor::default()
+        };
+        let after = self.after.replace(cursor.clone());
         let from = From {
             flavor: self.source.flavor,
-            path: &self.source.path,
-            cursor: chunk.cursor,
-            reading,
-            odd,
-            log: chunk.log.filter(|_| self.archive),
+            path: Path::new(NOT_CAPTURED),
+            cursor,
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
         };
+        let cleaned = self.door.clean(Incoming::default());
         let batch = Batch::new(&mut self.door, cleaned, from).after(after);
         Report::Batch {
             source,
             batch: Box::new(batch),
-            counted,
+            counted: Sweep {
+                unknown: BTreeMap::new(),
+                ..counted
+            },
         }
+    }
+
+    /// Notes what the messages lost, so that neither later text nor the log brings it back.
+    fn learn_withheld(&mut self) {
+        let withheld = self.judge.take();
+        for (session, text) in withheld.credentials {
+            let values = withheld::values(&text);
+            self.door.withhold_values(&session, &values);
+            self.filter.add_credentials(&text);
+        }
+        for text in withheld.outside {
+            self.filter.add_outside(&text);
+        }
+        self.filter.add_calls(self.judge.calls());
+    }
+
+    /// Returns a piece of the log without what its records withhold.
+    fn log(&mut self, log: Log) -> Log {
+        let text = if self.access.is_shared && self.scope.is_selective() {
+            self.access.shared_lines(self.source.flavor, &log.text)
+        } else {
+            log.text
+        };
+        let text = self.filter.apply(self.scope, text);
+        self.filter.end_chunk();
+        Log { text, ..log }
     }
 
     fn incoming(&mut self, entries: Vec<Entry>) -> Incoming {
@@ -103,54 +188,33 @@ impl Intake<'_> {
                 Entry::Usage(entry) => usage.push(entry),
             }
         }
-        let sessions: Vec<_> = patches
+        let mut sessions: Vec<(SessionPatch, Option<Workspace>)> = patches
             .into_values()
-            .map(|patch| self.with_workspace(patch))
+            .map(|patch| {
+                let workspace = self.access.note(&patch);
+                (patch, workspace)
+            })
             .collect();
+        sessions.retain(|(patch, _)| self.access.allows(&patch.id));
+        usage.retain(|entry| self.access.allows(&entry.session));
         let records = messages
             .into_iter()
             .flat_map(|message| self.records(message))
             .collect();
-        let is_allowed = |id: &SessionId| {
-            self.roots
-                .get(id)
-                .is_none_or(|workspace| self.scope.allows(workspace))
-        };
         Incoming {
             records,
-            sessions: sessions
-                .into_iter()
-                .filter(|(patch, _)| is_allowed(&patch.id))
-                .collect(),
-            usage: usage
-                .into_iter()
-                .filter(|entry| is_allowed(&entry.session))
-                .collect(),
+            sessions,
+            usage,
         }
     }
 
-    fn with_workspace(&mut self, patch: SessionPatch) -> (SessionPatch, Option<Workspace>) {
-        let workspace = patch.cwd.as_deref().and_then(|cwd| {
-            let found = self.workspaces.of(cwd, patch.remote.as_deref())?;
-            Some(self.scope.alias(found))
-        });
-        if let Some(workspace) = &workspace {
-            self.roots
-                .entry(patch.id.clone())
-                .or_insert_with(|| workspace.clone());
-        }
-        (patch, workspace)
-    }
-
-    fn records(&self, mut message: Message) -> Vec<Record> {
-        let workspace = self.roots.get(&message.session);
-        if workspace.is_some_and(|workspace| !self.scope.allows(workspace)) {
+    fn records(&mut self, mut message: Message) -> Vec<Record> {
+        if !self.access.allows(&message.session) {
             return Vec::new();
         }
-        self.scope.apply(
-            &mut message,
-            workspace.map(|workspace| workspace.root.as_str()),
-        );
+        let workspace = self.access.workspace(&message.session);
+        let root = workspace.as_ref().map(|workspace| workspace.root.as_str());
+        self.judge.apply(self.scope, &mut message, root);
         memory::record::records(message)
     }
 }

@@ -4,6 +4,7 @@
 //! a sweep always ends in the same store. Each batch is written with its cursor or not at all:
 //! whatever interrupts a sweep, the next one goes on where it stopped.
 
+mod access;
 mod intake;
 mod todo;
 
@@ -15,17 +16,20 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
-use memory::Entry;
+use memory::{Entry, SessionId};
 use serde::Serialize;
-use store::{Batch, Cursor, Store, Ticket, Written};
+use store::{ArchiveScrub, Batch, Cursor, Store, Ticket, UNREAD, Written};
 
+use self::access::Access;
 use self::intake::Intake;
 use self::todo::Todo;
 use crate::git::Workspaces;
 use crate::scope::Scope;
+use crate::scope::archive::LogFilter;
+use crate::scope::withheld::Judge;
 use crate::source::{Discovered, Trouble};
 use crate::tail::{self, Chunk};
-use crate::{Adapter, Source};
+use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 12;
@@ -99,6 +103,16 @@ pub struct Progress {
 /// Reads what is new and stores it. Sources that another process reads at the same time are looked
 /// at again.
 pub fn sweep(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<Sweep> {
+    // Logs that an older version archived may hold what is not kept any more.
+    if plan.complete {
+        let scrub = store.scrub_archive(plan.scope, now)?;
+        if scrub != ArchiveScrub::default() {
+            tracing::info!(
+                ?scrub,
+                "the archive was rewritten by the rules of [capture]"
+            );
+        }
+    }
     let mut sweep = sweep_once(store, plan, now)?;
     for _ in 0..OVERTAKEN_MAX {
         if sweep.overtaken == 0 || sweep.interrupted {
@@ -248,12 +262,34 @@ fn read_sources(
             return;
         }
         let cursor = todo.cursors.get(&tail::key(&source.path));
+        let is_selective = plan.scope.is_selective();
+        let is_shared = is_selective && adapter.is_shared(source);
+        let find_folder = move |session: &SessionId| {
+            let beside = || adapter.session_folder(source, session.native());
+            let beside = is_selective.then(beside).flatten();
+            match beside {
+                Some(folder) => Some((folder, None)),
+                None => stored_folder(store, session).map(|(folder, key)| (folder, Some(key))),
+            }
+        };
+        let access = Access {
+            scope: plan.scope,
+            workspaces: &mut workspaces,
+            find_folder: Box::new(find_folder),
+            is_shared,
+            is_part: source.format == Format::Document,
+            is_resumed: cursor.is_some_and(|cursor| cursor.head != UNREAD && cursor.offset > 0),
+            roots: HashMap::new(),
+            met_allowed: false,
+            met_denied: false,
+        };
         let mut intake = Intake {
             source,
             scope: plan.scope,
-            workspaces: &mut workspaces,
+            access,
             door: store.door(),
-            roots: HashMap::new(),
+            judge: Judge::default(),
+            filter: LogFilter::default(),
             kept: HashSet::new(),
             batches: 0,
             after: cursor.cloned(),
@@ -279,6 +315,13 @@ fn read_sources(
             return;
         }
     }
+}
+
+fn stored_folder(store: &Store, session: &SessionId) -> Option<(String, String)> {
+    store.session_folder(session).unwrap_or_else(|error| {
+        tracing::warn!(%session, %error, "the session's workspace is not known");
+        None
+    })
 }
 
 /// Hands reports on in the order of their sources. A thread that is ahead waits: its queue is

@@ -39,6 +39,9 @@ pub use self::settle::{Repair, Settled, settle};
 pub struct Task<'a> {
     /// The conversation, in the order of its log; what lies before the last boundary may be there.
     pub messages: &'a [Message],
+    /// The same messages without what notes may not quote, one for each. Accounts and restored files
+    /// are made of these; what is kept is kept as it is.
+    pub visible: &'a [Message],
     /// The running summary, if there is one; or why it could not be read.
     pub notes: Result<Option<Notes<'a>>, &'a str>,
     pub template: &'a Template,

@@ -84,9 +84,9 @@ impl<'a> Scene<'a> {
         self.floor.saturating_sub(1)
     }
 
-    /// Returns what the model still sees.
+    /// Returns what the model still sees, as far as notes may quote it.
     pub(super) fn live(&self) -> &'a [Message] {
-        &self.task.messages[self.first_live()..]
+        self.task.visible.get(self.first_live()..).unwrap_or(&[])
     }
 
     /// Cuts where the running summary ends.
@@ -189,12 +189,13 @@ impl<'a> Scene<'a> {
     fn build(&self, written: &Written<'_>, from: usize) -> Result<Compacted, Declined> {
         let task = self.task;
         let from = self.ties.close(from);
-        let (cut, tail) = task.messages.split_at(from);
+        let tail = &task.messages[from..];
         let settled = settle(tail);
         let restored = match task.restored {
             Some(restored) => restored.clone(),
             None => {
-                let live = &cut[self.first_live().min(cut.len())..];
+                let first = self.first_live().min(from);
+                let live = task.visible.get(first..from).unwrap_or(&[]);
                 Restored::from_messages(live, tail, &task.limits.restore)
             }
         };

@@ -37,6 +37,7 @@ fn compact_with(
     let last = last.map(MessageId::new);
     compact(&Task {
         messages,
+        visible: messages,
         notes: Ok(summary.map(|summary| Notes {
             summary,
             file: "/m/summary.md",
@@ -288,6 +289,7 @@ fn every_way_of_giving_up() {
     assert!(matches!(large, Declined::StillTooLarge { .. }), "{large}");
     let unread = compact(&Task {
         messages: &messages,
+        visible: &messages,
         notes: Err("the disk is gone"),
         template: &Template::default(),
         transcript: None,
@@ -359,6 +361,7 @@ fn without_a_summary_the_messages_give_their_own_account() {
     let run = |limits: &Limits| {
         let task = Task {
             messages: &messages,
+            visible: &messages,
             notes: Ok(None),
             template: &Template::default(),
             transcript: None,
@@ -401,6 +404,7 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
         });
         let task = Task {
             messages: &messages,
+            visible: &messages,
             notes: Ok(known),
             template: &Template::default(),
             transcript: None,
@@ -439,6 +443,7 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
     };
     let task = Task {
         messages: &messages,
+        visible: &messages,
         notes: Ok(None),
         template: &Template::default(),
         transcript: None,
@@ -473,6 +478,7 @@ fn what_is_restored_gives_way_first() {
         };
         compact(&Task {
             messages: &messages,
+            visible: &messages,
             notes: Ok(Some(Notes {
                 summary: &notes(),
                 file: "f",
@@ -511,6 +517,7 @@ fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
     }
     let task = Task {
         messages,
+        visible: messages,
         notes: Ok(None),
         template: &Template::default(),
         transcript: None,

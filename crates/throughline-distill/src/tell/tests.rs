@@ -48,6 +48,7 @@ impl World {
         };
         let task = Task {
             messages: &self.messages,
+            visible: &self.messages,
             notes: Ok(None),
             template: &Template::default(),
             transcript: Some("/logs/s.jsonl"),

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::views::FactView;
 use crate::prompt;
 use crate::requests::facts::{self, Statement};
-use crate::requests::{Reach, Refused};
+use crate::requests::{Reach, Refused, given};
 
 /// Facts of one list, at most.
 const LIST_MAX: usize = 1_000;
@@ -117,11 +117,13 @@ pub async fn remember(
         }
         let workspace =
             folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
+        let workspace = workspace.transpose()?;
+        given::check_workspace(&desk.settings, workspace.as_ref())?;
         let statement = Statement {
             text: body.text,
             kind: body.kind.map_or(FactKind::Note, Into::into),
             tags: body.tags,
-            workspace: workspace.transpose()?,
+            workspace,
             trust: Trust::User,
             pinned: body.pinned,
         };

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use capture::Scope;
 use distill::compact::{
     Compacted, Declined, Limits, Notes, Outcome, Task, Trigger, Way, compact_or_full, wait,
 };
@@ -11,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::summary::Template;
 use memory::{Block, Flavor, Message, MessageId, SessionId, Summary, Tokens};
 use serde_json::{Value, json};
+use store::redact::Redactor;
 use store::{Asked, Lease, Store, Work};
 
 use super::find::the_session;
@@ -49,6 +51,8 @@ pub struct Terms<'a> {
     pub models: Option<&'a dyn Models>,
     /// How long that may take.
     pub patience: SignedDuration,
+    /// Which files the notes may not quote.
+    pub scope: &'a Scope,
 }
 
 /// Compacts a session. What is kept comes from the agent's own log, never from the store.
@@ -85,6 +89,7 @@ pub fn compact(
         given: None,
         models: desk.settings.models.as_deref().filter(|_| may_ask),
         patience: PATIENCE,
+        scope: &desk.settings.scope,
     };
     Ok(compact_log(Some(store), &log, &terms, &|| desk.now())?)
 }
@@ -119,13 +124,42 @@ pub fn compact_log(
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<Outcome> {
     let lease = store.and_then(|store| begin(store, log, clock()));
-    let outcome = compacted(store, log, terms, clock);
+    let mut outcome = compacted(store, log, terms, clock);
+    if let Ok(Outcome {
+        result: Ok(compacted),
+        ..
+    }) = &mut outcome
+    {
+        redact(store, compacted);
+    }
     if let Some((store, lease)) = store.zip(lease)
         && let Err(error) = store.release(&lease)
     {
         tracing::warn!(%error, "the lease of the compaction is not given back");
     }
     outcome
+}
+
+/// Takes secrets out of the notes and the restored files. The kept messages are the caller's own
+/// conversation and stay as they are.
+fn redact(store: Option<&Store>, compacted: &mut Compacted) {
+    let own;
+    let redactor = match store {
+        Some(store) => store.redactor(),
+        None => {
+            own = Redactor::new([0; 32]);
+            &own
+        }
+    };
+    let made = std::iter::once(&mut compacted.summary).chain(&mut compacted.restored);
+    for block in made.flat_map(|message| &mut message.blocks) {
+        if let Block::Text(text) | Block::Summary(text) = block {
+            let clean = redactor.clean(text);
+            if clean.is_changed() {
+                *text = clean.into_owned().into_string();
+            }
+        }
+    }
 }
 
 fn compacted(
@@ -149,8 +183,10 @@ fn compacted(
         }),
     };
     let transcript = log.path.display().to_string();
+    let visible = terms.scope.visible(&log.messages);
     let task = Task {
         messages: &log.messages,
+        visible: &visible,
         notes: notes.map_err(String::as_str),
         template: terms.template,
         transcript: Some(&transcript),

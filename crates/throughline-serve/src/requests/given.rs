@@ -77,32 +77,25 @@ fn batch(
 ) -> Result<(RecordId, Batch), Refused> {
     check(&given)?;
     let (session, flavor) = session_of(store, &given.session)?;
-    let workspace = given.folder.as_deref().and_then(|folder| {
-        let found = capture::git::Workspaces::default().of(folder, None)?;
-        Some(settings.scope.alias(found))
-    });
-    if let Some(workspace) = &workspace
-        && !settings.scope.allows(workspace)
-    {
-        return Err(Refused::not_allowed(
-            "the configuration does not let this workspace be captured",
-            "see `allow` and `deny` under [capture]",
-        ));
-    }
+    let workspace = given
+        .folder
+        .as_deref()
+        .map(|folder| workspace_at(settings, folder));
+    let known = match &workspace {
+        Some(workspace) => Some(workspace.clone()),
+        None => store.session_folder(&session)?.map(|(folder, key)| {
+            let root = workspace_at(settings, &folder).root;
+            Workspace { key, root }
+        }),
+    };
+    check_workspace(settings, known.as_ref())?;
     let at = given.at.unwrap_or(now);
     let path = format!("given:{session}");
     let mut patch = SessionPatch::new(session.clone(), flavor);
     patch.cwd.clone_from(&given.folder);
     patch.touch(at);
     let incoming = Incoming {
-        records: vec![record(
-            store,
-            settings,
-            given,
-            session,
-            workspace.as_ref(),
-            at,
-        )],
+        records: vec![record(store, settings, given, session, known.as_ref(), at)],
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
     };
@@ -124,6 +117,23 @@ fn batch(
         log: None,
     };
     Ok((id, Batch::new(&mut door, cleaned, from)))
+}
+
+fn workspace_at(settings: &Settings, folder: &str) -> Workspace {
+    settings
+        .scope
+        .alias(capture::git::workspace_of(Path::new(folder)))
+}
+
+/// Refuses what belongs to a workspace that the configuration does not let us capture.
+pub fn check_workspace(settings: &Settings, workspace: Option<&Workspace>) -> Result<(), Refused> {
+    match workspace {
+        Some(workspace) if !settings.scope.allows(workspace) => Err(Refused::not_allowed(
+            format!("the workspace {} is not captured", workspace.root),
+            "change `allow` or `deny` under [capture] in the configuration to capture it",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check(given: &Given) -> Result<(), Refused> {
@@ -184,16 +194,9 @@ fn record(
     workspace: Option<&Workspace>,
     at: Timestamp,
 ) -> Record {
-    let is_withheld = given
-        .path
-        .as_deref()
-        .is_some_and(|path| settings.scope.is_never(path));
-    let content = if is_withheld {
-        let size = given.content.len();
-        format!("[not kept: a file that holds credentials, {size} bytes]")
-    } else {
-        fence::strip(&given.content).into_owned()
-    };
+    let root = workspace.map(|workspace| workspace.root.as_str());
+    let text = fence::strip(&given.content);
+    let content = settings.scope.keep_text(&text, given.path.as_deref(), root);
     let name = match &given.key {
         Some(key) => format!("given/{key}"),
         // Two things said at once are two, also for tombstones, which know them by this name.
@@ -238,4 +241,67 @@ const fn trust(kind: Kind) -> Trust {
 fn key_of(path: &str) -> [u8; 16] {
     let id = RecordId::of("", path, 0, "given", &[0; 32]);
     *id.as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(path: Option<&str>, folder: &str) -> Given {
+        Given {
+            session: "claude:s".into(),
+            kind: Kind::ToolResult,
+            content: "FOO=qzmarker7wvxk".into(),
+            at: None,
+            key: Some("k".into()),
+            folder: Some(folder.into()),
+            tool: Some("Read".into()),
+            path: path.map(str::to_owned),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    #[track_caller]
+    fn check(path: Option<&str>, expected: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let now = "2026-11-16T09:00:00Z".parse().unwrap();
+        let settings = Settings::default();
+        let given = vec![given(path, "/nowhere/proj")];
+        let kept = keep(&store, &settings, given, now).unwrap();
+        let record = store.record(kept[0].id).unwrap().unwrap();
+        assert_eq!(record.content, expected);
+    }
+
+    #[test]
+    fn the_text_of_a_withheld_file_is_not_kept() {
+        let never = "[not kept: a file that holds credentials, 17 bytes]";
+        check(Some("/nowhere/proj/.env"), never);
+        check(Some(".env"), never);
+        let outside = "[not kept: a file outside the workspace, 17 bytes]";
+        check(Some("/nowhere/other/a.txt"), outside);
+        check(Some("../other/a.txt"), outside);
+        check(Some("src/a.txt"), "FOO=qzmarker7wvxk");
+        check(None, "FOO=qzmarker7wvxk");
+    }
+
+    #[test]
+    fn a_denied_workspace_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let now = "2026-11-16T09:00:00Z".parse().unwrap();
+        let mut settings = Settings::default();
+        keep(&store, &settings, vec![given(None, "/nowhere/proj")], now).unwrap();
+        settings.scope.denied = vec!["/nowhere/proj".into()];
+        let denied = keep(&store, &settings, vec![given(None, "/nowhere/proj")], now);
+        let said = denied.unwrap_err().to_string();
+        assert!(said.contains("/nowhere/proj is not captured"), "{said}");
+        // The session is known, so its folder need not be named.
+        let unnamed = Given {
+            folder: None,
+            ..given(None, "")
+        };
+        assert!(keep(&store, &settings, vec![unnamed], now).is_err());
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId};
+use memory::{Kind, RecordId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::needles::{Lines, Needles, words_of};
@@ -276,6 +276,7 @@ fn erase_sessions(
         forgotten.records += all.len();
         forgotten.facts += facts_of_session(tx, id)?;
         forgotten.archived_pieces += erase_logs(tx, id, ids, &all)?;
+        forgotten.archived_pieces += erase_mentions(tx, id, &name, &flavor)?;
         erase_session(tx, id, &name)?;
         contexts(tx, &all)?;
     }
@@ -305,6 +306,33 @@ fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> R
         lines.entry(going.source).or_default().insert(going.line);
     }
     Ok(pieces + blank_sources(tx, &shared, &needles, &lines)?)
+}
+
+/// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
+/// last session it was.
+fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Result<usize> {
+    let mut values = vec![SessionId::new(name).native().to_owned()];
+    let workspace = "SELECT workspace FROM sessions WHERE id = ?1 AND workspace NOT IN (
+        SELECT workspace FROM sessions WHERE id <> ?1 AND workspace IS NOT NULL)";
+    let folders = format!(
+        "SELECT path FROM roots WHERE workspace IN ({workspace})
+         UNION SELECT cwd FROM sessions WHERE id = ?1 AND cwd IS NOT NULL
+            AND workspace IN ({workspace})"
+    );
+    let mut statement = tx.prepare_cached(&folders)?;
+    let rows = statement.query_map([id], |row| row.get(0))?;
+    values.extend(rows.collect::<Result<Vec<String>, _>>()?);
+    let histories = "SELECT id FROM sources WHERE flavor = ?1 AND NOT forgotten
+        AND (path LIKE '%history.jsonl' OR path LIKE '%session_index.jsonl')
+        AND path NOT LIKE '%chat_history.jsonl'";
+    let mut statement = tx.prepare_cached(histories)?;
+    let rows = statement.query_map([flavor], |row| row.get(0))?;
+    let histories: Vec<i64> = rows.collect::<Result<_, _>>()?;
+    let mut pieces = 0;
+    for source in histories {
+        pieces += raw::blank_lines(tx, source, &values)?;
+    }
+    Ok(pieces)
 }
 
 /// Tables whose rows belong to one session.
@@ -340,6 +368,12 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     if tx.query_row(lived_in, [workspace], |row| row.get::<_, bool>(0))? {
         return Ok(());
     }
+    let key: String = tx.query_row(
+        "SELECT key FROM workspaces WHERE id = ?1",
+        [workspace],
+        |row| row.get(0),
+    )?;
+    injections::forget_workspace(tx, &key)?;
     tx.execute("DELETE FROM roots WHERE workspace = ?1", [workspace])?;
     tx.execute("DELETE FROM workspaces WHERE id = ?1", [workspace])?;
     Ok(())

@@ -10,6 +10,7 @@ use super::line::{
     UsageLine, WorkspaceLine, bytes, many_bytes,
 };
 use super::own::{CallLine, Clean, InjectionLine, SummaryLine};
+use super::scope::{ImportScope, ScopeCheck};
 use super::write::{self, Batch, Counts};
 use crate::clean::{Door, Incoming};
 use crate::error::{Error, Result};
@@ -61,8 +62,20 @@ impl Store {
         stop: &AtomicBool,
         progress: &dyn Fn(u64),
     ) -> Result<Imported> {
+        self.import_within(input, None, stop, progress)
+    }
+
+    /// Does the same within a scope: what the configuration does not let us capture stays out.
+    pub fn import_within(
+        &self,
+        input: &mut dyn BufRead,
+        scope: Option<&dyn ImportScope>,
+        stop: &AtomicBool,
+        progress: &dyn Fn(u64),
+    ) -> Result<Imported> {
         let mut import = Import {
             store: self,
+            scope: ScopeCheck::new(scope),
             door: self.door(),
             flavors: HashMap::new(),
             roots: HashMap::new(),
@@ -77,6 +90,7 @@ impl Store {
 
 struct Import<'a> {
     store: &'a Store,
+    scope: ScopeCheck<'a>,
     door: Door<'a>,
     /// The agents of the sessions met so far.
     flavors: HashMap<String, Flavor>,
@@ -156,7 +170,8 @@ impl Import<'_> {
         }
     }
 
-    fn take(&mut self, line: Line, size: usize) -> Result<(), String> {
+    fn take(&mut self, mut line: Line, size: usize) -> Result<(), String> {
+        self.scope.admit(&mut line)?;
         match line {
             Line::Export { .. } => {}
             Line::Workspace(line) => {

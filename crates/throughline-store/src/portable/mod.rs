@@ -8,8 +8,10 @@ mod export;
 mod import;
 mod line;
 mod own;
+mod scope;
 mod write;
 
 pub use export::{ExportFilter, Exported};
 pub use import::Imported;
 pub use line::FORMAT;
+pub use scope::{ImportScope, LogRule};

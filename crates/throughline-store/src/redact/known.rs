@@ -49,6 +49,11 @@ impl Redactor {
         short
     }
 
+    /// Adds a value that is secret for a reason of its own to those of a session.
+    pub(crate) fn note(&self, rule: &'static str, value: &str, seen: &mut Seen) {
+        seen.add(rule, value, &self.key);
+    }
+
     /// Returns the memory of a session that has shown these values.
     pub fn seen(&self, secrets: &[Secret]) -> Seen {
         let mut seen = Seen::default();

@@ -72,6 +72,7 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
         given: args.summary.as_deref().map(|file| given(args, file)),
         models: models.as_deref(),
         patience: renew::TIME_MAX,
+        scope: &app.config.scope(),
     };
     let clock = || app.environment.clock();
     tell(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)

@@ -42,7 +42,9 @@ pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Outcome> {
     let stop = ingest::stop_on_interrupt()?;
     let store = app.open()?;
     let bar = progress_bar(app, size);
-    let imported = store.import(&mut input, &stop, &|read| bar.set_position(read))?;
+    let scope = app.config.scope();
+    let progress = |read| bar.set_position(read);
+    let imported = store.import_within(&mut input, Some(&scope), &stop, &progress)?;
     bar.finish_and_clear();
     if args.json {
         output::json(&imported)?;

@@ -94,6 +94,14 @@ pub fn state(
     } else {
         Some(app.workspace(store, statement.holds.workspace.as_deref())?)
     };
+    if let Some(workspace) = &workspace
+        && !app.config.scope().allows(workspace)
+    {
+        return Err(hinted(
+            format!("the workspace {} is not captured", workspace.root),
+            "change `allow` or `deny` under [capture] in the configuration, or use --everywhere",
+        ));
+    }
     let place = workspace
         .as_ref()
         .map_or_else(|| "everywhere".to_owned(), |w| w.key.clone());

@@ -17,6 +17,7 @@ mod hook;
 mod install;
 mod mcp;
 mod portable;
+mod privacy;
 mod readme;
 mod resume;
 mod retention;

@@ -57,6 +57,10 @@ impl Adapter for Claude {
         discover::is_conversation(head).then_some(Format::Lines)
     }
 
+    fn is_shared(&self, source: &Source) -> bool {
+        discover::is_history(&source.path)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         if discover::is_history(&source.path) {
             let prompts = history::History::beside(source);

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::discover::session_in_name;
 use super::text::Text;
-use crate::Source;
 use crate::flavor::history::{Prompt, Prompts};
 use crate::time::Time;
+use crate::{Source, tail};
 
 /// Rollouts lie in folders of year, month and day.
 const DEPTH_MAX: usize = 4;
@@ -33,11 +33,38 @@ pub struct History {
 impl History {
     pub fn beside(source: &Source) -> Self {
         let mut told = BTreeSet::new();
-        let home = source.path.parent().unwrap_or(Path::new(""));
-        for folder in ["sessions", "archived_sessions"] {
-            note_sessions(&home.join(folder), 0, &mut told);
-        }
+        each_rollout(source, &mut |path| {
+            told.insert(session_in_name(path));
+        });
         Self { told }
+    }
+}
+
+/// Returns the folder of a session that has a rollout beside a history.
+pub fn session_folder(source: &Source, session: &str) -> Option<String> {
+    let mut folder = None;
+    each_rollout(source, &mut |path| {
+        if folder.is_none() && session_in_name(path) == session {
+            folder = folder_in(path);
+        }
+    });
+    folder
+}
+
+/// Returns the first folder that a rollout names.
+fn folder_in(path: &Path) -> Option<String> {
+    let head = tail::head(path).ok()?;
+    let (_, rest) = head.split_once("\"cwd\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?;
+    let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    strings.next()?.ok()
+}
+
+/// Calls `each` with every rollout that lies beside a history.
+fn each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
+    let home = source.path.parent().unwrap_or(Path::new(""));
+    for folder in ["sessions", "archived_sessions"] {
+        each_file(&home.join(folder), 0, each);
     }
 }
 
@@ -57,19 +84,15 @@ impl Prompts for History {
     }
 }
 
-fn note_sessions(folder: &Path, depth: usize, told: &mut BTreeSet<String>) {
+fn each_file(folder: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
-                note_sessions(&path, depth + 1, told);
-            }
-            Ok(kind) if kind.is_file() => {
-                told.insert(session_in_name(&path));
-            }
+            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => each_file(&path, depth + 1, each),
+            Ok(kind) if kind.is_file() => each(&path),
             _ => {}
         }
     }

@@ -59,6 +59,14 @@ impl Adapter for Codex {
         discover::identify(head)
     }
 
+    fn is_shared(&self, source: &Source) -> bool {
+        discover::is_index(&source.path) || discover::is_history(&source.path)
+    }
+
+    fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
+        history::session_folder(source, session)
+    }
+
     fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
         if discover::is_index(&source.path) {
             return Box::new(index::Index);

@@ -1,6 +1,7 @@
 //! Bubbles, as Cursor calls the messages of a conversation.
 
 use jiff::Timestamp;
+use memory::command::CallFiles;
 use memory::{
     Block, CallId, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
     SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
@@ -207,6 +208,7 @@ fn tool_call(id: &str, tool: wire::Tool) -> (ToolUse, Option<ToolResult>) {
         content,
         is_error: failed,
         exit_code: None,
+        files: CallFiles::default(),
         changes: if failed {
             Vec::new()
         } else {

@@ -1,5 +1,6 @@
 //! Tool calls, which a message holds with their results.
 
+use memory::command::CallFiles;
 use memory::{CallId, Change, ToolResult, ToolUse};
 
 use super::wire::ToolCall;
@@ -39,6 +40,7 @@ impl ToolCall {
             content: answer.text,
             is_error,
             exit_code: answer.exit_code,
+            files: CallFiles::default(),
             changes,
         })
     }

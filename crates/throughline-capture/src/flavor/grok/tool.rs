@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memory::command::CallFiles;
 use memory::{CallId, Change, ToolResult, ToolUse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -63,6 +64,7 @@ impl Tool<'_> {
                 || output.exit_code.is_some_and(|code| code != 0)
                 || output.timed_out == Some(true),
             exit_code: output.exit_code,
+            files: CallFiles::default(),
             changes: parts.iter().filter_map(change).collect(),
         }
     }

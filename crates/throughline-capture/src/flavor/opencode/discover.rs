@@ -21,6 +21,19 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
     std::iter::once(data).chain(named).collect()
 }
 
+/// Returns the folder that a session works in, from its own file: messages and parts lie apart.
+pub fn session_folder(path: &Path, session: &str) -> Option<String> {
+    let mut above = path.ancestors();
+    let storage = above.find(|folder| folder.file_name().is_some_and(|name| name == "storage"))?;
+    let projects = std::fs::read_dir(storage.join("session")).ok()?;
+    projects.flatten().find_map(|project| {
+        let file = project.path().join(format!("{session}.json"));
+        let text = std::fs::read_to_string(file).ok()?;
+        let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+        value.get("directory")?.as_str().map(str::to_owned)
+    })
+}
+
 /// The files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum File {

@@ -52,6 +52,10 @@ impl Adapter for Opencode {
         discover::is_export(head).then_some(Format::Document)
     }
 
+    fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
+        discover::session_folder(&source.path, session)
+    }
+
     fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
         Box::new(document::Document::new(&source.path))
     }

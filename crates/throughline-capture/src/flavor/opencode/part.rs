@@ -1,6 +1,7 @@
 //! A message's parts: each becomes an entry under its own id, in whatever container it lies.
 
 use jiff::Timestamp;
+use memory::command::CallFiles;
 use memory::{
     ApiId, Block, Boundary, CallId, Entry, Message, MessageId, Origin, Role, SessionId, ToolResult,
     ToolUse, Usage, UsageEntry,
@@ -179,6 +180,7 @@ impl Turn {
                 .unwrap_or_default(),
             is_error: failed || exit_code.is_some_and(|code| code != 0),
             exit_code,
+            files: CallFiles::default(),
             changes: if failed {
                 Vec::new()
             } else {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, Form};
 use crate::requests::Refused;
 use crate::requests::facts::{self, Statement};
+use crate::requests::given;
 
 pub const FORM: Form = Form {
     name: "memory_remember",
@@ -54,11 +55,13 @@ pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
         NoteKind::Outcome => FactKind::Outcome,
         NoteKind::Note => FactKind::Note,
     };
+    let workspace = call.workspace()?.clone();
+    given::check_workspace(call.settings, Some(&workspace))?;
     let statement = Statement {
         text: args.text,
         kind,
         tags: args.tags,
-        workspace: Some(call.workspace()?.clone()),
+        workspace: Some(workspace),
         // Whoever asked for it, what arrives here are a model's words.
         trust: Trust::Model,
         pinned: false,

@@ -1,13 +1,21 @@
-//! What is never captured: files that hold credentials, and files outside the session's workspace.
+//! What is never captured: files that hold credentials, files outside the session's workspace, and
+//! whole workspaces.
 //!
-//! The text of such a file is left out where a tool returned it; that it was read stays visible.
+//! [`call`] decides for each tool call which of its arguments and which of its output are withheld;
+//! [`quotes`] does the same for texts that quote files. [`withheld`] applies both to messages,
+//! [`archive`] to the agent's own log. That a file was read stays visible; its text does not.
+
+pub(crate) mod archive;
+mod call;
+mod quotes;
+pub(crate) mod withheld;
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
-use memory::{Block, Message, Workspace};
+use memory::Workspace;
 
-use crate::tools;
+use crate::git::Workspaces;
 
 /// Which files' texts are not kept.
 #[derive(Clone, Debug)]
@@ -86,27 +94,40 @@ impl Default for Scope {
     }
 }
 
-/// What stands in the place of a text that was left out.
-const WITHHELD: &str = "[not kept: ";
+/// Why a text is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It belongs to a file that holds credentials.
+    Credentials,
+    /// It belongs to a file outside the session's workspace.
+    Outside,
+}
+
+/// Returns what stands in the place of a text that is not kept.
+pub fn mark(reason: Reason, size_bytes: usize) -> String {
+    let file = match reason {
+        Reason::Credentials => "a file that holds credentials",
+        Reason::Outside => "a file outside the workspace",
+    };
+    format!("[not kept: {file}, {size_bytes} bytes]")
+}
 
 impl Scope {
-    /// Leaves out of a message what must not be kept. `root` is the session's workspace.
-    pub fn apply(&self, message: &mut Message, root: Option<&str>) {
-        for block in &mut message.blocks {
-            let Block::ToolResult(result) = block else {
-                continue;
-            };
-            let Some(path) = &result.path else { continue };
-            let why = if self.is_never(path) {
-                "a file that holds credentials"
-            } else if self.is_outside(path, root, result.tool.as_deref()) {
-                "a file outside the workspace"
-            } else {
-                continue;
-            };
-            result.content = format!("{WITHHELD}{why}, {} bytes]", result.content.len());
-            result.changes.clear();
+    /// Returns what is kept of a text that came with the path of a file, or on its own.
+    pub fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
+        if let Some(reason) = path.and_then(|path| self.reason_for(path, root)) {
+            return mark(reason, text.len());
         }
+        let kept = self.withhold_quotes(text, &mut Vec::new());
+        kept.unwrap_or_else(|| text.to_owned())
+    }
+
+    /// Returns why the text of one file is not kept, if it is not.
+    pub fn reason_for(&self, path: &str, root: Option<&str>) -> Option<Reason> {
+        if self.is_never(path) {
+            return Some(Reason::Credentials);
+        }
+        self.is_outside(path, root, None).then_some(Reason::Outside)
     }
 
     /// Returns the workspace that one counts as.
@@ -134,24 +155,106 @@ impl Scope {
         !named(&self.denied) && (self.allowed.is_empty() || named(&self.allowed))
     }
 
+    /// Says whether the configuration allows some workspaces and not others.
+    pub fn is_selective(&self) -> bool {
+        !self.allowed.is_empty() || !self.denied.is_empty()
+    }
+
     /// Says whether the text of a file is never kept.
     pub fn is_never(&self, path: &str) -> bool {
+        if path.is_empty() {
+            return false;
+        }
         let path = path.replace('\\', "/");
         let caught = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &path));
         caught(&self.never) && !caught(&self.spared)
     }
 
-    fn is_outside(&self, path: &str, root: Option<&str>, tool: Option<&str>) -> bool {
-        let (Some(root), Some(tool)) = (root, tool) else {
+    /// Says whether a file lies outside the workspace at `root`. `cwd` is the folder that relative
+    /// paths start from.
+    fn is_outside(&self, path: &str, root: Option<&str>, cwd: Option<&str>) -> bool {
+        let Some(root) = root.filter(|_| !self.outside) else {
             return false;
         };
-        let (path, root) = (Path::new(path), Path::new(root));
-        !self.outside && tools::reads(tool) && path.is_absolute() && leaves(path, root)
+        let root = Path::new(root);
+        let path = expand_home(path, root);
+        if path.starts_with("/dev") || path.to_string_lossy().starts_with('$') {
+            return false;
+        }
+        let whole = if path.is_absolute() {
+            path
+        } else if path.components().any(|part| part == Component::ParentDir) {
+            cwd.map_or(root, Path::new).join(path)
+        } else {
+            // A relative path that does not climb stays below a folder of the session.
+            return false;
+        };
+        !resolve(&whole).starts_with(root)
     }
 }
 
-fn leaves(path: &Path, root: &Path) -> bool {
-    !path.starts_with(root) || path.components().any(|part| part == Component::ParentDir)
+impl store::ImportScope for Scope {
+    fn allows(&self, workspace: &Workspace) -> bool {
+        self.allows(workspace)
+    }
+
+    fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
+        self.keep_text(text, path, root)
+    }
+
+    fn log_filter(&self) -> store::LogRule<'_> {
+        let mut filter = archive::LogFilter::default();
+        Box::new(move |text| filter.apply(self, text))
+    }
+
+    fn allows_log(&self, text: &str) -> bool {
+        if !self.is_selective() {
+            return true;
+        }
+        let mut workspaces = Workspaces::default();
+        let mut folders = text
+            .lines()
+            .filter_map(folder_in)
+            .filter_map(|folder| workspaces.of(&folder, None))
+            .peekable();
+        folders.peek().is_none() || folders.any(|workspace| self.allows(&self.alias(workspace)))
+    }
+}
+
+/// Returns the folder that a line of a log names.
+fn folder_in(line: &str) -> Option<String> {
+    ["\"cwd\"", "\"project\""].iter().find_map(|key| {
+        let (_, rest) = line.split_once(key)?;
+        let rest = rest.trim_start().strip_prefix(':')?;
+        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        strings.next()?.ok()
+    })
+}
+
+/// Replaces `~` and `$HOME` by the home folder that the workspace lies in.
+fn expand_home(path: &str, root: &Path) -> PathBuf {
+    let homes = ["~/", "$HOME/", "${HOME}/"];
+    let Some(rest) = homes.iter().find_map(|home| path.strip_prefix(home)) else {
+        return PathBuf::from(path);
+    };
+    let depth = if root.starts_with("/root") { 2 } else { 3 };
+    let home: PathBuf = root.components().take(depth).collect();
+    home.join(rest)
+}
+
+/// Resolves `.` and `..` without the file system: the file may be gone.
+fn resolve(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                whole.pop();
+            }
+            part => whole.push(part),
+        }
+    }
+    whole
 }
 
 fn matches(pattern: &str, path: &str) -> bool {
@@ -177,8 +280,9 @@ fn wildcard(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::withheld::Judge;
     use super::*;
-    use memory::{Flavor, MessageId, Origin, Role, SessionId, ToolResult};
+    use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, ToolResult};
 
     #[track_caller]
     fn check(tool: &str, path: &str, kept: bool) {
@@ -190,7 +294,7 @@ mod tests {
             content: "text".into(),
             ..ToolResult::default()
         })];
-        Scope::default().apply(&mut message, Some("/home/dev/proj"));
+        Judge::default().apply(&Scope::default(), &mut message, Some("/home/dev/proj"));
         let [Block::ToolResult(result)] = message.blocks.as_slice() else {
             panic!()
         };

@@ -1,0 +1,586 @@
+//! The agent's own log without what its records withhold.
+//!
+//! Agents write the same text more than once: in the message, in a field beside it, in an event, in
+//! a snapshot of the file. A string of the log is replaced when it stands beside the path of a
+//! never-captured file, when it answers a call whose output is withheld, or when it repeats a text
+//! that was withheld from a record. Only string values change: every line stays valid JSON and
+//! keeps its other bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::withheld::without_number;
+use super::{Reason, Scope, mark};
+use crate::tools;
+
+/// A shorter line may stand in any file.
+const LINE_BYTES_MIN: usize = 6;
+/// Lines of withheld files that are looked for in one source.
+const LINES_MAX: usize = 20_000;
+/// A string repeats a file outside the workspace when it shares this much of its text with it.
+const SHARED_BYTES_MIN: usize = 16;
+const SHARED_PERCENT_MIN: usize = 60;
+/// JSON inside strings inside JSON is read this deep.
+const NESTING_MAX: usize = 4;
+/// How far above its arguments a call's id may stand.
+const CLIMB_MAX: usize = 4;
+
+/// What a source's log must not hold.
+#[derive(Debug, Default)]
+pub(crate) struct LogFilter {
+    /// Lines of credential files.
+    credential_lines: HashSet<String>,
+    /// Lines of files outside the workspace.
+    outside_lines: HashSet<String>,
+    /// Calls whose output is withheld.
+    calls: HashMap<String, Reason>,
+}
+
+impl LogFilter {
+    pub fn add_credentials(&mut self, text: &str) {
+        add_lines(&mut self.credential_lines, text);
+    }
+
+    pub fn add_outside(&mut self, text: &str) {
+        add_lines(&mut self.outside_lines, text);
+    }
+
+    pub fn add_calls(&mut self, calls: &HashMap<String, Reason>) {
+        let calls = calls.iter().map(|(call, reason)| (call.clone(), *reason));
+        self.calls.extend(calls);
+    }
+
+    /// Drops the lines of files outside the workspace: they are common text, so they are looked for
+    /// only near the call that showed them.
+    pub fn end_chunk(&mut self) {
+        self.outside_lines.clear();
+    }
+
+    /// Returns a part of a log without what is withheld.
+    pub fn apply(&mut self, scope: &Scope, text: String) -> String {
+        if self.is_empty() && !scope.may_name_never(&text) {
+            return text;
+        }
+        if !text.trim_start().starts_with(['{', '[']) {
+            return self.plain(scope, &text).unwrap_or(text);
+        }
+        // A document is one value over many lines; a log has one on each.
+        let is_document = text.lines().next().is_some_and(|line| !is_whole(line));
+        let units: Vec<&str> = if is_document {
+            vec![&text]
+        } else {
+            text.split_inclusive('\n').collect()
+        };
+        for unit in units.iter().filter(|unit| scope.may_name_never(unit)) {
+            let tree = Tree::read(unit);
+            self.note_calls(scope, &tree, unit);
+        }
+        let mut kept = String::with_capacity(text.len());
+        for unit in units {
+            if self.is_empty() && !scope.may_name_never(unit) {
+                kept.push_str(unit);
+                continue;
+            }
+            match self.json(scope, unit, 0) {
+                Some(unit) => kept.push_str(&unit),
+                None => kept.push_str(unit),
+            }
+        }
+        kept
+    }
+
+    fn is_empty(&self) -> bool {
+        self.credential_lines.is_empty() && self.outside_lines.is_empty() && self.calls.is_empty()
+    }
+
+    /// Notes the calls of a line that name never-captured files: their results follow.
+    fn note_calls(&mut self, scope: &Scope, tree: &Tree, text: &str) {
+        for leaf in &tree.leaves {
+            let key = tree.key(text, leaf.key.as_ref());
+            let is_arguments = ["arguments", "input", "args", "rawinput", "parameters"]
+                .contains(&tools::plain_key(key).as_str());
+            let is_command = tools::is_command_key(key);
+            if !is_arguments && !is_command && !tools::is_path_key(key) {
+                continue;
+            }
+            let value = decode(&text[leaf.range.clone()]);
+            let names_never = if tools::is_path_key(key) {
+                scope.is_never(&value)
+            } else {
+                let tool = if is_command { "bash" } else { "" };
+                let files = tools::files(tool, &value);
+                files.named.iter().any(|name| scope.names_never(name))
+            };
+            if names_never {
+                for call in tree.calls_above(text, leaf.node) {
+                    self.calls.insert(call, Reason::Credentials);
+                }
+            }
+        }
+    }
+
+    /// Returns JSON without what is withheld, or `None` when it stays as it is.
+    fn json(&self, scope: &Scope, text: &str, depth: usize) -> Option<String> {
+        let tree = Tree::read(text);
+        let marks = self.node_marks(scope, &tree, text);
+        let mut kept = String::new();
+        let mut copied = 0;
+        for leaf in &tree.leaves {
+            let raw = &text[leaf.range.clone()];
+            let key = tree.key(text, leaf.key.as_ref());
+            let value = decode(raw);
+            let Some(new) = self.leaf(scope, &tree, &marks, (leaf.node, key), &value, depth) else {
+                continue;
+            };
+            kept.push_str(&text[copied..leaf.range.start]);
+            kept.push_str(&serde_json::Value::String(new).to_string());
+            copied = leaf.range.end;
+        }
+        if copied == 0 {
+            return None;
+        }
+        kept.push_str(&text[copied..]);
+        Some(kept)
+    }
+
+    /// Decides for each object whether its texts are withheld as a whole.
+    fn node_marks(&self, scope: &Scope, tree: &Tree, text: &str) -> Vec<NodeMark> {
+        let mut marks = vec![NodeMark::default(); tree.nodes.len()];
+        for (at, node) in tree.nodes.iter().enumerate() {
+            let key = tree.key(text, node.key.as_ref());
+            marks[at].is_input = is_input_key(key);
+            // Some agents keep a map from paths to their changes.
+            marks[at].of_never = key.contains('.') && scope.is_never(key);
+        }
+        for leaf in &tree.leaves {
+            let key = tree.key(text, leaf.key.as_ref());
+            let raw = &text[leaf.range.clone()];
+            if tools::is_path_key(key) && scope.is_never(&decode(raw)) {
+                marks[leaf.node].of_never = true;
+            }
+            if is_id_key(key)
+                && !self.calls.is_empty()
+                && let Some(reason) = self.calls.get(decode(raw).as_str())
+            {
+                marks[leaf.node].answer = Some(*reason);
+            }
+        }
+        // A parent comes before its children, so one pass hands everything down.
+        for at in 0..marks.len() {
+            let Some(parent) = tree.nodes[at].parent else {
+                continue;
+            };
+            let above = marks[parent];
+            marks[at].of_never |= above.of_never;
+            if !marks[at].is_input {
+                marks[at].answer = marks[at].answer.or(above.answer);
+            }
+        }
+        marks
+    }
+
+    fn leaf(
+        &self,
+        scope: &Scope,
+        tree: &Tree,
+        marks: &[NodeMark],
+        (node, key): (usize, &str),
+        value: &str,
+        depth: usize,
+    ) -> Option<String> {
+        if value.trim().is_empty() || is_neutral_key(key, value) {
+            return None;
+        }
+        let mut removed = Vec::new();
+        let node_mark = marks.get(node).copied().unwrap_or_default();
+        let in_input = is_input_key(key) || tree.is_below_input(marks, node);
+        if let Some(reason) = node_mark.answer
+            && !in_input
+        {
+            return Some(mark(reason, value.len()));
+        }
+        if depth < NESTING_MAX
+            && tools::json(value).is_some()
+            && let Some(inner) = self.json(scope, value, depth + 1)
+        {
+            return Some(inner);
+        }
+        if let Some(kept) = scope.withhold_argument(value, key, node_mark.of_never, &mut removed) {
+            return Some(self.plain(scope, &kept).unwrap_or(kept));
+        }
+        self.plain(scope, value)
+    }
+
+    /// Returns a text without the lines that are withheld.
+    fn plain(&self, scope: &Scope, text: &str) -> Option<String> {
+        if self.repeats_outside(text) {
+            return Some(mark(Reason::Outside, text.len()));
+        }
+        let quoted = scope.withhold_quotes(text, &mut Vec::new());
+        let text = quoted.as_deref().unwrap_or(text);
+        let is_withheld =
+            |line: &str| normal(line).is_some_and(|line| self.credential_lines.contains(line));
+        if self.credential_lines.is_empty() || !text.lines().any(is_withheld) {
+            return quoted;
+        }
+        let mut kept = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            if is_withheld(line) {
+                kept.push_str(&mark(Reason::Credentials, line.trim_end().len()));
+                kept.extend(line.ends_with('\n').then_some('\n'));
+            } else {
+                kept.push_str(line);
+            }
+        }
+        Some(kept)
+    }
+
+    /// Says whether most of a text stands in a file outside the workspace that was shown here.
+    fn repeats_outside(&self, text: &str) -> bool {
+        if self.outside_lines.is_empty() || text.len() < SHARED_BYTES_MIN {
+            return false;
+        }
+        let (mut shared, mut whole) = (0, 0);
+        for line in text.lines().filter_map(normal) {
+            whole += line.len();
+            if self.outside_lines.contains(line) {
+                shared += line.len();
+            }
+        }
+        shared >= SHARED_BYTES_MIN && shared * 100 >= whole * SHARED_PERCENT_MIN
+    }
+}
+
+fn add_lines(lines: &mut HashSet<String>, text: &str) {
+    for line in text.lines().filter_map(normal) {
+        if lines.len() < LINES_MAX {
+            lines.insert(line.to_owned());
+        }
+    }
+}
+
+/// Returns a line without number, sign and white space, if it is long enough to be told apart.
+fn normal(line: &str) -> Option<&str> {
+    let line = without_number(line).trim();
+    let line = line.strip_prefix(['+', '-']).unwrap_or(line).trim();
+    let is_text = line.chars().any(char::is_alphanumeric);
+    (line.len() >= LINE_BYTES_MIN && is_text).then_some(line)
+}
+
+fn is_whole(line: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(line.trim()).is_ok()
+}
+
+fn is_input_key(key: &str) -> bool {
+    let key = tools::plain_key(key);
+    [
+        "input",
+        "args",
+        "arguments",
+        "parameters",
+        "rawinput",
+        "toolinput",
+    ]
+    .contains(&key.as_str())
+        || tools::is_command_key(&key)
+}
+
+fn is_id_key(key: &str) -> bool {
+    tools::plain_key(key).ends_with("id")
+}
+
+/// Says whether a field describes its object and never holds a file's text.
+fn is_neutral_key(key: &str, value: &str) -> bool {
+    let key = tools::plain_key(key);
+    let ends = [
+        "id",
+        "at",
+        "time",
+        "timestamp",
+        "type",
+        "name",
+        "status",
+        "role",
+        "model",
+        "kind",
+        "cwd",
+        "version",
+        "branch",
+        "language",
+        "uuid",
+    ];
+    // Some agents list the words of a command as its possible paths.
+    tools::is_path_key(&key) && !value.contains(['\n', '='])
+        || ends.iter().any(|end| key.ends_with(end))
+        || key == "tool"
+}
+
+/// Decodes a JSON string with its quotes; one that is damaged stays as it is.
+fn decode(raw: &str) -> String {
+    serde_json::from_str(raw).unwrap_or_else(|_| raw.trim_matches('"').to_owned())
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct NodeMark {
+    /// It names a never-captured file.
+    of_never: bool,
+    /// It answers a call whose output is withheld.
+    answer: Option<Reason>,
+    /// It holds the arguments of a call.
+    is_input: bool,
+}
+
+/// Where the strings of a JSON text stand, and in which objects.
+#[derive(Debug, Default)]
+struct Tree {
+    nodes: Vec<Node>,
+    leaves: Vec<Leaf>,
+}
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<usize>,
+    key: Option<Range<usize>>,
+}
+
+#[derive(Debug)]
+struct Leaf {
+    /// With its quotes.
+    range: Range<usize>,
+    key: Option<Range<usize>>,
+    node: usize,
+}
+
+impl Tree {
+    /// Reads a JSON text. Damaged text gives the strings up to the damage and behind it.
+    fn read(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut tree = Self::default();
+        tree.nodes.push(Node {
+            parent: None,
+            key: None,
+        });
+        let mut open: Vec<usize> = vec![0];
+        let mut key: Option<Range<usize>> = None;
+        let mut at = 0;
+        while at < bytes.len() {
+            let node = open.last().copied().unwrap_or(0);
+            match bytes[at] {
+                b'{' | b'[' => {
+                    // The items of a list are read under the list's own name.
+                    let name = key.take().or_else(|| {
+                        (bytes[at] == b'[')
+                            .then(|| tree.nodes[node].key.clone())
+                            .flatten()
+                    });
+                    tree.nodes.push(Node {
+                        parent: Some(node),
+                        key: name,
+                    });
+                    open.push(tree.nodes.len() - 1);
+                    at += 1;
+                }
+                b'}' | b']' => {
+                    if open.len() > 1 {
+                        open.pop();
+                    }
+                    key = None;
+                    at += 1;
+                }
+                b',' => {
+                    key = None;
+                    at += 1;
+                }
+                b'"' => {
+                    let end = string_end(bytes, at);
+                    let after = end + spaces(&bytes[end..]);
+                    if bytes.get(after) == Some(&b':') {
+                        key = Some(at + 1..end.saturating_sub(1).max(at + 1));
+                        at = after + 1;
+                        continue;
+                    }
+                    let name = key.take().or_else(|| tree.nodes[node].key.clone());
+                    tree.leaves.push(Leaf {
+                        range: at..end,
+                        key: name,
+                        node,
+                    });
+                    at = end;
+                }
+                _ => at += 1,
+            }
+        }
+        tree
+    }
+
+    fn key<'t>(&self, text: &'t str, key: Option<&Range<usize>>) -> &'t str {
+        key.and_then(|key| text.get(key.clone()))
+            .unwrap_or_default()
+    }
+
+    fn is_below_input(&self, marks: &[NodeMark], node: usize) -> bool {
+        let mut at = Some(node);
+        while let Some(node) = at {
+            if marks.get(node).is_some_and(|mark| mark.is_input) {
+                return true;
+            }
+            at = self.nodes[node].parent;
+        }
+        false
+    }
+
+    /// Returns the ids of the call whose arguments hold this node.
+    fn calls_above(&self, text: &str, node: usize) -> Vec<String> {
+        let mut at = Some(node);
+        for _ in 0..CLIMB_MAX {
+            let Some(node) = at else { break };
+            let mut ids = Vec::new();
+            let (mut id, mut is_named) = (None, false);
+            for leaf in self.leaves.iter().filter(|leaf| leaf.node == node) {
+                let key = tools::plain_key(self.key(text, leaf.key.as_ref()));
+                match key.as_str() {
+                    "callid" | "tooluseid" | "toolcallid" | "toolid" | "functioncallid" => {
+                        ids.push(decode(&text[leaf.range.clone()]));
+                    }
+                    "id" => id = Some(decode(&text[leaf.range.clone()])),
+                    "name" | "tool" | "toolname" | "function" => is_named = true,
+                    _ => {}
+                }
+            }
+            // A message has an id too; only a call also has the name of a tool.
+            ids.extend(id.filter(|_| is_named));
+            if !ids.is_empty() {
+                return ids;
+            }
+            at = self.nodes[node].parent;
+        }
+        Vec::new()
+    }
+}
+
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn spaces(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOT_KEPT: &str = "[not kept: a file that holds credentials, ";
+
+    #[track_caller]
+    fn check(log: &str, gone: &[&str], stays: &[&str]) {
+        let kept = LogFilter::default().apply(&Scope::default(), log.to_owned());
+        for line in kept.lines().filter(|_| !log.starts_with("{\n")) {
+            assert!(is_whole(line), "{line}");
+        }
+        for text in gone {
+            assert!(!kept.contains(text), "{text} is still in\n{kept}");
+        }
+        for text in stays {
+            assert!(kept.contains(text), "{text} is missing from\n{kept}");
+        }
+        assert!(kept.contains(NOT_KEPT), "{kept}");
+        assert_eq!(kept.lines().count(), log.lines().count());
+    }
+
+    #[test]
+    fn a_result_is_found_by_its_call() {
+        check(
+            concat!(
+                r#"{"type":"assistant","message":{"id":"msg_1","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"cat .env"}}]}}"#,
+                "\n",
+                r#"{"type":"user","uuid":"u","message":{"content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"FOO=marker\nX=1"}]},"toolUseResult":"n"}"#,
+                "\n",
+            ),
+            &["marker"],
+            &["cat .env", "toolu_1", r#""uuid":"u""#],
+        );
+        check(
+            concat!(
+                r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"sed -n 4p ./.env\"]}","call_id":"call_1"}}"#,
+                "\n",
+                r#"{"type":"event_msg","payload":{"type":"exec_command_end","call_id":"call_1","aggregated_output":"FOO=marker\n"}}"#,
+                "\n",
+                r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"call_1","output":"{\"output\":\"FOO=marker\"}"}}"#,
+                "\n",
+            ),
+            &["marker"],
+            &["sed -n 4p", "exec_command_end"],
+        );
+    }
+
+    #[test]
+    fn what_stands_beside_the_path_goes() {
+        check(
+            r#"{"a":"keep this","toolUseResult":{"type":"text","file":{"content":"FOO=marker","filePath":"/p/.env","numLines":1}}}"#,
+            &["marker"],
+            &["keep this", "/p/.env", "\"numLines\":1"],
+        );
+        check(
+            r#"{"payload":{"type":"patch_apply_begin","call_id":"c","changes":{"/p/.env":{"add":{"content":"FOO=marker"}},"/p/a.rs":{"add":{"content":"keep"}}}}}"#,
+            &["marker"],
+            &["keep"],
+        );
+        check(
+            r#"{"tool":"Write","input":"{\"file_path\":\".env\",\"content\":\"FOO=marker\"}"}"#,
+            &["marker"],
+            &["file_path"],
+        );
+        check(
+            "{\n  \"messages\": [\n    {\"path\": \".env\", \"text\": \"FOO=marker\"}\n  ]\n}\n",
+            &["marker"],
+            &["\"messages\": ["],
+        );
+    }
+
+    #[test]
+    fn a_command_that_writes_the_file_goes() {
+        check(
+            r#"{"id":"t1","name":"Bash","input":{"command":"cat > .env <<EOF\nFOO=marker\nEOF","description":"write it"}}"#,
+            &["marker"],
+            &["write it"],
+        );
+    }
+
+    #[test]
+    fn copies_of_a_withheld_text_go() {
+        let mut filter = LogFilter::default();
+        filter.add_credentials("     1→FOO=marker\n     2→BAR=other");
+        filter.add_outside("first line of the file\nsecond line of the file");
+        let log = concat!(
+            r#"{"a":"said:\nFOO=marker\nend","b":"first line of the file\nsecond line of the file","c":"a long text that says: first line of the file"}"#,
+            "\n"
+        );
+        assert_eq!(
+            filter.apply(&Scope::default(), log.to_owned()),
+            concat!(
+                r#"{"a":"said:\n[not kept: a file that holds credentials, 10 bytes]\nend","b":"[not kept: a file outside the workspace, 46 bytes]","c":"a long text that says: first line of the file"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn other_lines_keep_every_byte() {
+        let log =
+            "{\"text\" : \"self.key = 1\\n\", \"n\":1e3 , \"u\":\"\\u00e9\\/\"}\n{\"torn\":\"x";
+        let kept = LogFilter::default().apply(&Scope::default(), log.to_owned());
+        assert_eq!(kept, log);
+    }
+}

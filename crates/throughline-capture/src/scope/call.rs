@@ -1,0 +1,169 @@
+//! What of a tool call and its result is withheld: one decision for every agent and every tool.
+
+use memory::command::{self, CallFiles};
+use memory::{ToolResult, ToolUse};
+use serde_json::Value;
+
+use super::{Reason, Scope, mark};
+use crate::tools;
+
+impl Scope {
+    /// Decides whether the output of a call is withheld. `root` is the session's workspace, `cwd`
+    /// the folder in which the call ran.
+    pub(crate) fn judge_output(
+        &self,
+        files: &CallFiles,
+        root: Option<&str>,
+        cwd: Option<&str>,
+    ) -> Option<Reason> {
+        let mut named = files
+            .named
+            .iter()
+            .chain(&files.printed)
+            .chain(&files.written);
+        if named.any(|name| self.names_never(name)) {
+            return Some(Reason::Credentials);
+        }
+        let mut printed = files.printed.iter();
+        let is_outside = printed.any(|path| self.is_outside(path, root, cwd));
+        is_outside.then_some(Reason::Outside)
+    }
+
+    /// Returns the arguments of a call without what they put into never-captured files, or `None`
+    /// when nothing is withheld. What was left out is added to `removed`.
+    pub(crate) fn withhold_input(
+        &self,
+        call: &ToolUse,
+        removed: &mut Vec<String>,
+    ) -> Option<String> {
+        if !self.may_name_never(&call.input) {
+            return None;
+        }
+        let before = removed.len();
+        let input = match tools::json(&call.input) {
+            Some(mut value) => {
+                self.withhold_values(&mut value, "", false, removed);
+                serde_json::to_string(&value).ok()?
+            }
+            None if command::is_shell(&call.tool) && self.writes_never(&call.input) => {
+                removed.push(call.input.clone());
+                mark(Reason::Credentials, call.input.len())
+            }
+            None => self.withhold_quotes(&call.input, removed)?,
+        };
+        (removed.len() > before).then_some(input)
+    }
+
+    /// Returns a text that is JSON or plain without what it quotes of never-captured files.
+    pub(crate) fn withhold_text(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
+        if !self.may_name_never(text) {
+            return None;
+        }
+        let Some(mut value) = tools::json(text) else {
+            return self.withhold_quotes(text, removed);
+        };
+        let before = removed.len();
+        self.withhold_values(&mut value, "", false, removed);
+        if removed.len() == before {
+            return None;
+        }
+        serde_json::to_string(&value).ok()
+    }
+
+    fn withhold_values(
+        &self,
+        value: &mut Value,
+        key: &str,
+        of_never: bool,
+        removed: &mut Vec<String>,
+    ) {
+        match value {
+            Value::Object(fields) => {
+                let is_never = |(key, value): (&String, &Value)| {
+                    tools::is_path_key(key)
+                        && value.as_str().is_some_and(|path| self.is_never(path))
+                };
+                let of_never = of_never || fields.iter().any(is_never);
+                for (key, value) in fields {
+                    self.withhold_values(value, key, of_never, removed);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.withhold_values(item, key, of_never, removed);
+                }
+            }
+            Value::String(text) => {
+                if let Some(kept) = self.withhold_argument(text, key, of_never, removed) {
+                    *text = kept;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Returns what is kept of one argument. `of_never` says that the arguments beside it name a
+    /// never-captured file.
+    pub(crate) fn withhold_argument(
+        &self,
+        text: &str,
+        key: &str,
+        of_never: bool,
+        removed: &mut Vec<String>,
+    ) -> Option<String> {
+        if tools::is_path_key(key) || text.is_empty() {
+            return None;
+        }
+        let is_content = of_never && !tools::is_neutral_argument(key, text);
+        if is_content || tools::is_command_key(key) && self.writes_never(text) {
+            removed.push(text.to_owned());
+            return Some(mark(Reason::Credentials, text.len()));
+        }
+        self.withhold_quotes(text, removed)
+    }
+
+    /// Says whether a command puts text into a never-captured file.
+    pub(crate) fn writes_never(&self, text: &str) -> bool {
+        self.may_name_never(text)
+            && CallFiles::of_command(text)
+                .written
+                .iter()
+                .any(|name| self.names_never(name))
+    }
+
+    /// Says whether a word of a command names a never-captured file, or a folder of such files.
+    pub(crate) fn names_never(&self, name: &str) -> bool {
+        let name = name.trim_end_matches(['/', '\\']);
+        !name.is_empty()
+            && (self.is_never(name)
+                || self.is_never(&format!("{name}/x"))
+                || self.matches_never(name))
+    }
+
+    /// Says whether a glob such as `.env*` matches a never-captured file.
+    fn matches_never(&self, glob: &str) -> bool {
+        let file = glob.rsplit(['/', '\\']).next().unwrap_or(glob);
+        let Some((start, _)) = file.split_once(['*', '?']) else {
+            return false;
+        };
+        // `*.json` is a way to say "every file", not to name a credential.
+        (start.len() > 1 || start == ".")
+            && self.never.iter().any(|pattern| {
+                let name = pattern.rsplit('/').next().unwrap_or(pattern);
+                let literal = name.split('*').next().unwrap_or(name);
+                literal.len() > 1 && literal.starts_with(start)
+            })
+    }
+}
+
+/// Returns the files of a result, with those that its own fields name.
+pub(crate) fn files_of_result(result: &ToolResult) -> CallFiles {
+    let mut files = result.files.clone();
+    if let Some(path) = &result.path {
+        files.name(path);
+        if result.tool.as_deref().is_some_and(tools::reads) {
+            files.printed.push(path.clone());
+        }
+    }
+    files
+}

@@ -1,0 +1,353 @@
+//! Texts that quote files: diffs, patches, search results, attached files. The parts that quote a
+//! file that is never captured are withheld, the rest stays.
+
+use super::{Reason, Scope, mark};
+
+impl Scope {
+    /// Returns `text` without what it quotes of never-captured files, or `None` when it quotes
+    /// none. What was left out is added to `removed`.
+    pub(crate) fn withhold_quotes(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
+        if !self.may_name_never(text) {
+            return None;
+        }
+        let mut filter = Filter {
+            out: String::with_capacity(text.len()),
+            section: Section::Kept,
+            dropped: String::new(),
+            removed,
+            is_changed: false,
+        };
+        for line in text.split_inclusive('\n') {
+            filter.line(self, line);
+        }
+        filter.end_section();
+        let (is_changed, out) = (filter.is_changed, filter.out);
+        is_changed.then_some(out)
+    }
+
+    /// Says whether a text may name a never-captured file at all: a quick check before the slow
+    /// ones.
+    pub(crate) fn may_name_never(&self, text: &str) -> bool {
+        self.never.iter().any(|pattern| {
+            let literal = pattern.split('*').max_by_key(|part| part.len());
+            let literal = literal.unwrap_or_default().trim_matches('/');
+            memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some()
+                || literal.contains('/') && text.contains(&literal.replace('/', "\\"))
+        })
+    }
+}
+
+/// The part of a text that the current line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    Kept,
+    /// A part of a never-captured file, and how its end is recognized.
+    Withheld(End),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The header of the next file.
+    NextHeader,
+    /// A line that is neither numbered nor indented.
+    Heading,
+    /// A closing tag.
+    Tag,
+}
+
+struct Filter<'r> {
+    out: String,
+    section: Section,
+    dropped: String,
+    removed: &'r mut Vec<String>,
+    is_changed: bool,
+}
+
+impl Filter<'_> {
+    fn line(&mut self, scope: &Scope, line: &str) {
+        let plain = without_colours(line);
+        let plain = plain.trim_end();
+        if let Some(header) = header(plain) {
+            let is_same_file = self.section == Section::Withheld(End::NextHeader)
+                && header.is_detail
+                && scope.is_never(header.path);
+            if !is_same_file {
+                self.end_section();
+                self.out.push_str(line);
+                if scope.is_never(header.path) || scope.is_never(header.other) {
+                    self.section = Section::Withheld(header.end);
+                }
+                return;
+            }
+        }
+        match self.section {
+            Section::Withheld(End::Heading) if !is_below_heading(plain) => self.end_section(),
+            Section::Withheld(End::Tag) if plain.trim_start().starts_with("</") => {
+                self.end_section();
+            }
+            Section::Withheld(_) if is_end_mark(plain) => self.end_section(),
+            Section::Withheld(_) => {
+                self.dropped.push_str(line);
+                return;
+            }
+            Section::Kept => {}
+        }
+        if let Some(end) = quoted_prefix(scope, plain) {
+            let Some(at) = line.find(&plain[..end]) else {
+                return self.out.push_str(line);
+            };
+            let at = at + end;
+            let text = line[at..].trim_end_matches(['\r', '\n']);
+            if !text.trim().is_empty() {
+                self.removed.push(text.to_owned());
+                self.is_changed = true;
+                self.out.push_str(&line[..at]);
+                self.out.push_str(&mark(Reason::Credentials, text.len()));
+                self.out.push_str(&line[at + text.len()..]);
+                return;
+            }
+        }
+        self.out.push_str(line);
+    }
+
+    fn end_section(&mut self) {
+        self.section = Section::Kept;
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped.trim().is_empty() {
+            self.out.push_str(&dropped);
+            return;
+        }
+        self.is_changed = true;
+        self.out.push_str(&mark(Reason::Credentials, dropped.len()));
+        if dropped.ends_with('\n') {
+            self.out.push('\n');
+        }
+        self.removed.push(dropped);
+    }
+}
+
+/// A line that announces the text of a file.
+struct Header<'a> {
+    path: &'a str,
+    /// The file's other name, where a diff gives two.
+    other: &'a str,
+    end: End,
+    /// It may stand behind another header of the same file.
+    is_detail: bool,
+}
+
+fn header(line: &str) -> Option<Header<'_>> {
+    let next = |path| Header {
+        path,
+        other: path,
+        end: End::NextHeader,
+        is_detail: false,
+    };
+    if let Some(paths) = line.strip_prefix("diff --git ") {
+        let (old, new) = paths.split_once(' ').unwrap_or((paths, paths));
+        return Some(Header {
+            other: side(new),
+            ..next(side(old))
+        });
+    }
+    for prefix in ["--- ", "+++ "] {
+        if let Some(path) = line.strip_prefix(prefix) {
+            let path = path.split('\t').next().unwrap_or(path);
+            return Some(Header {
+                is_detail: true,
+                ..next(side(path))
+            });
+        }
+    }
+    let trimmed = line.trim_start();
+    for prefix in [
+        "*** Update File: ",
+        "*** Add File: ",
+        "*** Delete File: ",
+        "*** File: ",
+    ] {
+        if let Some(path) = trimmed.strip_prefix(prefix) {
+            return Some(next(path.trim()));
+        }
+    }
+    if let Some(path) = trimmed.strip_prefix("==> ") {
+        return Some(next(path.trim_end_matches("<==").trim()));
+    }
+    for prefix in ["Content from @", "Content from ", "File: ", "### File: "] {
+        if let Some(path) = trimmed.strip_prefix(prefix) {
+            return Some(next(path.trim_matches(['`', ':', '"', ' '])));
+        }
+    }
+    for prefix in [
+        "<file_content path=",
+        "<file path=",
+        "<document path=",
+        "<path>",
+    ] {
+        let Some(rest) = trimmed.strip_prefix(prefix) else {
+            continue;
+        };
+        let rest = rest.trim_start_matches(['"', '\'']);
+        let path = rest.split(['"', '\'', '<', '>']).next().unwrap_or(rest);
+        let end = if prefix == "<path>" {
+            End::NextHeader
+        } else {
+            End::Tag
+        };
+        return Some(Header { end, ..next(path) });
+    }
+    let heading = trimmed.strip_suffix(':').unwrap_or(trimmed);
+    let is_path = heading.contains(['.', '/']) && !heading.contains([' ', '=', '(', '"', ',']);
+    (is_path && heading.len() > 1).then(|| Header {
+        end: End::Heading,
+        ..next(heading)
+    })
+}
+
+/// Strips what a diff puts before a path.
+fn side(path: &str) -> &str {
+    let path = path.trim().trim_matches('"');
+    let sides = ["a/", "b/", "i/", "w/", "c/", "o/"];
+    sides
+        .iter()
+        .find_map(|side| path.strip_prefix(side))
+        .unwrap_or(path)
+}
+
+/// Recognizes the lines that search tools print below the name of a file.
+fn is_below_heading(line: &str) -> bool {
+    let is_numbered = || {
+        let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        digits > 0 && line[digits..].starts_with([':', '-', '|', '\t'])
+    };
+    line.starts_with([' ', '\t']) || is_numbered()
+}
+
+fn is_end_mark(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("*** End Patch") || line.starts_with("--- End of content") || line == "---"
+}
+
+/// Returns where the quoted text begins in a line such as `.env:3:text`.
+fn quoted_prefix(scope: &Scope, line: &str) -> Option<usize> {
+    // The path itself may hold dashes, so every place where it may end is tried.
+    let (at, _) = line
+        .match_indices([':', '-'])
+        .take(SEPARATORS_TRIED_MAX)
+        .find(|(at, _)| scope.is_never(line[..*at].trim_start()))?;
+    let path = line[..at].trim_start();
+    if path.is_empty() || path.contains(char::is_whitespace) {
+        return None;
+    }
+    let rest = &line[at + 1..];
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits > 0 && rest[digits..].starts_with([':', '-']) {
+        return Some(at + 1 + digits + 1);
+    }
+    // Without a number only a name that is plainly a path counts: `item.key: 1` is code.
+    let is_path = path.starts_with(['.', '/', '~']) || path.contains('/');
+    let is_quote = line.as_bytes().get(at) == Some(&b':') && !rest.starts_with([' ', ':']);
+    (is_path && is_quote && !rest.is_empty()).then_some(at + 1)
+}
+
+/// How many places of a line are tried as the end of a path.
+const SEPARATORS_TRIED_MAX: usize = 8;
+
+fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
+    if !line.contains('\u{1b}') {
+        return line.into();
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        let end = after.find(|c: char| c.is_ascii_alphabetic());
+        rest = end.map_or("", |end| &after[end + 1..]);
+    }
+    plain.push_str(rest);
+    plain.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let mut removed = Vec::new();
+        let kept = Scope::default().withhold_quotes(text, &mut removed);
+        let kept = kept.unwrap_or_else(|| text.to_owned());
+        let short = kept.replace("[not kept: a file that holds credentials, ", "[-");
+        assert_eq!(short.replace(" bytes]", "]"), expected);
+    }
+
+    #[test]
+    fn hunks_of_other_files_stay() {
+        check(
+            "diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n\
+             -FOO=1\n+FOO=2\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n-a\n+b\n",
+            "diff --git a/.env b/.env\n[-66]\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n\
+             +++ b/x.rs\n-a\n+b\n",
+        );
+        check(
+            "--- a/.env\n+++ b/.env\n+FOO=2\n--- a/x.rs\n+++ b/x.rs\n+b\n",
+            "--- a/.env\n[-18]\n--- a/x.rs\n+++ b/x.rs\n+b\n",
+        );
+        check(
+            "*** Begin Patch\n*** Add File: .env\n+FOO=2\n*** Update File: a.rs\n+b\n*** End Patch",
+            "*** Begin Patch\n*** Add File: .env\n[-7]\n*** Update File: a.rs\n+b\n*** End Patch",
+        );
+    }
+
+    #[test]
+    fn search_results_lose_the_lines_of_the_file() {
+        check(
+            "src/a.rs:3:let a = 1;\n.env:3:FOO=1\n./conf/.env-4-BAR=2\n",
+            "src/a.rs:3:let a = 1;\n.env:3:[-5]\n./conf/.env-4-[-5]\n",
+        );
+        check("./.env:FOO=1\n", "./.env:[-5]\n");
+        check(
+            ".env\n3:FOO=1\n4-BAR=2\n\nsrc/a.rs\n1:x\n",
+            ".env\n[-16]\n\nsrc/a.rs\n1:x\n",
+        );
+        check(
+            "/p/.env:\n  Line 3: FOO=1\n\ndone\n",
+            "/p/.env:\n[-16]\n\ndone\n",
+        );
+        check(
+            "==> .env <==\nFOO=1\n\n==> a <==\nx\n",
+            "==> .env <==\n[-7]\n==> a <==\nx\n",
+        );
+        check(
+            "File: .env\nL3: FOO=1\n---\nFile: a.rs\nL1: x\n",
+            "File: .env\n[-10]\n---\nFile: a.rs\nL1: x\n",
+        );
+    }
+
+    #[test]
+    fn attached_files_are_withheld() {
+        check(
+            "look\n--- Content from referenced files ---\nContent from @.env:\nFOO=1\n\
+             --- End of content ---\n",
+            "look\n--- Content from referenced files ---\nContent from @.env:\n[-6]\n\
+             --- End of content ---\n",
+        );
+        check(
+            "<file_content path=\".env\">\nFOO=1\n</file_content>\nand on\n",
+            "<file_content path=\".env\">\n[-6]\n</file_content>\nand on\n",
+        );
+    }
+
+    #[test]
+    fn code_that_looks_like_a_name_stays() {
+        for text in [
+            "process.env: NodeJS.ProcessEnv\n",
+            "item.key: value\n",
+            "const a = process.env.FOO\nself.key\n",
+            "see .env.example:3:FOO=\n",
+            "mv .env elsewhere\n",
+        ] {
+            check(text, text);
+        }
+    }
+}

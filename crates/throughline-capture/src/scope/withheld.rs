@@ -1,0 +1,248 @@
+//! Applies the scope to messages, and remembers what was left out so that the log loses it too.
+
+use std::collections::{HashMap, VecDeque};
+
+use memory::{Block, CallId, Message, SessionId};
+use serde_json::Value;
+
+use super::call::files_of_result;
+use super::{Reason, Scope, mark};
+use crate::git::Workspaces;
+use crate::tools;
+
+/// Calls whose results are withheld; the oldest are dropped beyond this.
+const CALLS_MAX: usize = 4096;
+/// Values of credential files that are looked for in the rest of their session.
+const VALUES_MAX: usize = 256;
+/// A shorter value may be any word.
+const VALUE_BYTES_MIN: usize = 8;
+/// Keys and certificates are long and may hold slashes; shorter values with one are paths.
+const ENCODED_BYTES_MIN: usize = 32;
+
+/// What was left out of the messages of one source.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    calls: HashMap<String, Reason>,
+    order: VecDeque<String>,
+    /// Texts of credential files, since [`Judge::take`] was called.
+    credentials: Vec<(SessionId, String)>,
+    /// Texts of files outside the workspace, since then.
+    outside: Vec<String>,
+}
+
+/// What the messages of a batch lost.
+#[derive(Debug, Default)]
+pub(crate) struct Withheld {
+    pub credentials: Vec<(SessionId, String)>,
+    pub outside: Vec<String>,
+}
+
+impl Judge {
+    /// Leaves out of a message what must not be kept. `root` is the session's workspace.
+    pub fn apply(&mut self, scope: &Scope, message: &mut Message, root: Option<&str>) {
+        let mut removed = Vec::new();
+        let cwd = message.cwd.clone();
+        for block in &mut message.blocks {
+            match block {
+                Block::ToolUse(call) => {
+                    let files = tools::files(&call.tool, &call.input);
+                    let reason = scope.judge_output(&files, root, cwd.as_deref());
+                    if let Some(reason) = reason {
+                        self.note_call(call.call.as_str(), reason);
+                    }
+                    if let Some(input) = scope.withhold_input(call, &mut removed) {
+                        call.input = input;
+                    }
+                }
+                Block::ToolResult(result) => {
+                    let known = result.call.as_ref().and_then(|call| self.reason(call));
+                    let files = files_of_result(result);
+                    let reason = known.or_else(|| scope.judge_output(&files, root, cwd.as_deref()));
+                    for change in &mut result.changes {
+                        if scope.is_never(&change.path) {
+                            let kept = mark(Reason::Credentials, change.diff.len());
+                            removed.push(std::mem::replace(&mut change.diff, kept));
+                        }
+                    }
+                    let text = &mut result.content;
+                    match reason {
+                        Some(_) if text.trim().is_empty() => {}
+                        Some(reason) => {
+                            if let Some(call) = &result.call {
+                                self.note_call(call.as_str(), reason);
+                            }
+                            let kept = mark(reason, text.len());
+                            let text = std::mem::replace(text, kept);
+                            match reason {
+                                Reason::Credentials => removed.push(text),
+                                Reason::Outside => self.outside.push(text),
+                            }
+                        }
+                        None => {
+                            if let Some(kept) = scope.withhold_text(text, &mut removed) {
+                                *text = kept;
+                            }
+                        }
+                    }
+                }
+                Block::Text(text)
+                | Block::Thinking(text)
+                | Block::Summary(text)
+                | Block::Error(text)
+                | Block::Approval(text) => {
+                    if let Some(kept) = scope.withhold_text(text, &mut removed) {
+                        *text = kept;
+                    }
+                }
+                Block::Image { .. } | Block::Boundary(_) => {}
+            }
+        }
+        let session = &message.session;
+        let removed = removed.into_iter().map(|text| (session.clone(), text));
+        self.credentials.extend(removed);
+    }
+
+    /// Returns what was left out since the last call.
+    pub fn take(&mut self) -> Withheld {
+        Withheld {
+            credentials: std::mem::take(&mut self.credentials),
+            outside: std::mem::take(&mut self.outside),
+        }
+    }
+
+    pub fn calls(&self) -> &HashMap<String, Reason> {
+        &self.calls
+    }
+
+    /// Notes a call whose output is withheld.
+    pub fn note_call(&mut self, call: &str, reason: Reason) {
+        if self.calls.insert(call.to_owned(), reason).is_some() {
+            return;
+        }
+        self.order.push_back(call.to_owned());
+        if self.order.len() > CALLS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.calls.remove(&oldest);
+        }
+    }
+
+    fn reason(&self, call: &CallId) -> Option<Reason> {
+        self.calls.get(call.as_str()).copied()
+    }
+}
+
+impl Scope {
+    /// Returns messages of a log without what may not be quoted from them.
+    pub fn visible(&self, messages: &[Message]) -> Vec<Message> {
+        let mut judge = Judge::default();
+        let mut workspaces = Workspaces::default();
+        let mut roots: HashMap<SessionId, String> = HashMap::new();
+        let mut visible = messages.to_vec();
+        for message in &mut visible {
+            if let Some(cwd) = &message.cwd
+                && !roots.contains_key(&message.session)
+                && let Some(workspace) = workspaces.of(cwd, None)
+            {
+                roots.insert(message.session.clone(), workspace.root);
+            }
+            let root = roots.get(&message.session).map(String::as_str);
+            judge.apply(self, message, root);
+        }
+        visible
+    }
+
+    /// Takes out of a reader's state what open calls put into never-captured files, and the words of
+    /// their commands that decide nothing.
+    pub(crate) fn clean_state(&self, state: String) -> String {
+        if !state.contains("\"files\"") && !state.contains("\"changes\"") {
+            return state;
+        }
+        let Ok(mut value) = serde_json::from_str(&state) else {
+            return state;
+        };
+        self.clean_calls(&mut value);
+        serde_json::to_string(&value).unwrap_or(state)
+    }
+
+    fn clean_calls(&self, value: &mut Value) {
+        let keep_never = |names: &mut Vec<Value>| {
+            names.retain(|name| name.as_str().is_some_and(|name| self.names_never(name)));
+        };
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::Object(files)) = fields.get_mut("files") {
+                    for list in ["named", "written"] {
+                        if let Some(Value::Array(names)) = files.get_mut(list) {
+                            keep_never(names);
+                        }
+                    }
+                }
+                let path = fields.get("path").and_then(Value::as_str);
+                if path.is_some_and(|path| self.is_never(path))
+                    && let Some(Value::String(diff)) = fields.get_mut("diff")
+                {
+                    *diff = mark(Reason::Credentials, diff.len());
+                }
+                fields
+                    .values_mut()
+                    .for_each(|value| self.clean_calls(value));
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_calls(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Returns the values in the text of a credential file that are distinctive enough to be looked for
+/// wherever else they stand.
+pub(crate) fn values(text: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let line = without_number(line).trim_start_matches(['+', '-', ' ']);
+        let value = line.split_once(['=', ':']).map_or(line, |(_, value)| value);
+        let value = value.trim().trim_matches(['"', '\'', ',', ';', '`']);
+        if is_distinctive(value) && !values.iter().any(|known| known == value) {
+            values.push(value.to_owned());
+        }
+        if values.len() == VALUES_MAX {
+            break;
+        }
+    }
+    values
+}
+
+fn is_distinctive(value: &str) -> bool {
+    let has = |test: fn(&char) -> bool| value.chars().any(|c| test(&c));
+    value.len() >= VALUE_BYTES_MIN
+        && has(char::is_ascii_digit)
+        && has(char::is_ascii_alphabetic)
+        && !has(|c| c.is_whitespace() || "()[]{}<>$".contains(*c))
+        && (!value.contains('/') || value.len() >= ENCODED_BYTES_MIN && !value.contains("://"))
+}
+
+/// Strips the line number that a reading tool put before a line.
+pub(crate) fn without_number(line: &str) -> &str {
+    let trimmed = line.trim_start();
+    let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == trimmed.len() {
+        return line;
+    }
+    let separators = ["→", "\t", ": ", ":", "| ", "|", "  "];
+    separators
+        .iter()
+        .find_map(|separator| rest.strip_prefix(separator))
+        .unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_distinctive_values_are_looked_for() {
+        let text = "     1→FOO=marker-4711\n2\tPORT=3000\nDEBUG=true\nHOME=/srv/app1\nPLAIN=two words 2\n\
+            # a comment\nURL=https://example.com/v2\nQUOTED=\"abcd1234\"";
+        assert_eq!(values(text), ["marker-4711", "abcd1234"]);
+    }
+}
