@@ -144,13 +144,16 @@ fn waiting(folder: &Path) -> io::Result<usize> {
 }
 
 fn file_of(folder: &Path, session: &SessionId) -> PathBuf {
-    let name: String = session
-        .as_str()
-        .chars()
+    folder.join(format!("{}.jsonl", file_name(session)))
+}
+
+/// Returns the name that a session's file has: its id, without characters that mean something to a
+/// file system.
+pub(super) fn file_name(session: &SessionId) -> String {
+    let chars = session.as_str().chars().take(ID_CHARS_MAX);
+    chars
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .take(ID_CHARS_MAX)
-        .collect();
-    folder.join(format!("{name}.jsonl"))
+        .collect()
 }
 
 fn is_plain(id: &str) -> bool {
@@ -158,7 +161,7 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.len() <= ID_CHARS_MAX && id.chars().all(is_plain)
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }

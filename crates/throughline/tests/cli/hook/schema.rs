@@ -13,7 +13,11 @@ use super::Line;
 pub fn context(agent: &str, line: &Line, stdout: &str) -> Option<String> {
     let event = line.event();
     let context = match agent {
-        "claude" if event == "PreCompact" => plain(stdout),
+        // What it prints there the person sees.
+        "claude" if event == "PreCompact" => {
+            assert_eq!(stdout, "", "{event}");
+            None
+        }
         "claude" => specific(stdout, event, CLAUDE),
         "codex" => specific(stdout, event, CODEX),
         "gemini" => {
