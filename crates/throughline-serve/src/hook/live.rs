@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use capture::unread::{SessionLog, Unread, unread};
 use distill::latest::{SensitiveText, UnstoredTail, latest_state};
+use jiff::Timestamp;
 use memory::{Flavor, Record, SessionId};
 
 use super::Scene;
@@ -54,6 +55,21 @@ impl LogTail {
             records: scene.store.door().redact(records),
             is_complete,
         })
+    }
+
+    /// Says whether everything that the log holds is stored, as far as is known.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.is_complete
+    }
+
+    /// Says whether nothing of the log was left unread.
+    pub fn is_read(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Returns the time of its last record.
+    pub fn last_at(&self) -> Option<Timestamp> {
+        self.records.iter().filter_map(|record| record.at).max()
     }
 
     pub fn unstored(&self) -> UnstoredTail<'_> {

@@ -6,7 +6,7 @@ use memory::{Item, Kind, Outcome, Session, SessionKind, Tokens, hygiene};
 use recall::provenance;
 use recall::standing::{Again, standing};
 use recall::{Packed, Silence, World};
-use store::{SessionFilter, Store};
+use store::{SessionFilter, Store, StoredDigest};
 
 use super::live::LogTail;
 use super::page::{Page, cut};
@@ -138,9 +138,7 @@ fn weight(store: &Store, session: &Session) -> store::Result<Weight> {
         let record = store.record(step.id)?;
         let text = record.map(|record| record.content).unwrap_or_default();
         let says_little = matches!(recall::occasion::typed(&text), Err(Silence::TooLittle));
-        let is_talk =
-            session.tool_calls == 0 && text.split_whitespace().count() <= TALK_WORDS_MAX;
-        if says_little || is_talk {
+        if says_little || (session.tool_calls == 0 && is_talk(&text)) {
             continue;
         }
         if !text.trim_end().ends_with('?') {
@@ -151,9 +149,21 @@ fn weight(store: &Store, session: &Session) -> store::Result<Weight> {
     Ok(weight)
 }
 
+/// Says whether a prompt is a few plain words: no path, name or number.
+fn is_talk(prompt: &str) -> bool {
+    let is_plain = |word: &str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        word.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '’')
+    };
+    let words: Vec<_> = prompt.split_whitespace().collect();
+    words.len() <= TALK_WORDS_MAX && words.into_iter().all(is_plain)
+}
+
 /// Says how a session stood. Later ones may have been passed over.
 fn describe(scene: &Scene<'_>, session: &Session, is_older: bool) -> store::Result<Option<Last>> {
-    let stood = stood(scene, session)?;
+    let tail = LogTail::read(scene, &session.id, session.flavor, None)?;
+    let digest = scene.store.digest(&session.id)?;
+    let stood = stood(scene, session, &tail, digest.as_ref())?;
     // It quotes a model's words: what reads like an instruction is not passed on.
     if stood.is_empty() || hygiene::shape(&stood).is_some() {
         return Ok(None);
@@ -162,12 +172,15 @@ fn describe(scene: &Scene<'_>, session: &Session, is_older: bool) -> store::Resu
         let words: Vec<_> = title.split_whitespace().collect();
         format!(" \"{}\"", cut(&words.join(" "), TITLE_CHARS_MAX))
     });
-    let outcome = match session.outcome {
+    // A digest that is older than the session's end does not know how it ended.
+    let is_judged = tail.is_empty() && digest.is_some_and(|digest| !digest.stale);
+    let outcome = match session.outcome.filter(|_| is_judged) {
         None | Some(Outcome::Unclear) => "",
         Some(outcome) => &format!(", {}", outcome.name()),
     };
     let name = provenance::session(&session.id);
-    let when = provenance::when(session.ended.or(session.started), scene.now);
+    let ended = tail.last_at().max(session.ended.or(session.started));
+    let when = provenance::when(ended, scene.now);
     let which = if is_older { "last working session" } else { "last session" };
     Ok(Some(Last {
         head: format!("The {which} here: {name}{title}, {when}{outcome}:"),
@@ -177,15 +190,19 @@ fn describe(scene: &Scene<'_>, session: &Session, is_older: bool) -> store::Resu
 
 /// Returns how a session stood at its end: by its last records and what its log holds beyond them, else
 /// by its digest.
-fn stood(scene: &Scene<'_>, session: &Session) -> store::Result<String> {
-    let tail = LogTail::read(scene, &session.id, session.flavor, None)?;
+fn stood(
+    scene: &Scene<'_>,
+    session: &Session,
+    tail: &LogTail,
+    digest: Option<&StoredDigest>,
+) -> store::Result<String> {
     if let Some(state) = tail.state(scene, &session.id)? {
         return Ok(cut(&state, QUOTED_CHARS_MAX));
     }
-    let Some(stored) = scene.store.digest(&session.id)? else {
+    let Some(digest) = digest.filter(|stored| tail.is_read() && !stored.stale) else {
         return Ok(String::new());
     };
-    let digest = stored.digest;
+    let digest = &digest.digest;
     let mut lines = Vec::new();
     if let Some(asked) = digest.asked.items.last() {
         lines.push(format!("asked last: {}", cut(asked, QUOTED_CHARS_MAX)));

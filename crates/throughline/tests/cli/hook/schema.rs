@@ -71,11 +71,6 @@ const COPILOT: &[&str] = &[
 ];
 
 /// Text for the model that summarises; JSON would be taken for something else.
-fn plain(stdout: &str) -> Option<String> {
-    assert!(!stdout.starts_with('{'), "{stdout}");
-    (!stdout.is_empty()).then(|| stdout.to_owned())
-}
-
 fn object(stdout: &str) -> Map<String, Value> {
     let value: Value =
         serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
