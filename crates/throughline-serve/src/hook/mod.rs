@@ -19,7 +19,6 @@ mod start;
 mod subagents;
 pub mod wire;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use capture::hook::{HookAnswer, HookEvent, HookKind, Limit, Start};
@@ -139,7 +138,7 @@ pub fn leave(
     event: &HookEvent,
     after: &[After],
     now: Timestamp,
-) -> io::Result<()> {
+) -> std::io::Result<()> {
     let Some(session) = &event.session else {
         return Ok(());
     };
