@@ -192,18 +192,20 @@ fn is_only_redacted(text: &str) -> bool {
     if !text.contains(MARK) {
         return false;
     }
-    text.lines().filter(|line| !line.trim().is_empty()).all(|line| {
-        let mut parts = line.split(MARK);
-        let label = parts.next().unwrap_or_default();
-        let mut words = count_words(label);
-        let mut marks = 0;
-        for part in parts {
-            marks += 1;
-            let rest = part.split_once(MARK_END).map_or("", |(_, rest)| rest);
-            words += count_words(rest);
-        }
-        marks > 0 && words <= LABEL_WORDS_MAX
-    })
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .all(|line| {
+            let mut parts = line.split(MARK);
+            let label = parts.next().unwrap_or_default();
+            let mut words = count_words(label);
+            let mut marks = 0;
+            for part in parts {
+                marks += 1;
+                let rest = part.split_once(MARK_END).map_or("", |(_, rest)| rest);
+                words += count_words(rest);
+            }
+            marks > 0 && words <= LABEL_WORDS_MAX
+        })
 }
 
 fn count_words(text: &str) -> usize {
@@ -272,7 +274,9 @@ mod tests {
         assert!(!is_only_redacted(
             "the staging token [redacted:github-token:1f3a9c] expires in May"
         ));
-        assert!(!is_only_redacted("[redacted:github-token:1f3a9c]\nrotate it every month"));
+        assert!(!is_only_redacted(
+            "[redacted:github-token:1f3a9c]\nrotate it every month"
+        ));
         assert!(!is_only_redacted("no secret here"));
     }
 

@@ -377,5 +377,8 @@ fn changed(
     if files.is_empty() {
         return Ok(String::new());
     }
-    Ok(format!("; may be stale: {} changed since", files.join(", ")))
+    Ok(format!(
+        "; may be stale: {} changed since",
+        files.join(", ")
+    ))
 }

@@ -98,7 +98,9 @@ impl Store {
                 "SELECT max(coalesce(s.ended, s.started)) FROM fact_sources x
                  JOIN sessions s ON s.id = x.session WHERE x.fact = ?1",
             )?;
-            Ok(timestamp(statement.query_row([fact.as_bytes()], |row| row.get(0))?))
+            Ok(timestamp(
+                statement.query_row([fact.as_bytes()], |row| row.get(0))?,
+            ))
         })
     }
 
@@ -240,7 +242,10 @@ pub(crate) fn upsert(
         session.parent.as_ref().map(CleanString::as_str),
         patch.started.map(Timestamp::as_millisecond),
         patch.ended.map(Timestamp::as_millisecond),
-        patch.title.as_ref().is_some_and(|title| title.rank.yields()),
+        patch
+            .title
+            .as_ref()
+            .is_some_and(|title| title.rank.yields()),
     ])?;
     if let (0, Some(workspace)) = (before.workspace, workspace) {
         let known = Known {

@@ -59,8 +59,8 @@ impl Store {
              ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut steps = self
-            .read(|connection| all(connection, &sql, params![session.as_str(), limit]))?;
+        let mut steps =
+            self.read(|connection| all(connection, &sql, params![session.as_str(), limit]))?;
         steps.reverse();
         Ok(steps)
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use memory::words::says_little;
 use memory::{
-    Block, Entry, Message, Origin, Record, Role, SessionId, SessionPatch, Title, TitleRank, Workspace,
+    Block, Entry, Message, Origin, Record, Role, SessionId, SessionPatch, Title, TitleRank,
+    Workspace,
 };
 use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading};
 
@@ -174,9 +175,10 @@ fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
         return;
     };
     let is_typed = message.origin == Origin::Human && message.role == Role::User;
-    let is_titled = patch.title.as_ref().is_some_and(|title| {
-        title.rank > TitleRank::FirstPrompt || !says_little(&title.text)
-    });
+    let is_titled = patch
+        .title
+        .as_ref()
+        .is_some_and(|title| title.rank > TitleRank::FirstPrompt || !says_little(&title.text));
     if !is_typed || is_titled {
         return;
     }

@@ -86,7 +86,14 @@ const FINDING_BYTES_MAX: usize = 400;
 /// Words that begin a rule even where the sentence ends as a question: "never touch it, ok?".
 const ORDERS: &[&str] = &["always ", "never ", "don't ", "do not ", "please don't "];
 /// How a sentence begins that supposes something.
-const SUPPOSITIONS: &[&str] = &["it seems", "as far as", "i think", "i guess", "maybe", "perhaps"];
+const SUPPOSITIONS: &[&str] = &[
+    "it seems",
+    "as far as",
+    "i think",
+    "i guess",
+    "maybe",
+    "perhaps",
+];
 
 /// Says whether one of a line's sentences sets a rule. A question sets none.
 pub fn is_rule(line: &str) -> bool {

@@ -136,9 +136,8 @@ fn draft_now(
         scene => scene?,
     };
     let mark = scene.mark;
-    let is_new = |line: u64, ordinal: u32| {
-        mark.records == 0 || (line, ordinal) > (mark.line, mark.ordinal)
-    };
+    let is_new =
+        |line: u64, ordinal: u32| mark.records == 0 || (line, ordinal) > (mark.line, mark.ordinal);
     for record in tail.records {
         if is_new(record.line, record.ordinal) {
             scene.fold.add(&Step::from(record));

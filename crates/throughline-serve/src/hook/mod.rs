@@ -272,12 +272,16 @@ fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> 
     let Some(text) = notes.answer.context.clone() else {
         return of_prompt(scene);
     };
-    notes.after.extend(scene.occasion.session.clone().map(|session| {
-        After::NotesGiven {
-            session,
-            compaction,
-        }
-    }));
+    notes.after.extend(
+        scene
+            .occasion
+            .session
+            .clone()
+            .map(|session| After::NotesGiven {
+                session,
+                compaction,
+            }),
+    );
     if !matches!(scene.event.kind, HookKind::Prompt { .. }) {
         return Ok(notes);
     }

@@ -153,7 +153,8 @@ fn weight(store: &Store, session: &Session) -> store::Result<Weight> {
 fn is_talk(prompt: &str) -> bool {
     let is_plain = |word: &str| {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        word.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '’')
+        word.chars()
+            .all(|c| c.is_alphabetic() || c == '\'' || c == '’')
     };
     let words: Vec<_> = prompt.split_whitespace().collect();
     words.len() <= TALK_WORDS_MAX && words.into_iter().all(is_plain)
@@ -181,7 +182,11 @@ fn describe(scene: &Scene<'_>, session: &Session, is_older: bool) -> store::Resu
     let name = provenance::session(&session.id);
     let ended = tail.last_at().max(session.ended.or(session.started));
     let when = provenance::when(ended, scene.now);
-    let which = if is_older { "last working session" } else { "last session" };
+    let which = if is_older {
+        "last working session"
+    } else {
+        "last session"
+    };
     Ok(Some(Last {
         head: format!("The {which} here: {name}{title}, {when}{outcome}:"),
         quoted: stood,

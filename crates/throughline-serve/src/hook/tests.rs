@@ -163,7 +163,10 @@ fn the_summary_is_current_when_a_turn_and_a_session_end() {
         format!("{line}\n")
     };
     // Long enough for a summary.
-    let long = say("assistant", &"a rather long line about the refactor ".repeat(900));
+    let long = say(
+        "assistant",
+        &"a rather long line about the refactor ".repeat(900),
+    );
     std::fs::write(&path, format!("{text}{long}")).unwrap();
     test.carry_out(test.answer(&payload("Stop")).after);
     let version = test.store.summary(&id).unwrap().unwrap().notes.version;

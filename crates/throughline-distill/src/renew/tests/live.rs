@@ -49,7 +49,10 @@ fn a_summary_is_brought_up_to_the_last_message() {
     world.tell("u now the docs\na done");
     assert!(world.refresh(&settings));
     let state = world.section("Current state");
-    assert!(state.contains("> now the docs") && state.contains("> done"), "{state}");
+    assert!(
+        state.contains("> now the docs") && state.contains("> done"),
+        "{state}"
+    );
     assert_eq!(world.notes().last.unwrap().as_str(), "6");
 }
 
@@ -61,7 +64,9 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
     world.tell("u more\na say");
     let hint = "_How the parts of the system fit together_";
     let (done, _) = world.ask(vec![
-        Act::Call(vec![world.edit(hint, &format!("{hint}\nMove the handlers."))]),
+        Act::Call(vec![
+            world.edit(hint, &format!("{hint}\nMove the handlers.")),
+        ]),
         Act::Say("done"),
     ]);
     done.unwrap();
@@ -74,7 +79,11 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
     assert!(world.refresh(&settings));
     let state = world.section("Current state");
     assert!(state.contains("> now the docs"), "{state}");
-    assert!(world.section("System documentation").contains("Move the handlers."));
+    assert!(
+        world
+            .section("System documentation")
+            .contains("Move the handlers.")
+    );
     // What the model has covered is what it had covered before.
     let after = world.notes();
     assert_eq!((after.way, after.last), (before.way, before.last));
@@ -98,16 +107,25 @@ fn the_state_is_that_of_the_last_message() {
     let world = World::new();
     world.tell("u first\na use #1\nu result #1\na said\nu second\na use #2");
     let state = world.state(STORED).unwrap();
-    assert!(state.contains("> second") && !state.contains("> first"), "{state}");
+    assert!(
+        state.contains("> second") && !state.contains("> first"),
+        "{state}"
+    );
     assert!(state.contains("Not answered yet"), "{state}");
-    assert!(!state.contains("> said"), "it answered another request: {state}");
+    assert!(
+        !state.contains("> said"),
+        "it answered another request: {state}"
+    );
     let records = world.unstored("u result #2\na moved");
     let tail = UnstoredTail {
         records: &records,
         is_complete: true,
     };
     let state = world.state(tail).unwrap();
-    assert!(state.contains("> second") && state.contains("> moved"), "{state}");
+    assert!(
+        state.contains("> second") && state.contains("> moved"),
+        "{state}"
+    );
     assert!(!state.contains("Not answered yet"), "{state}");
     let records = world.unstored("u result #2\nu third\na done");
     let tail = UnstoredTail {
@@ -115,7 +133,10 @@ fn the_state_is_that_of_the_last_message() {
         is_complete: true,
     };
     let state = world.state(tail).unwrap();
-    assert!(state.contains("> third") && state.contains("> done"), "{state}");
+    assert!(
+        state.contains("> third") && state.contains("> done"),
+        "{state}"
+    );
 }
 
 #[test]
@@ -157,5 +178,10 @@ fn notes_are_current_without_being_written() {
     let unknown = SessionId::of(Flavor::Claude, "unknown");
     let notes = notes_now(&world.store, &unknown, tail, left_out, at(3));
     let notes = notes.unwrap().unwrap();
-    assert!(notes.get("Current state").unwrap().contains("> now the docs"));
+    assert!(
+        notes
+            .get("Current state")
+            .unwrap()
+            .contains("> now the docs")
+    );
 }

@@ -246,7 +246,10 @@ fn what_cannot_be_read_in_time_is_left_out() {
     }
     let text = said(&env, "claude", &start_of_next("claude")).unwrap();
     assert!(!text.contains("word for word"), "{text}");
-    assert!(!text.contains("> Have a look") && !text.contains("abandoned"), "{text}");
+    assert!(
+        !text.contains("> Have a look") && !text.contains("abandoned"),
+        "{text}"
+    );
     assert!(text.contains("The agent said last"), "{text}");
 }
 
@@ -297,7 +300,10 @@ fn a_trivial_session_does_not_take_the_place_of_the_one_that_matters() {
     let text = said(&env, "claude", &start_of_next("claude")).unwrap();
     assert!(text.contains("Move handler_7 into pkg/seven.py."), "{text}");
     assert!(text.contains("The last working session here"), "{text}");
-    assert!(!text.contains("where were we") && !text.contains("8123"), "{text}");
+    assert!(
+        !text.contains("where were we") && !text.contains("8123"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -326,7 +332,10 @@ fn claude_code_hears_nothing_before_a_compaction_and_its_true_notes_after_it() {
     assert_eq!(said(&env, "claude", &after), None);
     log.user("And now the docs of the orderflow.");
     let text = said(&env, "claude", &after).unwrap();
-    assert!(text.contains("And now the docs of the orderflow."), "{text}");
+    assert!(
+        text.contains("And now the docs of the orderflow."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -419,7 +428,10 @@ fn grok_gets_its_notes_with_the_next_result_of_a_tool_once() {
     };
     let tool = |call: &str| log.event("PostToolUse", &json!({"tool_use_id": call}));
     assert_eq!(said(&env, "grok", &tool("c1")), None);
-    assert_eq!(said(&env, "grok", &log.event("PreCompact", &json!({}))), None);
+    assert_eq!(
+        said(&env, "grok", &log.event("PreCompact", &json!({}))),
+        None
+    );
     let text = said(&env, "grok", &tool("c2")).unwrap();
     assert!(text.contains("answer in French"), "{text}");
     assert_eq!(said(&env, "grok", &tool("c3")), None);
@@ -461,7 +473,12 @@ fn a_session_is_titled_by_what_it_is_about() {
     ingest(&env);
     let listed = env.run(&["sessions", "--json"]).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
-    let titles: Vec<_> = listed.as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    let titles: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["title"])
+        .collect();
     assert_eq!(titles.len(), 4);
     for title in titles {
         assert_eq!(title, "Move the handlers of the orderflow into pkg.");
