@@ -76,6 +76,35 @@ pub fn shown(home: &Path, session: &SessionId) -> BTreeSet<Item> {
     injected.flatten().map(|(item, _)| item).collect()
 }
 
+/// Waiting sessions that are asked about, the latest first.
+const UNREAD_SESSIONS_MAX: usize = 4;
+
+/// Returns the sessions whose last turn has ended and whose log waits to be read, the latest first.
+pub fn ended(home: &Path) -> io::Result<Vec<SessionId>> {
+    let entries = match fs::read_dir(home.join(FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == "jsonl") {
+            files.push((entry.metadata()?.modified()?, path));
+        }
+    }
+    files.sort();
+    let latest = files.iter().rev().take(UNREAD_SESSIONS_MAX);
+    let after = latest.flat_map(|(_, path)| read(&text_of(path)));
+    Ok(after
+        .filter_map(|after| match after {
+            After::Refresh(session) => Some(session),
+            _ => None,
+        })
+        .collect())
+}
+
 /// Hands everything that waits to `carry_out`. What is not carried out goes on waiting.
 pub fn drain<E: From<io::Error>>(
     home: &Path,

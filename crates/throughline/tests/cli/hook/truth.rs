@@ -254,6 +254,21 @@ fn what_cannot_be_read_in_time_is_left_out() {
 }
 
 #[test]
+fn what_nobody_has_read_is_not_passed_over_in_silence() {
+    let env = TestEnv::new();
+    let mut log = Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-000000000020");
+    log.user("Have a look at orders.py and the worker log.");
+    ingest(&env);
+    // A later session ends while no daemon runs: the store does not know it yet.
+    let mut later = Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-000000000021");
+    later.user("Move handler_7 into pkg/seven.py.");
+    assert_eq!(said(&env, "claude", &later.event("Stop", &json!({}))), None);
+    let text = said(&env, "claude", &start_of_next("claude")).unwrap();
+    assert!(text.contains("An earlier session here"), "{text}");
+    assert!(!text.contains("The last session here"), "{text}");
+}
+
+#[test]
 fn a_cleared_session_starts_clean() {
     let env = TestEnv::new();
     let mut log = Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-00000000000d");
