@@ -1,8 +1,8 @@
 //! The end of a session's log that no sweep has read yet.
 //!
-//! A hook must say how a session stands now, and cannot wait until the log is stored. This reads the
-//! lines behind the stored cursor, within [`UNREAD_BYTES_MAX`], and changes nothing. The records
-//! are not redacted: whoever shows them passes them through the store's redactor first.
+//! A hook must say how a session stands now, and cannot wait until the log is stored. This reads
+//! the lines behind the stored cursor, within [`UNREAD_BYTES_MAX`], and changes nothing. The
+//! records are not redacted: a caller that shows them passes them through the store's redactor.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

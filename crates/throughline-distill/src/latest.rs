@@ -2,8 +2,8 @@
 //! agent's last words, and the calls that are open.
 //!
 //! It is made of the steps since the last prompt, of which only a few texts are read, and of the
-//! records that are not stored yet. So it is current whenever it is asked for, and its cost does not
-//! grow with the session.
+//! records that are not stored yet. So it is current whenever it is asked for, and its cost does
+//! not grow with the session.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ pub enum SensitiveText {
     LeftOut,
 }
 
-/// Returns how a session stands, or `None` where nothing is known. A request is quoted only where it
-/// is certain to be the last one.
+/// Returns how a session stands, or `None` where nothing is known. A request is quoted only where
+/// it is certain to be the last one.
 pub fn latest_state(
     store: &Store,
     session: &SessionId,

@@ -152,8 +152,8 @@ pub struct Title {
     pub rank: TitleRank,
 }
 
-/// Where a title came from, worst first. An equal rank that comes later wins, but for the first two: those
-/// never take the place of another prompt.
+/// Where a title came from, worst first. An equal rank that comes later wins, but for the first
+/// two: those never take the place of another prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleRank {
     /// A prompt that does not say what the session is about: "hello", "go on".

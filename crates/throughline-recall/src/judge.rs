@@ -184,7 +184,7 @@ impl Known<'_> {
 /// How a redacted value begins and ends.
 const MARK: &str = "[redacted:";
 const MARK_END: char = ']';
-/// A line with a redacted value and no more words than these tells nothing: `API_KEY = [redacted:…]`.
+/// A line with a redacted value and no more words than these tells nothing, as in `KEY=[redacted:…]`.
 const LABEL_WORDS_MAX: usize = 3;
 
 /// Says whether every line of a text is a redacted value, with a label at most.

@@ -1,7 +1,7 @@
 //! Whether the files that a memory names have changed since it was made.
 //!
-//! The session that a memory comes from goes on to change files, often by what it has just decided. Only
-//! what changed after that session ended makes its memory doubtful.
+//! The session that a memory comes from goes on to change files, often by what it has just decided.
+//! Only what changed after that session ended makes its memory doubtful.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ const PATH_BYTES_MAX: usize = 200;
 /// A log may tell the time in whole seconds, and a file system rounds it in its own way.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(2);
 
-/// Returns the files a memory names that have changed since its session ended. `session_end` is asked
-/// only where a file has changed since the memory was made.
+/// Returns the files a memory names that have changed since its session ended. `session_end` is
+/// asked only where a file has changed since the memory was made.
 pub fn changed(
     text: &str,
     path: Option<&str>,

@@ -168,8 +168,8 @@ impl Intake<'_> {
 /// Longest title made of a prompt.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Offers a prompt as its session's title. It is taken where the session has none that says what it is
-/// about.
+/// Offers a prompt as its session's title. It is taken where the session has none that says what it
+/// is about.
 fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     let Some(patch) = patches.get_mut(&message.session) else {
         return;

@@ -225,8 +225,8 @@ fn names(fold: &Fold) -> String {
     )
 }
 
-/// Says whether a name is only a part of where the work is done: of the working folder, or of a file that
-/// is listed anyway.
+/// Says whether a name is only a part of where the work is done: of the working folder, or of a
+/// file that is listed anyway.
 fn is_place(fold: &Fold, name: &str) -> bool {
     let is_part = |path: &str| path.split(['/', '\\']).any(|part| part == name);
     fold.cwd.as_deref().is_some_and(is_part) || fold.files.iter().any(|file| is_part(&file.path))

@@ -1,7 +1,7 @@
 //! Notes that are current now: the stored summary brought up to the session's last message.
 //!
-//! [`refresh`] writes it, at the end of a turn or of a session. [`notes_now`] only returns it, with what
-//! is not stored yet, for a reader who cannot wait for a write.
+//! [`refresh`] writes it, at the end of a turn or of a session. [`notes_now`] only returns it, with
+//! what is not stored yet, for a reader who cannot wait for a write.
 
 use jiff::Timestamp;
 use memory::summary::Template;

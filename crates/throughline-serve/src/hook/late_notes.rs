@@ -1,8 +1,9 @@
 //! Notes for agents that take no text right after a compaction.
 //!
-//! Copilot and Gemini hear nothing until the next prompt, Grok and Cursor until the next result of a tool.
-//! So the hook that is told of a compaction leaves a small file for the session, the next answer
-//! that can carry text carries the notes, and the process that prints them marks the file as done.
+//! Copilot and Gemini hear nothing until the next prompt, Grok and Cursor until the next result of
+//! a tool. So the hook that is told of a compaction leaves a small file for the session, the next
+//! answer that can carry text carries the notes, and the process that prints them marks the file as
+//! done.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -27,7 +28,8 @@ const SHRUNK_TO: f64 = 0.5;
 /// Smaller conversations are not compacted by any agent.
 const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
-/// Notes an event that a later answer depends on: a compaction after which this agent takes no text.
+/// Notes an event that a later answer depends on: a compaction after which this agent takes no
+/// text.
 pub fn remember(home: &Path, event: &HookEvent) -> io::Result<()> {
     let is_compaction = matches!(
         event.kind,
@@ -48,11 +50,11 @@ pub fn remember(home: &Path, event: &HookEvent) -> io::Result<()> {
 
 /// Says whether an event can carry notes in this agent.
 pub fn is_carrier(event: &HookEvent) -> bool {
-    match (event.dialect.notes_carrier(), &event.kind) {
-        (NotesCarrier::Prompt, HookKind::Prompt { .. }) => true,
-        (NotesCarrier::ToolResult, HookKind::ToolAfter) => true,
-        _ => false,
-    }
+    matches!(
+        (event.dialect.notes_carrier(), &event.kind),
+        (NotesCarrier::Prompt, HookKind::Prompt { .. })
+            | (NotesCarrier::ToolResult, HookKind::ToolAfter)
+    )
 }
 
 /// Says whether a hook has told of a compaction whose notes were not given yet.

@@ -17,8 +17,8 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// Reads the end of a session's log. The agent may have named the log; else it is the one that the
-    /// store has read.
+    /// Reads the end of a session's log. The agent may have named the log; else it is the one that
+    /// the store has read.
     pub fn read(
         scene: &Scene<'_>,
         session: &SessionId,

@@ -2,9 +2,9 @@
 //!
 //! [`answer`] decides and writes nothing that anybody waits for: [`start`] is what a session gets when it
 //! begins, [`compact`] what must survive when its conversation is made shorter, and prompts go to
-//! [`crate::prompt`]. What they say of a session is brought up to its last message by [`live`]. What follows
-//! from an event is a list of [`After`]s: the daemon carries them out
-//! once it has answered ([`carry_out`]); where none runs they wait in [`pending`]. [`late_notes`] and
+//! [`crate::prompt`]. What they say of a session is brought up to its last message by [`live`].
+//! What follows from an event is a list of [`After`]s: the daemon carries them out once it has
+//! answered ([`carry_out`]); where none runs they wait in [`pending`]. [`late_notes`] and
 //! [`subagents`] are what one hook leaves for the next ([`leave`]). [`seen`] recognises what
 //! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
 
@@ -117,8 +117,8 @@ fn answer_unless(
     Ok(answered)
 }
 
-/// Says whether anything may be said at an event. After a tool call that is only so where notes wait for
-/// it: that way must stay short.
+/// Says whether anything may be said at an event. After a tool call that is only so where notes
+/// wait for it: that way must stay short.
 pub fn is_asked(home: &Path, event: &HookEvent) -> bool {
     let kind = match event.kind {
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
@@ -131,8 +131,8 @@ pub fn is_asked(home: &Path, event: &HookEvent) -> bool {
     kind && event.dialect.takes_context(&event.kind)
 }
 
-/// Leaves what later hooks need to know of an event: what was shown, that a compaction happened, that a
-/// subagent runs. The hook's process calls it once it has printed its answer.
+/// Leaves what later hooks need to know of an event: what was shown, that a compaction happened,
+/// that a subagent runs. The hook's process calls it once it has printed its answer.
 pub fn leave(
     home: &Path,
     event: &HookEvent,
@@ -265,8 +265,8 @@ impl Scene<'_> {
     }
 }
 
-/// Gives the notes of a compacted conversation with an event that comes later, beside what the event
-/// gets anyway.
+/// Gives the notes of a compacted conversation with an event that comes later, beside what the
+/// event gets anyway.
 fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> {
     let mut notes = compact::restored(scene)?;
     let Some(text) = notes.answer.context.clone() else {

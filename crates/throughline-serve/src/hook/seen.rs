@@ -56,8 +56,8 @@ fn name(event: &HookEvent) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Returns how long the session's log is. A second compaction soon after the first is another event, and
-/// by then the log has grown.
+/// Returns how long the session's log is. A second compaction soon after the first is another
+/// event, and by then the log has grown.
 fn log_bytes(event: &HookEvent) -> Option<u64> {
     let log = event.transcript.as_ref()?.metadata().ok()?;
     Some(log.len())

@@ -193,8 +193,8 @@ fn describe(scene: &Scene<'_>, session: &Session, is_older: bool) -> store::Resu
     }))
 }
 
-/// Says whether the store knows every session that has ended lately. While no daemon runs, one that nobody
-/// has read may be the last.
+/// Says whether the store knows every session that has ended lately. While no daemon runs, one that
+/// nobody has read may be the last.
 fn is_last_known(scene: &Scene<'_>) -> bool {
     let ended = match pending::ended(folder(scene.store)) {
         Ok(ended) => ended,
@@ -207,8 +207,8 @@ fn is_last_known(scene: &Scene<'_>) -> bool {
     ended.iter().all(is_known)
 }
 
-/// Returns how a session stood at its end: by its last records and what its log holds beyond them, else
-/// by its digest.
+/// Returns how a session stood at its end: by its last records and what its log holds beyond them,
+/// else by its digest.
 fn stood(
     scene: &Scene<'_>,
     session: &Session,

@@ -1,8 +1,8 @@
 //! Which sessions are subagents of Copilot.
 //!
-//! Copilot gives a subagent a session id of its own and says nowhere whose it is. It does say that a
-//! subagent starts, in the session that starts it: a session that is heard of for the first time in the
-//! same folder while that one waits is the subagent.
+//! Copilot gives a subagent a session id of its own and says nowhere whose it is. It does say that
+//! a subagent starts, in the session that starts it: a session that is heard of for the first time
+//! in the same folder while that one waits is the subagent.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, OpenOptions};
@@ -44,8 +44,8 @@ pub fn remember(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()
                 .open(path)?
                 .write_all(format!("{} {session}", now.as_millisecond()).as_bytes())
         }
-        // Several may run side by side, so the end of one says nothing of the others; the parent stops
-        // when all have ended.
+        // Several may run side by side, so the end of one says nothing of the others; the parent
+        // stops when all have ended.
         HookKind::Stop | HookKind::SessionEnd if parent(&path, now).is_some() => {
             fs::remove_file(path)
         }

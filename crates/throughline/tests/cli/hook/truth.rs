@@ -1,5 +1,5 @@
-//! What is said of a session is true at the moment it is said: the last request is the last one, whether
-//! or not anybody has stored it.
+//! What is said of a session is true at the moment it is said: the last request is the last one,
+//! whether or not anybody has stored it.
 
 use std::fs;
 use std::path::PathBuf;
