@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 const PROGRAM = "throughline"; // PROGRAM
 const TIMEOUT_MS = 1000;
 const ANSWER_CHARS_MAX = 64 * 1024;
+const PROMPT_CHARS_MAX = 4000;
 const SESSIONS_MAX = 100;
 
 const ask = (payload) =>
@@ -47,14 +48,26 @@ const ask = (payload) =>
 // Events after which the log is worth reading again.
 const TOLD = new Set(["session.created", "session.idle", "session.compacted", "session.deleted"]);
 
+// opencode asks plugins about the request that names a session too, and does not say that it is that one.
+const TITLE_PROMPT = /^\s*You are a title generator/i;
+
 export const Throughline = async ({ directory, worktree } = {}) => {
   const cwd = directory || worktree || process.cwd();
-  // What a session was given at its start, said again with every request as the system prompt is.
-  const given = new Map();
-  const remember = (session, context) => {
-    if (given.size >= SESSIONS_MAX) given.delete(given.keys().next().value);
-    given.set(session, context);
+  const sessions = new Map();
+  // What is known of a session; the one that was used longest ago makes room.
+  const known = (id) => {
+    const state = sessions.get(id) || { source: "resume", given: undefined, compactions: 0 };
+    sessions.delete(id);
+    if (sessions.size >= SESSIONS_MAX) sessions.delete(sessions.keys().next().value);
+    sessions.set(id, state);
+    return state;
   };
+  // A subagent has a session of its own with a parent, and gets nothing.
+  const payload = (id, state) => ({
+    session_id: id,
+    cwd,
+    ...(state.parent ? { agent_id: id } : {}),
+  });
   const text = (parts) =>
     (parts || [])
       .filter((part) => part && part.type === "text" && !part.synthetic)
@@ -67,7 +80,16 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         const session_id = input?.sessionID || output?.message?.sessionID;
         const prompt = text(output?.parts);
         if (!session_id || !prompt) return;
-        const context = await ask({ event: "chat.message", session_id, cwd, prompt });
+        const state = known(session_id);
+        state.prompt = prompt.slice(0, PROMPT_CHARS_MAX);
+        if (state.parent) return;
+        const prompt_id = output?.message?.id || input?.messageID;
+        const context = await ask({
+          event: "chat.message",
+          ...payload(session_id, state),
+          prompt,
+          ...(prompt_id ? { prompt_id } : {}),
+        });
         const like = (output.parts || []).find((part) => part && part.type === "text");
         if (context && like) {
           const id = `${like.id || "prt"}_throughline`;
@@ -79,29 +101,53 @@ export const Throughline = async ({ directory, worktree } = {}) => {
       try {
         const session_id = input?.sessionID;
         if (!session_id || !Array.isArray(output?.system)) return;
-        if (!given.has(session_id)) {
-          remember(session_id, await ask({ event: "system.transform", session_id, cwd }));
+        const state = known(session_id);
+        // The request that compacts a conversation is told what it needs by its own hook.
+        if (state.parent || state.compacting || TITLE_PROMPT.test(output.system[0] || "")) return;
+        if (state.given === undefined) {
+          const { source, compactions } = state;
+          state.given = await ask({
+            event: "system.transform",
+            ...payload(session_id, state),
+            source,
+            ...(source === "compact" ? { prompt_id: `compaction-${compactions}` } : {}),
+          });
         }
-        const context = given.get(session_id);
-        if (context) output.system.push(context);
+        if (state.given) output.system.push(state.given);
       } catch {}
     },
     "experimental.session.compacting": async (input, output) => {
       try {
         const session_id = input?.sessionID;
         if (!session_id || !Array.isArray(output?.context)) return;
-        const context = await ask({ event: "session.compacting", session_id, cwd });
+        const state = known(session_id);
+        state.compacting = true;
+        state.compactions += 1;
+        const context = await ask({
+          event: "session.compacting",
+          ...payload(session_id, state),
+          prompt_id: `compaction-${state.compactions}`,
+          ...(state.prompt ? { prompt: state.prompt } : {}),
+        });
         if (context) output.context.push(context);
       } catch {}
     },
     event: async ({ event } = {}) => {
       try {
-        if (!TOLD.has(event?.type)) return;
-        const session_id = event.properties?.sessionID || event.properties?.info?.id;
+        const session_id = event?.properties?.sessionID || event?.properties?.info?.id;
         if (!session_id) return;
-        // After a compaction the session is told anew.
-        if (event.type !== "session.idle") given.delete(session_id);
-        await ask({ event: "event", type: event.type, session_id, cwd });
+        const parent = event.properties?.info?.parentID;
+        if (parent) known(session_id).parent = parent;
+        if (!TOLD.has(event.type)) return;
+        const state = known(session_id);
+        if (event.type === "session.created") state.source = "startup";
+        if (event.type === "session.idle") state.compacting = false;
+        if (event.type === "session.compacted") {
+          // The next request gets the notes of the part that was cut.
+          Object.assign(state, { source: "compact", given: undefined, compacting: false });
+        }
+        if (event.type === "session.deleted") sessions.delete(session_id);
+        await ask({ event: "event", type: event.type, ...payload(session_id, state) });
       } catch {}
     },
   };

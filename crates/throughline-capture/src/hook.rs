@@ -49,10 +49,26 @@ pub trait Dialect: Sync + fmt::Debug {
         ""
     }
 
+    /// Returns the event with which the notes of a compacted conversation are given back.
+    fn notes_carrier(&self) -> NotesCarrier {
+        NotesCarrier::SessionStart
+    }
+
     /// Returns how much text the agent takes before it cuts it off.
     fn limit(&self) -> Limit {
         Limit::default()
     }
+}
+
+/// The first event after a compaction whose answer reaches the agent's model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotesCarrier {
+    /// The agent starts the session anew, and says why.
+    SessionStart,
+    /// Nothing is heard until the next prompt.
+    Prompt,
+    /// Prompts carry nothing, but the result of a tool does.
+    ToolResult,
 }
 
 /// What happened in an agent.
@@ -73,6 +89,8 @@ pub struct HookEvent {
     pub turn: Option<String>,
     /// Names the tool call that it belongs to.
     pub call: Option<String>,
+    /// The last prompt, where an event that is no prompt names it.
+    pub last_prompt: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,6 +231,8 @@ pub fn read(payload: &[u8], hints: &Hints) -> Result<HookEvent, Unknown> {
         subagent: wire.subagent().map(str::to_owned),
         turn: wire.turn().map(str::to_owned),
         call: wire.call().map(str::to_owned),
+        // The text of a prompt has been taken out already.
+        last_prompt: wire.prompt.0.take(),
         name,
         kind,
     })

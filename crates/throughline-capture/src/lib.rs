@@ -23,6 +23,7 @@ pub mod sweep;
 pub mod tail;
 pub mod time;
 pub mod tools;
+pub mod unread;
 pub mod watch;
 
 pub use adapter::{Adapter, Format, Line, Parsed, Places, Reader, Resume, Skipped, Source, Why};

@@ -7,6 +7,7 @@
 //!
 //! The running summary: [`due`] says when, [`renew`] does it under a lease, [`embedded`] makes it of the
 //! records, and [`extract`] lets a [`model`] make it, through the gate of [`edit`], from a [`transcript`].
+//! [`latest`] says how a session stands when the summary may be older than its records.
 //! [`model_facts`] are what a model says will still matter elsewhere.
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub mod edit;
 pub mod embedded;
 pub mod extract;
 pub mod facts;
+pub mod latest;
 pub mod model;
 pub mod model_facts;
 pub mod renew;

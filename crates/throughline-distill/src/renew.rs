@@ -3,6 +3,9 @@
 //! [`renew_pending`] is the stage: it looks at the sessions that have changed and writes the summaries that are
 //! due, by a model where there is one, else with the embedded extractor; [`summarize`] writes one now. Both
 //! read only the records that came since the last look. [`current`] is what a compaction takes, [`running`] what it waits for.
+//! [`live`] brings a summary up to the last message.
+
+pub mod live;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::summary::{Limits, Template};
@@ -315,6 +318,19 @@ impl Scene {
             fold,
             mark,
         })
+    }
+
+    /// Returns a session of which nothing is stored.
+    fn unknown(session: &SessionId) -> Self {
+        Self {
+            session: session.clone(),
+            kind: SessionKind::Main,
+            title: None,
+            notes: Notes::default(),
+            fold: Fold::new(),
+            mark: Reached::default(),
+            compacting: false,
+        }
     }
 
     fn look(&self) -> Look {

@@ -114,7 +114,10 @@ impl SessionPatch {
             && self
                 .title
                 .as_ref()
-                .is_none_or(|known| title.rank >= known.rank)
+                .is_none_or(|known| match title.rank.yields() {
+                    true => title.rank > known.rank,
+                    false => title.rank >= known.rank,
+                })
         {
             self.title = Some(title);
         }
@@ -149,18 +152,43 @@ pub struct Title {
     pub rank: TitleRank,
 }
 
-/// Where a title came from, worst first. An equal rank that comes later wins.
+/// Where a title came from, worst first. An equal rank that comes later wins, but for the first
+/// two: those never take the place of another prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleRank {
+    /// A prompt that does not say what the session is about: "hello", "go on".
+    SmallTalk,
+    /// The first of the prompts just read that does. A better one may have come before it.
+    LaterPrompt,
     /// The first prompt; a later one must not replace it, so adapters give it once.
-    FirstPrompt = 1,
-    LastPrompt = 2,
+    FirstPrompt,
+    /// The last prompt: only stores of earlier versions have it.
+    LastPrompt,
     /// The agent's own summary of the conversation.
-    Summary = 3,
+    Summary,
     /// A title that a model made.
-    Generated = 4,
+    Generated,
     /// A title that a person gave.
-    Custom = 5,
+    Custom,
+}
+
+impl TitleRank {
+    /// Returns the number that a store keeps.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::SmallTalk => 0,
+            Self::LaterPrompt | Self::FirstPrompt => 1,
+            Self::LastPrompt => 2,
+            Self::Summary => 3,
+            Self::Generated => 4,
+            Self::Custom => 5,
+        }
+    }
+
+    /// Says whether a title of this rank only takes the place of none or of a worse one.
+    pub const fn yields(self) -> bool {
+        matches!(self, Self::SmallTalk | Self::LaterPrompt)
+    }
 }
 
 /// Tokens as providers bill them. `input` excludes what was read from or written to the cache.

@@ -117,6 +117,14 @@ const NEGATIONS: &[&str] = &[
     "wont", "cannot", "cant", "avoid", "without", "stop",
 ];
 
+/// Less than this says nothing; a word that tells something weighs 1.
+const TELLING_WEIGHT_MIN: f64 = 1.0;
+
+/// Says whether a text tells nothing by itself: "hello", "go on", "run the tests".
+pub fn says_little(text: &str) -> bool {
+    Words::of(text).weight() < TELLING_WEIGHT_MIN
+}
+
 /// A text reduced to what it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {

@@ -48,6 +48,7 @@ pub enum Why {
     InPrompt,
     InSession,
     Sensitive,
+    Redacted,
     Instruction(Shape),
     Unhelpful,
     Weak,
@@ -67,6 +68,7 @@ impl Why {
             Self::InPrompt => "the prompt says it already",
             Self::InSession => "the session says it already",
             Self::Sensitive => "it may hold a secret",
+            Self::Redacted => "nothing but redacted values is left of it",
             Self::Instruction(_) => "it reads like an instruction and is not the user's",
             Self::Unhelpful => "it did not help before",
             Self::Weak => "it is not sure to be about the prompt",
@@ -144,6 +146,9 @@ impl Known<'_> {
         if !self.sensitive && tags.iter().any(|tag| tag == SENSITIVE) {
             return Err(Why::Sensitive);
         }
+        if is_only_redacted(text) {
+            return Err(Why::Redacted);
+        }
         // What the user said may be an instruction. It still must not hide characters or imitate
         // the marks of a conversation: people paste.
         let shape = hygiene::shape(text);
@@ -174,6 +179,38 @@ impl Known<'_> {
         }
         Ok(score * (0.5 + useful))
     }
+}
+
+/// How a redacted value begins and ends.
+const MARK: &str = "[redacted:";
+const MARK_END: char = ']';
+/// A line with a redacted value and no more words than these tells nothing, as in `KEY=[redacted:…]`.
+const LABEL_WORDS_MAX: usize = 3;
+
+/// Says whether every line of a text is a redacted value, with a label at most.
+fn is_only_redacted(text: &str) -> bool {
+    if !text.contains(MARK) {
+        return false;
+    }
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .all(|line| {
+            let mut parts = line.split(MARK);
+            let label = parts.next().unwrap_or_default();
+            let mut words = count_words(label);
+            let mut marks = 0;
+            for part in parts {
+                marks += 1;
+                let rest = part.split_once(MARK_END).map_or("", |(_, rest)| rest);
+                words += count_words(rest);
+            }
+            marks > 0 && words <= LABEL_WORDS_MAX
+        })
+}
+
+fn count_words(text: &str) -> usize {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.filter(|word| !word.is_empty()).count()
 }
 
 /// A shorter question tells nothing, however it begins.
@@ -226,7 +263,22 @@ pub fn repeats(text: &str, chosen: &[Words]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::asks;
+    use super::{asks, is_only_redacted};
+
+    #[test]
+    fn a_text_of_redacted_values_tells_nothing() {
+        assert!(is_only_redacted("[redacted:github-token:1f3a9c]"));
+        assert!(is_only_redacted(
+            "API_KEY=[redacted:api-key:1f3a9c]\n\nexport DB: [redacted:url-password:aa00bb]\n"
+        ));
+        assert!(!is_only_redacted(
+            "the staging token [redacted:github-token:1f3a9c] expires in May"
+        ));
+        assert!(!is_only_redacted(
+            "[redacted:github-token:1f3a9c]\nrotate it every month"
+        ));
+        assert!(!is_only_redacted("no secret here"));
+    }
 
     #[test]
     fn who_only_asks_tells_nothing() {

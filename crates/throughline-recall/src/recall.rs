@@ -129,12 +129,13 @@ pub fn recall(
     };
     let is_sure = found.confidence >= config.gate;
     let mut choice = Choice {
+        store,
         packing: Packing::new(world.word, config.budget),
         chosen: Vec::new(),
         considered: Vec::new(),
     };
-    choice.facts(&known, facts, world);
-    choice.records(&known, &found, is_sure, world);
+    choice.facts(&known, facts, world)?;
+    choice.records(&known, &found, is_sure, world)?;
     Ok(choice.finish(found.confidence, &words))
 }
 
@@ -176,15 +177,21 @@ fn silent(silence: Silence) -> Recalled {
     }
 }
 
-struct Choice {
+struct Choice<'a> {
+    store: &'a Store,
     packing: Packing,
     chosen: Vec<Words>,
     considered: Vec<Considered>,
 }
 
-impl Choice {
+impl Choice<'_> {
     /// Pins first, then preferences, then what is most like the prompt.
-    fn facts(&mut self, known: &Known<'_>, facts: Vec<(Fact, f64)>, world: &World<'_>) {
+    fn facts(
+        &mut self,
+        known: &Known<'_>,
+        facts: Vec<(Fact, f64)>,
+        world: &World<'_>,
+    ) -> store::Result<()> {
         let mut judged: Vec<_> = facts
             .into_iter()
             .map(|(fact, likeness)| (known.fact(&fact, likeness), fact, likeness))
@@ -202,13 +209,23 @@ impl Choice {
         for (verdict, fact, likeness) in judged {
             let item = Item::Fact(fact.id);
             match verdict {
-                Ok(score) => self.offer(packed_fact(&fact, score, world), &fact.text),
+                Ok(score) => {
+                    let packed = packed_fact(self.store, &fact, score, world)?;
+                    self.offer(packed, &fact.text);
+                }
                 Err(why) => self.leave(item, &fact.text, likeness, why),
             }
         }
+        Ok(())
     }
 
-    fn records(&mut self, known: &Known<'_>, found: &Candidates, is_sure: bool, world: &World<'_>) {
+    fn records(
+        &mut self,
+        known: &Known<'_>,
+        found: &Candidates,
+        is_sure: bool,
+        world: &World<'_>,
+    ) -> store::Result<()> {
         let mut judged: Vec<_> = found
             .hits
             .iter()
@@ -228,10 +245,14 @@ impl Choice {
         });
         for (verdict, hit) in judged {
             match verdict {
-                Ok(score) => self.offer(packed_record(hit, score, world), &hit.text),
+                Ok(score) => {
+                    let packed = packed_record(self.store, hit, score, world)?;
+                    self.offer(packed, &hit.text);
+                }
                 Err(why) => self.leave(Item::Record(hit.id), &hit.text, hit.score, why),
             }
         }
+        Ok(())
     }
 
     fn offer(&mut self, packed: Packed, text: &str) {
@@ -288,12 +309,18 @@ impl Choice {
 }
 
 /// What the user stated stands in our own line as guidance; what anybody else did is quoted.
-pub(crate) fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed {
+pub(crate) fn packed_fact(
+    store: &Store,
+    fact: &Fact,
+    score: f64,
+    world: &World<'_>,
+) -> store::Result<Packed> {
     let introduction = provenance::introduction(fact.kind, fact.trust);
     let pinned = if fact.pinned { "pinned, " } else { "" };
     let who = provenance::speaker(fact.trust);
     let when = provenance::when(Some(fact.seen), world.now);
-    let note = changed(&fact.text, None, Some(fact.seen), world);
+    let end = || store.fact_session_end(fact.id);
+    let note = changed(&fact.text, None, Some(fact.seen), &end, world)?;
     let source = format!("[{pinned}{who}, {when}{note}]");
     let text = pack::cut(&fact.text, FACT_CHARS_MAX);
     let (head, quoted) = if fact.trust == memory::Trust::User {
@@ -301,16 +328,21 @@ pub(crate) fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed 
     } else {
         (format!("{introduction} {source}:"), text)
     };
-    Packed {
+    Ok(Packed {
         item: Item::Fact(fact.id),
         head,
         quoted,
         tokens: memory::Tokens::default(),
         score,
-    }
+    })
 }
 
-fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
+fn packed_record(
+    store: &Store,
+    hit: &Candidate,
+    score: f64,
+    world: &World<'_>,
+) -> store::Result<Packed> {
     let who = provenance::speaker(hit.trust);
     let what = provenance::what(hit.kind);
     let session = provenance::session(&hit.session);
@@ -323,20 +355,30 @@ fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
         .as_deref()
         .map_or(String::new(), |path| format!(" of {path}"));
     let when = provenance::when(hit.at, world.now);
-    let note = changed(&hit.text, hit.path.as_deref(), hit.at, world);
-    Packed {
+    let end = || store.session_end(&hit.session);
+    let note = changed(&hit.text, hit.path.as_deref(), hit.at, &end, world)?;
+    Ok(Packed {
         item: Item::Record(hit.id),
         head: format!("Evidence: {what}{path} [{who}, {session}{title}, {when}{note}]:"),
         quoted: hit.text.clone(),
         tokens: memory::Tokens::default(),
         score,
-    }
+    })
 }
 
-fn changed(text: &str, path: Option<&str>, at: Option<Timestamp>, world: &World<'_>) -> String {
-    let files = stale::changed(text, path, at, world.changed_since);
+fn changed(
+    text: &str,
+    path: Option<&str>,
+    at: Option<Timestamp>,
+    session_end: &dyn Fn() -> store::Result<Option<Timestamp>>,
+    world: &World<'_>,
+) -> store::Result<String> {
+    let files = stale::changed(text, path, at, session_end, world.changed_since)?;
     if files.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
-    format!("; may be stale: {} changed since", files.join(", "))
+    Ok(format!(
+        "; may be stale: {} changed since",
+        files.join(", ")
+    ))
 }

@@ -1,28 +1,41 @@
 //! Whether the files that a memory names have changed since it was made.
+//!
+//! The session that a memory comes from goes on to change files, often by what it has just decided.
+//! Only what changed after that session ended makes its memory doubtful.
 
 use std::path::Path;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// Files of one memory that are asked about; each costs a look at the disk.
 const FILES_MAX: usize = 4;
 /// A longer word is no path.
 const PATH_BYTES_MAX: usize = 200;
 
-/// Returns the files a memory names that have changed since.
+/// A log may tell the time in whole seconds, and a file system rounds it in its own way.
+const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(2);
+
+/// Returns the files a memory names that have changed since its session ended. `session_end` is
+/// asked only where a file has changed since the memory was made.
 pub fn changed(
     text: &str,
     path: Option<&str>,
     at: Option<Timestamp>,
+    session_end: &dyn Fn() -> store::Result<Option<Timestamp>>,
     changed_since: &dyn Fn(&Path, Timestamp) -> bool,
-) -> Vec<String> {
+) -> store::Result<Vec<String>> {
     let Some(at) = at else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    files(text, path)
-        .into_iter()
-        .filter(|file| changed_since(Path::new(file), at))
-        .collect()
+    let mut files = files(text, path);
+    files.retain(|file| changed_since(Path::new(file), at));
+    if files.is_empty() {
+        return Ok(files);
+    }
+    let end = session_end()?.map_or(at, |end| end.max(at));
+    let end = end.checked_add(CLOCK_SLACK).unwrap_or(end);
+    files.retain(|file| changed_since(Path::new(file), end));
+    Ok(files)
 }
 
 /// Returns the files that a memory names: the one it is about, and those its text mentions.
@@ -85,7 +98,22 @@ mod tests {
     fn only_what_changed_later_is_named() {
         let at = Timestamp::from_second(1_000).ok();
         let newer = |path: &Path, _: Timestamp| path.ends_with("a.rs");
-        assert_eq!(changed("a.rs b.rs", None, at, &newer), ["a.rs"]);
-        assert!(changed("a.rs", None, None, &newer).is_empty());
+        let check = |text, at| changed(text, None, at, &|| Ok(None), &newer).unwrap();
+        assert_eq!(check("a.rs b.rs", at), ["a.rs"]);
+        assert!(check("a.rs", None).is_empty());
+    }
+
+    #[test]
+    fn what_the_session_itself_changed_is_not_stale() {
+        let second = |second: i64| Timestamp::from_second(second).unwrap();
+        // The decision was made at 1,000, the session carried it out and ended at 2,000.
+        let check = |written: i64| {
+            let since = |_: &Path, at: Timestamp| second(written) > at;
+            let end = || Ok(Some(second(2_000)));
+            changed("a.rs", None, Some(second(1_000)), &end, &since).unwrap()
+        };
+        assert!(check(1_500).is_empty());
+        assert!(check(2_001).is_empty());
+        assert_eq!(check(3_000), ["a.rs"]);
     }
 }

@@ -67,7 +67,7 @@ pub fn standing(
         }
         if let Ok(score) = known.fact(&fact, 0.0) {
             chosen.push(Words::of(&fact.text));
-            packed.push(packed_fact(&fact, score, world));
+            packed.push(packed_fact(store, &fact, score, world)?);
         }
     }
     Ok(packed)

@@ -218,6 +218,34 @@ impl<'a> Door<'a> {
         }
     }
 
+    /// Redacts records that are shown before they are stored. A record that looks private gets the
+    /// tag that it would have in the store.
+    pub fn redact(&mut self, mut records: Vec<Record>) -> Vec<Record> {
+        let mut known = Vec::with_capacity(records.len());
+        for record in &mut records {
+            let seen = seen(&mut self.seen, &self.load, &record.session);
+            let content = std::mem::take(&mut record.content);
+            let content = self.redactor.take_in(content, seen);
+            if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE) {
+                record.tags.push(SENSITIVE.to_owned());
+            }
+            record.content = content.into_string();
+            known.push(seen.new_values().len());
+        }
+        for (record, known) in records.iter_mut().zip(known) {
+            let seen = seen(&mut self.seen, &self.load, &record.session);
+            let mut redact = |text: String| self.redactor.take_in(text, seen).into_string();
+            record.path = record.path.take().map(&mut redact);
+            record.tool = record.tool.take().map(&mut redact);
+            // A value judged secret in a later record is replaced in an earlier one too.
+            if seen.new_values().len() > known {
+                let content = std::mem::take(&mut record.content);
+                record.content = self.redactor.take_in(content, seen).into_string();
+            }
+        }
+        records
+    }
+
     /// Cleans a text that belongs to no session.
     pub fn text(&self, text: &str) -> CleanString {
         self.redactor.clean(text).into_owned()
@@ -374,12 +402,7 @@ impl<'a> Door<'a> {
         };
         CleanSession {
             name,
-            title: clean(
-                patch
-                    .title
-                    .as_mut()
-                    .map(|title| std::mem::take(&mut title.text)),
-            ),
+            title: clean(patch.title.as_mut().map(|title| one_line(&title.text))),
             cwd: clean(patch.cwd.take()),
             branch: clean(patch.branch.take()),
             model: clean(patch.model.take()),
@@ -417,6 +440,11 @@ impl<'a> Door<'a> {
         }
         all
     }
+}
+
+/// Joins a title to one line with single spaces: it is printed in tables.
+fn one_line(title: &str) -> String {
+    title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn seen<'m>(

@@ -113,7 +113,7 @@ pub use crate::swap::{OnStep, Recovered, SwapStep};
 pub use crate::timeline::Counts;
 pub use crate::tombstones::{Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
-pub use crate::usage::{UsageFilter, UsageRow};
+pub use crate::usage::{RequestSize, UsageFilter, UsageRow};
 pub use crate::worth::Worth;
 pub use crate::writer::Ticket;
 

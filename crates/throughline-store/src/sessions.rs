@@ -1,7 +1,7 @@
 //! Sessions, and the contexts of their records.
 
 use jiff::Timestamp;
-use memory::{Flavor, Outcome, Session, SessionId, SessionKind, Usage};
+use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::clean::CleanSession;
@@ -78,6 +78,29 @@ impl Store {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![prefix, limit], session)?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns when a session's last record was made.
+    pub fn session_end(&self, session: &SessionId) -> Result<Option<Timestamp>> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE name = ?1")?;
+            let found = statement.query_row([session.as_str()], |row| row.get(0));
+            Ok(timestamp(found.optional()?.flatten()))
+        })
+    }
+
+    /// Returns when the last of the sessions that a fact was taken from ended.
+    pub fn fact_session_end(&self, fact: FactId) -> Result<Option<Timestamp>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT max(coalesce(s.ended, s.started)) FROM fact_sources x
+                 JOIN sessions s ON s.id = x.session WHERE x.fact = ?1",
+            )?;
+            Ok(timestamp(
+                statement.query_row([fact.as_bytes()], |row| row.get(0))?,
+            ))
         })
     }
 
@@ -200,7 +223,9 @@ pub(crate) fn upsert(
     tx.prepare_cached(
         "UPDATE sessions SET
             kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
-            title = CASE WHEN ?3 IS NOT NULL AND ?4 >= title_rank THEN ?3 ELSE title END,
+            title = CASE WHEN ?3 IS NULL THEN title
+                WHEN ?4 > title_rank OR title IS NULL OR (?4 = title_rank AND NOT ?13) THEN ?3
+                ELSE title END,
             title_rank = CASE WHEN ?3 IS NOT NULL THEN max(?4, title_rank) ELSE title_rank END,
             workspace = coalesce(workspace, ?5),
             cwd = coalesce(cwd, ?6),
@@ -216,7 +241,7 @@ pub(crate) fn upsert(
         before.id,
         patch.kind.map(SessionKind::name),
         title.map(CleanString::as_str),
-        patch.title.as_ref().map_or(0, |title| title.rank as i64),
+        patch.title.as_ref().map_or(0, |title| title.rank.number()),
         workspace,
         session.cwd.as_ref().map(CleanString::as_str),
         session.branch.as_ref().map(CleanString::as_str),
@@ -225,6 +250,10 @@ pub(crate) fn upsert(
         session.parent.as_ref().map(CleanString::as_str),
         patch.started.map(Timestamp::as_millisecond),
         patch.ended.map(Timestamp::as_millisecond),
+        patch
+            .title
+            .as_ref()
+            .is_some_and(|title| title.rank.yields()),
     ])?;
     if let (0, Some(workspace)) = (before.workspace, workspace) {
         let known = Known {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memory::Flavor;
+use memory::{Flavor, SessionId};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
@@ -96,6 +96,20 @@ impl Store {
                 cursors.extend(found.map(|cursor| (*key, cursor)));
             }
             Ok(cursors)
+        })
+    }
+
+    /// Returns where the log of a session lies, the last one read where there are several.
+    pub fn log_of(&self, session: &SessionId) -> Result<Option<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
+                 WHERE x.session = (SELECT id FROM sessions WHERE name = ?1) AND NOT f.gone
+                 ORDER BY f.mtime DESC, f.id LIMIT 1",
+            )?;
+            Ok(statement
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?)
         })
     }
 

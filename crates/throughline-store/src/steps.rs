@@ -1,7 +1,7 @@
 //! Steps: the records of a session without their texts, for questions about what followed what.
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId};
+use memory::{Kind, Record, RecordId, SessionId};
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
@@ -37,6 +37,12 @@ impl Step {
     pub fn succeeded(&self) -> bool {
         memory::command::succeeded(self.kind == Kind::Error, self.exit_code)
     }
+
+    /// Says whether a record of the same session stands behind this step in its log.
+    pub fn precedes(&self, record: &Record) -> bool {
+        let line = i64::try_from(record.line).unwrap_or(i64::MAX);
+        self.place < (line, i64::from(record.ordinal))
+    }
 }
 
 impl Store {
@@ -44,6 +50,19 @@ impl Store {
     pub fn steps(&self, session: &SessionId) -> Result<Vec<Step>> {
         let sql = format!("{SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal LIMIT ?2");
         self.read(|connection| all(connection, &sql, params![session.as_str(), STEPS_MAX]))
+    }
+
+    /// Returns the last steps of a session in order, at most `limit`.
+    pub fn last_steps(&self, session: &SessionId, limit: usize) -> Result<Vec<Step>> {
+        let sql = format!(
+            "{SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+             ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
+        );
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut steps =
+            self.read(|connection| all(connection, &sql, params![session.as_str(), limit]))?;
+        steps.reverse();
+        Ok(steps)
     }
 
     /// Returns the step that a record is.

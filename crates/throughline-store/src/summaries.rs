@@ -144,6 +144,20 @@ impl Store {
         })
     }
 
+    /// Returns how many records of a session came since it was looked at; `None` where the store
+    /// does not know the session.
+    pub fn records_behind(&self, session: &SessionId) -> Result<Option<u64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT max(s.records - coalesce(m.folded, 0), 0)
+                 FROM sessions s LEFT JOIN summaries m ON m.session = s.id WHERE s.name = ?1",
+            )?;
+            Ok(statement
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?)
+        })
+    }
+
     /// Returns a session's kind and title.
     pub fn brief(&self, session: &SessionId) -> Result<Option<(SessionKind, Option<String>)>> {
         self.read(|connection| {

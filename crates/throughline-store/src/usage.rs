@@ -42,7 +42,35 @@ pub struct UsageRow {
 
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 
+/// When a model was asked, and how many tokens it read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestSize {
+    pub at: Timestamp,
+    pub tokens: u64,
+}
+
 impl Store {
+    /// Returns the sizes of a session's last requests, the latest first.
+    pub fn last_requests(&self, session: &SessionId, limit: usize) -> Result<Vec<RequestSize>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT at, input + cache_read + cache_write FROM usage
+                 WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND at IS NOT NULL
+                 ORDER BY at DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![session.as_str(), limit], |row| {
+                Ok((timestamp(row.get(0)?), row.get(1)?))
+            })?;
+            let mut sizes = Vec::new();
+            for row in rows {
+                let (at, tokens) = row?;
+                sizes.extend(at.map(|at| RequestSize { at, tokens }));
+            }
+            Ok(sizes)
+        })
+    }
+
     /// Returns what was used, in order of sessions.
     pub fn usage(&self, filter: &UsageFilter) -> Result<Vec<UsageRow>> {
         // A log that does not date its usage dates its session.

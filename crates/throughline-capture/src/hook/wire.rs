@@ -38,6 +38,7 @@ pub struct Wire {
 
     pub(crate) prompt: Text,
     pub(crate) source: Text,
+    pub(crate) trigger: Text,
     pub(crate) timestamp: Text,
     pub(crate) compact_summary: Text,
 

@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
+use memory::words::says_little;
+use memory::{
+    Block, Entry, Message, Origin, Record, Role, SessionId, SessionPatch, Title, TitleRank,
+    Workspace,
+};
 use store::{
     Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, Stamp, UNREAD,
 };
@@ -183,10 +187,14 @@ impl Intake<'_> {
                 },
                 Entry::Message(message) => {
                     touch(&mut patches, &message, self.source);
+                    entitle(&mut patches, &message);
                     messages.push(message);
                 }
                 Entry::Usage(entry) => usage.push(entry),
             }
+        }
+        for patch in patches.values_mut() {
+            downgrade_small_talk(patch);
         }
         let mut sessions: Vec<(SessionPatch, Option<Workspace>)> = patches
             .into_values()
@@ -216,6 +224,47 @@ impl Intake<'_> {
         let root = workspace.as_ref().map(|workspace| workspace.root.as_str());
         self.judge.apply(self.scope, &mut message, root);
         memory::record::records(message)
+    }
+}
+
+/// Longest title made of a prompt.
+const TITLE_CHARS_MAX: usize = 120;
+
+/// Offers a prompt as its session's title. It is taken where the session has none that says what it
+/// is about.
+fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
+    let Some(patch) = patches.get_mut(&message.session) else {
+        return;
+    };
+    let is_typed = message.origin == Origin::Human && message.role == Role::User;
+    let is_titled = patch
+        .title
+        .as_ref()
+        .is_some_and(|title| title.rank > TitleRank::FirstPrompt || !says_little(&title.text));
+    if !is_typed || is_titled {
+        return;
+    }
+    let text = message.blocks.iter().find_map(|block| match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    });
+    let line = text.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
+    // A shell command says little of what the session is about.
+    if let Some(line) = line.filter(|line| !line.starts_with('!') && !says_little(line)) {
+        patch.title = Some(Title {
+            text: line.chars().take(TITLE_CHARS_MAX).collect(),
+            rank: TitleRank::LaterPrompt,
+        });
+    }
+}
+
+/// Lets a first prompt that says little give way to a later one that says more.
+fn downgrade_small_talk(patch: &mut SessionPatch) {
+    if let Some(title) = &mut patch.title
+        && title.rank == TitleRank::FirstPrompt
+        && says_little(&title.text)
+    {
+        title.rank = TitleRank::SmallTalk;
     }
 }
 

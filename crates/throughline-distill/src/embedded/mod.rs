@@ -11,7 +11,7 @@ mod step;
 mod words;
 
 pub use self::fold::Fold;
-pub use self::render::render;
+pub use self::render::{current_state, render};
 pub use self::step::Step;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const TITLE_CHARS_MAX: usize = 80;
 const LINE_CHARS_MAX: usize = 160;
 const STATE_BYTES_MAX: usize = 1_500;
 const OPEN_SHOWN: usize = 5;
-const NAMES_SHOWN: usize = 100;
+const NAMES_SHOWN: usize = 12;
 
 /// Writes the account under the template's headings. Sections of `before` that this extractor does
 /// not write are carried over.
@@ -119,7 +119,8 @@ fn title(fold: &Fold, title: Option<&str>) -> String {
     one_line(first, TITLE_CHARS_MAX)
 }
 
-fn current_state(fold: &Fold) -> String {
+/// Returns how the work stands: the last request, what was done since, the last words, open calls.
+pub fn current_state(fold: &Fold) -> String {
     let mut text = String::new();
     if let Some(last) = fold.requests.last().or(fold.first.as_ref()) {
         text += &format!(
@@ -207,7 +208,7 @@ fn names(fold: &Fold) -> String {
     let mut names: Vec<_> = fold
         .names
         .iter()
-        .filter(|(_, (times, _))| *times > 1)
+        .filter(|(name, (times, _))| *times > 1 && !is_place(fold, name))
         .collect();
     names.sort_by_key(|(name, known)| (std::cmp::Reverse(**known), *name));
     if names.is_empty() {
@@ -222,6 +223,13 @@ fn names(fold: &Fold) -> String {
         "\nNames in code that came up often: `{}`\n",
         shown.join("`, `")
     )
+}
+
+/// Says whether a name is only a part of where the work is done: of the working folder, or of a
+/// file that is listed anyway.
+fn is_place(fold: &Fold, name: &str) -> bool {
+    let is_part = |path: &str| path.split(['/', '\\']).any(|part| part == name);
+    fold.cwd.as_deref().is_some_and(is_part) || fold.files.iter().any(|file| is_part(&file.path))
 }
 
 fn commands(fold: &Fold) -> String {

@@ -17,7 +17,9 @@ const RULES: &[&str] = &[
     "not what",
     "wrong",
     "stop ",
-    "remember",
+    "remember to",
+    "remember that",
+    "remember:",
     "from now on",
     "no longer",
     "avoid",
@@ -81,8 +83,28 @@ const RULE_BYTES_MAX: usize = 1_000;
 const FINDING_BYTES_MIN: usize = 24;
 const FINDING_BYTES_MAX: usize = 400;
 
+/// Words that begin a rule even where the sentence ends as a question: "never touch it, ok?".
+const ORDERS: &[&str] = &["always ", "never ", "don't ", "do not ", "please don't "];
+/// How a sentence begins that supposes something.
+const SUPPOSITIONS: &[&str] = &[
+    "it seems",
+    "as far as",
+    "i think",
+    "i guess",
+    "maybe",
+    "perhaps",
+];
+
+/// Says whether one of a line's sentences sets a rule. A question sets none.
 pub fn is_rule(line: &str) -> bool {
-    line.len() <= RULE_BYTES_MAX && holds(line, RULES)
+    line.len() <= RULE_BYTES_MAX && line.split_inclusive(['.', '?', '!']).any(is_rule_sentence)
+}
+
+fn is_rule_sentence(sentence: &str) -> bool {
+    let lower = sentence.trim().to_lowercase();
+    let begins = |with: &[&str]| with.iter().any(|words| lower.starts_with(words));
+    let is_open = lower.ends_with('?') || begins(SUPPOSITIONS);
+    holds(&lower, RULES) && (!is_open || begins(ORDERS))
 }
 
 pub fn is_finding(line: &str) -> bool {
@@ -114,9 +136,28 @@ pub fn complaint(output: &str) -> &str {
         "Traceback",
         "assert",
     ];
+    if let Some(exception) = python_exception(output) {
+        return exception;
+    }
     let lines = || output.lines().map(str::trim).filter(|line| line.len() > 3);
     let named = lines().find(|line| NAMES.iter().any(|name| line.contains(name)));
     named.or_else(|| lines().next_back()).unwrap_or_default()
+}
+
+/// Returns the line behind the last traceback of Python that names the exception.
+fn python_exception(output: &str) -> Option<&str> {
+    const TRACEBACK: &str = "Traceback (most recent call last)";
+    let (_, trace) = output.rsplit_once(TRACEBACK)?;
+    // The frames are indented, and so may the whole output be.
+    let start = output.len() - trace.len() - TRACEBACK.len();
+    let before = output[..start].rsplit('\n').next().unwrap_or_default();
+    let indent = before.len();
+    let mut lines = trace.lines().skip(1);
+    let is_exception = |line: &&str| {
+        let width = line.len() - line.trim_start().len();
+        width <= indent && line.trim().len() > 3
+    };
+    lines.find(is_exception).map(str::trim)
 }
 
 /// Joins a text to one line of at most so many characters.
@@ -256,6 +297,16 @@ mod tests {
     fn rules_and_findings() {
         assert!(is_rule("Never touch main.rs, and use tabs."));
         assert!(!is_rule("Sort the list."));
+        assert!(is_rule("Never push to main, ok?"));
+        assert!(is_rule("Is it done? Remember to run the linter."));
+        for line in [
+            "do you remember what service we configured on the host?",
+            "as far as I can remember we must restart it",
+            "it seems like i can edit it without a password",
+            "should we always use tabs?",
+        ] {
+            assert!(!is_rule(line), "{line}");
+        }
         assert!(is_finding(
             "The root cause is a stale lock file in target/."
         ));
@@ -269,6 +320,15 @@ mod tests {
             "error[E0308]: mismatched"
         );
         assert_eq!(complaint("a line\nlast line\n"), "last line");
+        let trace = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    \
+                     import orderflow\nModuleNotFoundError: No module named 'orderflow'\n";
+        let exception = "ModuleNotFoundError: No module named 'orderflow'";
+        assert_eq!(complaint(trace), exception);
+        let chained = format!(
+            "ran\n{trace}\nDuring handling of the above exception, another exception occurred:\n\n\
+             Traceback (most recent call last):\n  File \"b.py\", line 2\nKeyError: 'a'\nexit 1\n"
+        );
+        assert_eq!(complaint(&chained), "KeyError: 'a'");
         assert_eq!(complaint(""), "");
     }
 

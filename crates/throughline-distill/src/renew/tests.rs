@@ -1,5 +1,7 @@
 //! Summaries in a store: when they are written, by whom, and what stays when it fails.
 
+mod live;
+
 use std::cell::Cell;
 use std::path::Path;
 

@@ -30,6 +30,13 @@ pub enum After {
     },
     /// Bring a session's summary up to date, due or not.
     Summarize(SessionId),
+    /// Bring the summary of a session that is long enough for one up to its last message.
+    Refresh(SessionId),
+    /// Mark the notes of a compaction as given.
+    NotesGiven {
+        session: SessionId,
+        compaction: String,
+    },
     /// Write the summaries that are due.
     Renew,
     /// Find the facts of sessions that have ended.
@@ -119,8 +126,16 @@ pub fn of(event: &HookEvent) -> Vec<After> {
             .into_iter()
             .chain(session.map(After::Summarize))
             .collect(),
-        HookKind::Stop => vec![read, After::Renew],
-        HookKind::SessionEnd => vec![read, After::Renew, After::Distill],
+        HookKind::Stop => [read]
+            .into_iter()
+            .chain(session.map(After::Refresh))
+            .chain([After::Renew])
+            .collect(),
+        HookKind::SessionEnd => [read]
+            .into_iter()
+            .chain(session.map(After::Refresh))
+            .chain([After::Renew, After::Distill])
+            .collect(),
         HookKind::SessionStart { .. }
         | HookKind::Prompt { .. }
         | HookKind::ToolBefore
@@ -180,7 +195,7 @@ fn rank(after: &After) -> u8 {
     match after {
         After::Injected(_) => 0,
         After::Read { .. } => 1,
-        After::Summarize(_) => 2,
+        After::Summarize(_) | After::Refresh(_) | After::NotesGiven { .. } => 2,
         After::Renew => 3,
         After::Distill => 4,
     }
@@ -199,14 +214,25 @@ fn carry_out_one(
             let Some(settings) = works.summaries else {
                 return Ok(());
             };
-            match renew::summarize(store, &session, settings, How::Embedded, now) {
-                Ok(_) => Ok(()),
-                Err(renew::Declined::Store(error)) => Err(error),
-                Err(declined) => {
-                    tracing::debug!(%session, %declined, "its summary stays as it is");
-                    Ok(())
-                }
+            let done = renew::summarize(store, &session, settings, How::Embedded, now);
+            unless_declined(&session, done.map(drop))
+        }
+        After::Refresh(session) => {
+            let Some(settings) = works.summaries else {
+                return Ok(());
+            };
+            let done = renew::live::refresh(store, &session, settings, now);
+            unless_declined(&session, done.map(drop))
+        }
+        After::NotesGiven {
+            session,
+            compaction,
+        } => {
+            let home = super::folder(store);
+            if let Err(error) = super::late_notes::given(home, &session, &compaction) {
+                tracing::warn!(%session, %error, "its notes may be given twice");
             }
+            Ok(())
         }
         After::Renew => {
             if let Some(settings) = works.summaries {
@@ -221,6 +247,18 @@ fn carry_out_one(
                 let stopped = || works.stop.load(Ordering::Relaxed);
                 distill::facts::facts_pending(store, now, &stopped)?;
             }
+            Ok(())
+        }
+    }
+}
+
+/// A summary that is not written for a reason is no failure.
+fn unless_declined(session: &SessionId, done: Result<(), renew::Declined>) -> store::Result<()> {
+    match done {
+        Ok(()) => Ok(()),
+        Err(renew::Declined::Store(error)) => Err(error),
+        Err(declined) => {
+            tracing::debug!(%session, %declined, "its summary stays as it is");
             Ok(())
         }
     }

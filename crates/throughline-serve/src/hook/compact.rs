@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use distill::renew::Declined;
+use distill::renew::live::notes_now;
 use memory::summary::Limits;
-use memory::{Kind, SessionId, Summary, Tokens};
+use memory::{Kind, SessionId, Tokens};
 use recall::standing::Again;
 use store::Step;
 
+use super::live::{LogTail, sensitive};
 use super::page::{Page, cut};
 use super::start::facts;
 use super::{Answered, Quiet, Scene};
@@ -19,6 +22,8 @@ const SURVIVES: &str = "The summary must keep, word for word: the user's last re
 exact paths, commands and values, and what has failed and must not be tried again. Throughline knows of these:";
 /// Pins and preferences get one part of so many: the notes are what nobody else has.
 const FACTS_SHARE: usize = 3;
+/// The last records among which files and changes are looked for.
+const STEPS_MAX: usize = 400;
 /// Files that are named.
 const FILES_MAX: usize = 8;
 /// Changes that are quoted, and how much of each.
@@ -45,7 +50,7 @@ pub fn restored(scene: &Scene<'_>) -> store::Result<Answered> {
     let room = scene.limit.chars / FACTS_SHARE;
     let items = facts(scene, &word, &mut page, Again::All, room)?;
     if let Some(session) = &scene.occasion.session {
-        let steps = scene.store.steps(session)?;
+        let steps = scene.store.last_steps(session, STEPS_MAX)?;
         if let Some(files) = files(&steps) {
             page.line(&format!(
                 "Files in use, the last first; read them again before changing them: {files}"
@@ -72,15 +77,18 @@ pub fn must_survive(scene: &Scene<'_>) -> store::Result<Answered> {
     );
     facts(scene, &word, &mut page, Again::All, scene.limit.chars)?;
     if let Some(session) = &scene.occasion.session {
-        if let Some(files) = files(&scene.store.steps(session)?) {
+        if let Some(files) = files(&scene.store.last_steps(session, STEPS_MAX)?) {
             page.line(&format!("Files in use, the last first: {files}"));
         }
-        if let Some(stored) = scene.store.summary(session)? {
-            let summary = Summary::parse(&stored.text);
-            let state = summary.get("Current state").unwrap_or_default();
-            if !state.trim().is_empty() {
-                page.quoted("How the work stands:", &cut(state, STATE_CHARS_MAX));
-            }
+        let state = tail(scene, session)?.state(scene, session)?;
+        let state = state.unwrap_or_default();
+        if let Some(request) = last_request(scene)
+            && !state.contains(request.lines().next().unwrap_or_default())
+        {
+            page.quoted("The user's last request:", &request);
+        }
+        if !state.is_empty() {
+            page.quoted("How the work stands:", &cut(&state, STATE_CHARS_MAX));
         }
     }
     Ok(match page.finish() {
@@ -90,15 +98,46 @@ pub fn must_survive(scene: &Scene<'_>) -> store::Result<Answered> {
     })
 }
 
+/// Reads the end of the session's own log, which the agent names.
+fn tail(scene: &Scene<'_>, session: &SessionId) -> store::Result<LogTail> {
+    let event = scene.event;
+    LogTail::read(scene, session, event.flavor, event.transcript.as_deref())
+}
+
+/// Returns the last request where the agent tells it with the event.
+fn last_request(scene: &Scene<'_>) -> Option<String> {
+    let prompt = scene.event.last_prompt.as_deref()?.trim();
+    let clean = scene.store.redactor().clean(prompt);
+    let is_shown = !clean.sensitive() || scene.settings.injection.recall.sensitive;
+    let text = Some(clean.as_str()).filter(|text| is_shown && !text.is_empty());
+    text.map(|text| cut(text, STATE_CHARS_MAX))
+}
+
 fn notes(scene: &Scene<'_>, session: &SessionId, page: &mut Page) -> store::Result<()> {
-    let Some(stored) = scene.store.summary(session)? else {
-        return Ok(());
+    let tail = tail(scene, session)?;
+    let made = notes_now(
+        scene.store,
+        session,
+        tail.unstored(),
+        sensitive(scene),
+        scene.now,
+    );
+    let mut summary = match made {
+        Ok(Some(summary)) => summary,
+        Ok(None) => return Ok(()),
+        Err(Declined::Store(error)) => return Err(error),
+        Err(declined) => {
+            tracing::debug!(%session, %declined, "there are no notes of it");
+            return Ok(());
+        }
     };
-    let mut summary = Summary::parse(&stored.text);
     summary
         .sections
         .retain(|section| !section.text.trim().is_empty() && section.heading != EARLIER);
-    let file = stored.path.display().to_string();
+    if summary.sections.is_empty() {
+        return Ok(());
+    }
+    let file = scene.store.summary_path(session).display().to_string();
     for whole in NOTES_TOKENS {
         let limits = Limits {
             whole: Tokens(*whole),

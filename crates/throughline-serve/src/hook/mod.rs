@@ -2,16 +2,21 @@
 //!
 //! [`answer`] decides and writes nothing that anybody waits for: [`start`] is what a session gets when it
 //! begins, [`compact`] what must survive when its conversation is made shorter, and prompts go to
-//! [`crate::prompt`]. What follows from an event is a list of [`After`]s: the daemon carries them out
-//! once it has answered ([`carry_out`]); where none runs they wait in [`pending`]. [`seen`] recognises what
+//! [`crate::prompt`]. What they say of a session is brought up to its last message by [`live`].
+//! What follows from an event is a list of [`After`]s: the daemon carries them out once it has
+//! answered ([`carry_out`]); where none runs they wait in [`pending`]. [`late_notes`] and
+//! [`subagents`] are what one hook leaves for the next ([`leave`]). [`seen`] recognises what
 //! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
 
 pub mod after;
 mod compact;
+mod late_notes;
+mod live;
 mod page;
 pub mod pending;
 pub mod seen;
 mod start;
+mod subagents;
 pub mod wire;
 
 use std::path::{Path, PathBuf};
@@ -101,7 +106,7 @@ fn answer_unless(
     event: &HookEvent,
     now: Timestamp,
 ) -> store::Result<Answered> {
-    let mut answered = if is_asked(event) {
+    let mut answered = if is_asked(folder(store), event) {
         said(twice, store, settings, event, now)?
     } else {
         Answered::quiet(Quiet::NotAsked)
@@ -112,14 +117,44 @@ fn answer_unless(
     Ok(answered)
 }
 
-/// Says whether anything may be said at an event. Nothing but reading follows a tool call: that way must
-/// stay short.
-pub fn is_asked(event: &HookEvent) -> bool {
-    let kind = matches!(
-        event.kind,
-        HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact
-    );
+/// Says whether anything may be said at an event. After a tool call that is only so where notes
+/// wait for it: that way must stay short.
+pub fn is_asked(home: &Path, event: &HookEvent) -> bool {
+    let kind = match event.kind {
+        HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
+        HookKind::ToolAfter if late_notes::is_carrier(event) => {
+            let session = event.session.as_ref();
+            session.is_some_and(|session| late_notes::is_waiting(home, session))
+        }
+        _ => false,
+    };
     kind && event.dialect.takes_context(&event.kind)
+}
+
+/// Leaves what later hooks need to know of an event: what was shown, that a compaction happened,
+/// that a subagent runs. The hook's process calls it once it has printed its answer.
+pub fn leave(
+    home: &Path,
+    event: &HookEvent,
+    after: &[After],
+    now: Timestamp,
+) -> std::io::Result<()> {
+    let Some(session) = &event.session else {
+        return Ok(());
+    };
+    late_notes::remember(home, event)?;
+    subagents::remember(home, event, now)?;
+    let mut waiting = Vec::new();
+    for one in after {
+        match one {
+            After::NotesGiven {
+                session,
+                compaction,
+            } => late_notes::given(home, session, compaction)?,
+            one => waiting.push(one.clone()),
+        }
+    }
+    pending::put(home, session, &waiting)
 }
 
 fn said(
@@ -142,6 +177,9 @@ fn said(
     let Some(cwd) = &event.cwd else {
         return Ok(Answered::quiet(Quiet::Nowhere));
     };
+    if subagents::is_subagent(store, folder(store), event, now)? {
+        return Ok(Answered::quiet(Quiet::NotAPerson));
+    }
     if twice() {
         return Ok(Answered::quiet(Quiet::Twice));
     }
@@ -159,6 +197,7 @@ fn said(
         occasion.shown = pending::shown(folder(store), session);
     }
     let scene = Scene {
+        event,
         store,
         settings: &fitted(settings, event.dialect.limit()),
         occasion: &occasion,
@@ -166,6 +205,9 @@ fn said(
         limit: event.dialect.limit(),
         now,
     };
+    if let Some(compaction) = late_notes::due(store, folder(store), event)? {
+        return with_notes(&scene, compaction);
+    }
     match event.kind {
         HookKind::Prompt { .. } => of_prompt(&scene),
         HookKind::SessionStart {
@@ -179,6 +221,7 @@ fn said(
 
 /// Where something is said.
 struct Scene<'a> {
+    event: &'a HookEvent,
     store: &'a Store,
     settings: &'a Settings,
     occasion: &'a Occasion,
@@ -220,6 +263,47 @@ impl Scene<'_> {
             ..Answered::saying(text)
         })
     }
+}
+
+/// Gives the notes of a compacted conversation with an event that comes later, beside what the
+/// event gets anyway.
+fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> {
+    let mut notes = compact::restored(scene)?;
+    let Some(text) = notes.answer.context.clone() else {
+        return of_prompt(scene);
+    };
+    notes.after.extend(
+        scene
+            .occasion
+            .session
+            .clone()
+            .map(|session| After::NotesGiven {
+                session,
+                compaction,
+            }),
+    );
+    if !matches!(scene.event.kind, HookKind::Prompt { .. }) {
+        return Ok(notes);
+    }
+    let mut occasion = scene.occasion.clone();
+    for after in &notes.after {
+        if let After::Injected(injected) = after {
+            let items = injected.items().into_iter();
+            occasion.shown.extend(items.map(|(item, _)| item));
+        }
+    }
+    let recalled = of_prompt(&Scene {
+        occasion: &occasion,
+        ..*scene
+    })?;
+    if let Some(more) = recalled.answer.context {
+        let both = format!("{text}\n{more}");
+        if scene.limit.holds(&both) {
+            notes.answer.context = Some(both);
+            notes.after.extend(recalled.after);
+        }
+    }
+    Ok(notes)
 }
 
 fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {

@@ -76,6 +76,35 @@ pub fn shown(home: &Path, session: &SessionId) -> BTreeSet<Item> {
     injected.flatten().map(|(item, _)| item).collect()
 }
 
+/// Waiting sessions that are asked about, the latest first.
+const UNREAD_SESSIONS_MAX: usize = 4;
+
+/// Returns the sessions whose last turn has ended and whose log waits to be read, the latest first.
+pub fn ended(home: &Path) -> io::Result<Vec<SessionId>> {
+    let entries = match fs::read_dir(home.join(FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == "jsonl") {
+            files.push((entry.metadata()?.modified()?, path));
+        }
+    }
+    files.sort();
+    let latest = files.iter().rev().take(UNREAD_SESSIONS_MAX);
+    let after = latest.flat_map(|(_, path)| read(&text_of(path)));
+    Ok(after
+        .filter_map(|after| match after {
+            After::Refresh(session) => Some(session),
+            _ => None,
+        })
+        .collect())
+}
+
 /// Hands everything that waits to `carry_out`. What is not carried out goes on waiting.
 pub fn drain<E: From<io::Error>>(
     home: &Path,
@@ -144,13 +173,16 @@ fn waiting(folder: &Path) -> io::Result<usize> {
 }
 
 fn file_of(folder: &Path, session: &SessionId) -> PathBuf {
-    let name: String = session
-        .as_str()
-        .chars()
+    folder.join(format!("{}.jsonl", file_name(session)))
+}
+
+/// Returns the name that a session's file has: its id, without characters that mean something to a
+/// file system.
+pub(super) fn file_name(session: &SessionId) -> String {
+    let chars = session.as_str().chars().take(ID_CHARS_MAX);
+    chars
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .take(ID_CHARS_MAX)
-        .collect();
-    folder.join(format!("{name}.jsonl"))
+        .collect()
 }
 
 fn is_plain(id: &str) -> bool {
@@ -158,7 +190,7 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.len() <= ID_CHARS_MAX && id.chars().all(is_plain)
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }

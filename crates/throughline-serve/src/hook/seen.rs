@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use capture::hook::{HookEvent, HookKind};
+use capture::hook::{HookEvent, HookKind, Start};
 use jiff::Timestamp;
 
 use super::pending::private;
@@ -42,12 +42,25 @@ fn name(event: &HookEvent) -> Option<u64> {
     event.kind.name().hash(&mut hasher);
     event.subagent.hash(&mut hasher);
     match &event.kind {
-        HookKind::SessionStart { source } => (*source as u8).hash(&mut hasher),
+        HookKind::SessionStart { source } => {
+            (*source as u8, &event.turn).hash(&mut hasher);
+            if *source == Start::Compacted {
+                log_bytes(event).hash(&mut hasher);
+            }
+        }
+        HookKind::PreCompact => (&event.turn, log_bytes(event)).hash(&mut hasher),
         // Not every agent names its prompts.
         HookKind::Prompt { text, .. } => (&event.turn, text).hash(&mut hasher),
         _ => (&event.turn, &event.call).hash(&mut hasher),
     }
     Some(hasher.finish())
+}
+
+/// Returns how long the session's log is. A second compaction soon after the first is another
+/// event, and by then the log has grown.
+fn log_bytes(event: &HookEvent) -> Option<u64> {
+    let log = event.transcript.as_ref()?.metadata().ok()?;
+    Some(log.len())
 }
 
 fn remember(path: &Path, name: u64, now: i64) -> io::Result<bool> {

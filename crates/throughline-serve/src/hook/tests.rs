@@ -134,10 +134,54 @@ fn the_summary_is_current_before_a_compaction() {
         "transcript_path": log(), "trigger": "auto",
     }));
     let answered = test.answer(&before);
-    assert_eq!(answered.silence, Some(Quiet::Nothing));
+    assert_eq!(answered.silence, Some(Quiet::NotAsked));
     test.carry_out(answered.after);
     let id = SessionId::of(Flavor::Claude, SESSION);
     assert!(test.store.summary(&id).unwrap().is_some());
+}
+
+#[test]
+fn the_summary_is_current_when_a_turn_and_a_session_end() {
+    let mut test = Test::new();
+    let text = std::fs::read_to_string(log()).unwrap();
+    let path = test.dir.path().join("projects/-home-dev-proj");
+    std::fs::create_dir_all(&path).unwrap();
+    let path = path.join(format!("{SESSION}.jsonl"));
+    let id = SessionId::of(Flavor::Claude, SESSION);
+    let payload = |name: &str| {
+        event(&json!({
+            "session_id": SESSION, "cwd": "/home/dev/proj", "hook_event_name": name,
+            "transcript_path": path,
+        }))
+    };
+    let say = |role: &str, text: &str| {
+        let line = json!({
+            "type": role, "uuid": text, "sessionId": SESSION, "cwd": "/home/dev/proj",
+            "timestamp": "2026-11-16T08:59:00Z", "version": "2.1.325",
+            "message": {"role": role, "id": text, "content": [{"type": "text", "text": text}]},
+        });
+        format!("{line}\n")
+    };
+    // Long enough for a summary.
+    let long = say(
+        "assistant",
+        &"a rather long line about the refactor ".repeat(900),
+    );
+    std::fs::write(&path, format!("{text}{long}")).unwrap();
+    test.carry_out(test.answer(&payload("Stop")).after);
+    let version = test.store.summary(&id).unwrap().unwrap().notes.version;
+    // A few words more, which make no summary due.
+    for (event, request) in [("Stop", "now the docs"), ("SessionEnd", "now the tests")] {
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}{}", say("user", request))).unwrap();
+        test.now = test.now.checked_add(jiff::Span::new().seconds(10)).unwrap();
+        test.carry_out(test.answer(&payload(event)).after);
+        let stored = test.store.summary(&id).unwrap().unwrap();
+        let state = memory::Summary::parse(&stored.text);
+        let state = state.get("Current state").unwrap();
+        assert!(state.contains(request), "{event}: {state}");
+        assert!(stored.notes.version > version);
+    }
 }
 
 #[test]

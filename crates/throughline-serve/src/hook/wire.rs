@@ -51,7 +51,8 @@ pub fn respond(
     };
     match answer(store, settings, &event, now) {
         Ok(answered) => {
-            let is_shown = |after: &After| matches!(after, After::Injected(_));
+            let is_shown =
+                |after: &After| matches!(after, After::Injected(_) | After::NotesGiven { .. });
             let (shown, after) = answered.after.into_iter().partition(is_shown);
             let reply = Reply {
                 answer: answered.answer.write(&event),

@@ -433,7 +433,8 @@ fn check_format(first: &serde_json::Result<Line>) -> Result<()> {
 
 fn title_rank(number: i64) -> TitleRank {
     match number {
-        ..=1 => TitleRank::FirstPrompt,
+        ..=0 => TitleRank::SmallTalk,
+        1 => TitleRank::FirstPrompt,
         2 => TitleRank::LastPrompt,
         3 => TitleRank::Summary,
         4 => TitleRank::Generated,

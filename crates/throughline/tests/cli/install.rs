@@ -492,10 +492,16 @@ console.log(JSON.stringify({ parts: parts.map((part) => part.text), system, cont
 /// Runs opencode's plugin in Node, if there is one, with this in the place of `throughline`.
 #[cfg(unix)]
 fn shim(env: &TestEnv, script: &str) -> Option<Value> {
+    shim_called(env, script, CALLER)
+}
+
+/// The same with another caller.
+#[cfg(unix)]
+fn shim_called(env: &TestEnv, script: &str, caller: &str) -> Option<Value> {
     use std::os::unix::fs::PermissionsExt;
     let shim = repository().join("plugin/opencode/throughline.js");
     fs::copy(shim, env.home().join("throughline.mjs")).unwrap();
-    fs::write(env.home().join("caller.mjs"), CALLER).unwrap();
+    fs::write(env.home().join("caller.mjs"), caller).unwrap();
     let program = env.home().join("bin/throughline");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -515,6 +521,74 @@ fn shim(env: &TestEnv, script: &str) -> Option<Value> {
         String::from_utf8_lossy(&output.stderr)
     );
     Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// Lets a session be compacted twice, a title be asked for, and a subagent run.
+const COMPACTED: &str = r#"
+import { Throughline } from "./throughline.mjs";
+const hooks = await Throughline({ directory: "/project" });
+const event = (type, info) => hooks.event({ event: { type, properties: info } });
+const request = async (sessionID, first = "base") => {
+  const system = [first];
+  await hooks["experimental.chat.system.transform"]({ sessionID }, { system });
+  return system.length - 1;
+};
+const got = {};
+await event("session.created", { sessionID: "s", info: { id: "s" } });
+const parts = [{ id: "p1", type: "text", text: "move the handlers" }];
+await hooks["chat.message"]({ sessionID: "s" }, { parts, message: { id: "m1" } });
+got.title = await request("s", "You are a title generator. You output ONLY a thread title.");
+got.start = await request("s");
+for (const turn of ["first", "second"]) {
+  await hooks["experimental.session.compacting"]({ sessionID: "s" }, { context: [] });
+  got[`${turn} compaction`] = await request("s");
+  await event("session.compacted", { sessionID: "s" });
+  got[`after ${turn}`] = await request("s");
+}
+await event("session.created", { sessionID: "c", info: { id: "c", parentID: "s" } });
+await hooks["chat.message"]({ sessionID: "c" }, { parts: [{ type: "text", text: "look" }] });
+got.child = await request("c");
+got.resumed = await request("r");
+console.log(JSON.stringify(got));
+"#;
+
+#[cfg(unix)]
+#[test]
+fn the_plugin_of_opencode_tells_why_it_asks_and_leaves_others_alone() {
+    let env = TestEnv::new();
+    let script = "cat >>\"$(dirname \"$0\")/asked\"; echo '{\"context\":\"memory\"}'";
+    let Some(got) = shim_called(&env, script, COMPACTED) else {
+        eprintln!("skipped: there is no Node here");
+        return;
+    };
+    let expected = serde_json::json!({
+        "title": 0, "start": 1, "first compaction": 0, "after first": 1,
+        "second compaction": 0, "after second": 1, "child": 0, "resumed": 1,
+    });
+    assert_eq!(got, expected);
+    let asked = read(&env, "bin/asked");
+    let asked = serde_json::Deserializer::from_str(&asked).into_iter::<Value>();
+    let asked: Vec<Value> = asked.map(Result::unwrap).collect();
+    let of = |event: &str, field: &str| -> Vec<String> {
+        let is_it = |it: &&Value| it["event"] == event;
+        let values = asked.iter().filter(is_it).map(|it| &it[field]);
+        values
+            .map(|value| value.as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        of("system.transform", "source"),
+        ["startup", "compact", "compact", "resume"]
+    );
+    assert_eq!(
+        of("system.transform", "prompt_id"),
+        ["", "compaction-1", "compaction-2", ""]
+    );
+    assert_eq!(
+        of("session.compacting", "prompt"),
+        ["move the handlers", "move the handlers"]
+    );
+    assert_eq!(of("chat.message", "prompt_id"), ["m1"], "none of the child");
 }
 
 #[cfg(unix)]

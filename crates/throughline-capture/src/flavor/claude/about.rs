@@ -119,7 +119,6 @@ impl Log {
         let (text, rank) = match record.kind.get().unwrap_or("") {
             "custom-title" => (&record.custom_title, TitleRank::Custom),
             "ai-title" => (&record.ai_title, TitleRank::Generated),
-            "last-prompt" => (&record.last_prompt, TitleRank::LastPrompt),
             // Summaries at the head of a log are of other sessions.
             _ if record
                 .leaf_uuid
@@ -132,11 +131,7 @@ impl Log {
         };
         let Some(text) = text.get() else { return };
         let session = self.place(record).session;
-        if rank != TitleRank::LastPrompt {
-            self.state.facts.title(&session, text, rank, out);
-        } else if let Said::Prompt(typed) = prompt::said(text) {
-            self.state.facts.title(&session, &typed, rank, out);
-        }
+        self.state.facts.title(&session, text, rank, out);
     }
 }
 

@@ -92,7 +92,7 @@ impl Facts {
         if text.is_empty() {
             return;
         }
-        let told = &mut self.known(session).titles[rank as usize];
+        let told = &mut self.known(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
         // The first prompt stays the first.
         if *told == print || (rank == TitleRank::FirstPrompt && *told != 0) {

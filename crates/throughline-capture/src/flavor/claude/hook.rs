@@ -24,7 +24,8 @@ impl Dialect for Hooks {
         kind(name, wire)
     }
 
-    /// Never at a stop: there it would make the agent go on.
+    /// Never at a stop: there it would make the agent go on. Never before a compaction: Claude Code
+    /// prints that answer on the person's screen and keeps it in the conversation.
     fn takes_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
@@ -32,16 +33,11 @@ impl Dialect for Hooks {
                 | HookKind::Prompt { .. }
                 | HookKind::ToolBefore
                 | HookKind::ToolAfter
-                | HookKind::PreCompact
                 | HookKind::SubagentStart
         )
     }
 
     fn write(&self, event: &HookEvent, context: &str) -> String {
-        // What is printed before a compaction goes to the model that summarises, as it stands.
-        if event.kind == HookKind::PreCompact {
-            return context.to_owned();
-        }
         answer(&event.name, context)
     }
 }

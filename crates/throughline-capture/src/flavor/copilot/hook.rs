@@ -5,7 +5,7 @@ use memory::Flavor;
 use serde_json::json;
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
 
 #[derive(Debug)]
 pub struct Hooks;
@@ -60,5 +60,9 @@ impl Dialect for Hooks {
     /// From a plugin of Claude Code's form its payloads are Claude Code's, but of the answer it takes its own form alone.
     fn write(&self, _: &HookEvent, context: &str) -> String {
         json!({ "additionalContext": context }).to_string()
+    }
+
+    fn notes_carrier(&self) -> NotesCarrier {
+        NotesCarrier::Prompt
     }
 }

@@ -3,7 +3,7 @@
 use memory::Flavor;
 use serde_json::json;
 
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
 
 #[derive(Debug)]
 pub struct Hooks;
@@ -51,5 +51,9 @@ impl Dialect for Hooks {
 
     fn silence(&self) -> &'static str {
         "{}"
+    }
+
+    fn notes_carrier(&self) -> NotesCarrier {
+        NotesCarrier::ToolResult
     }
 }

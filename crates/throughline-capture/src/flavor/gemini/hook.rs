@@ -3,7 +3,7 @@
 use memory::{Flavor, fence};
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
 
 #[derive(Debug)]
 pub struct Hooks;
@@ -45,7 +45,8 @@ impl Dialect for Hooks {
             "AfterTool" => HookKind::ToolAfter,
             "AfterAgent" => HookKind::Stop,
             "SessionEnd" => HookKind::SessionEnd,
-            // It comes before every request, whether anything is compressed or not.
+            // By itself it comes before every request, whether anything is compressed or not.
+            "PreCompress" if wire.trigger.text() == Some("manual") => HookKind::PreCompact,
             _ => HookKind::Other,
         }
     }
@@ -63,6 +64,10 @@ impl Dialect for Hooks {
 
     fn silence(&self) -> &'static str {
         "{}"
+    }
+
+    fn notes_carrier(&self) -> NotesCarrier {
+        NotesCarrier::Prompt
     }
 }
 

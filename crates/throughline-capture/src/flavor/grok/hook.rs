@@ -6,7 +6,7 @@
 use memory::Flavor;
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Wire};
+use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Wire};
 
 #[derive(Debug)]
 pub struct Hooks;
@@ -30,5 +30,9 @@ impl Dialect for Hooks {
 
     fn write(&self, event: &HookEvent, context: &str) -> String {
         claude::hook::answer(&event.name, context)
+    }
+
+    fn notes_carrier(&self) -> NotesCarrier {
+        NotesCarrier::ToolResult
     }
 }

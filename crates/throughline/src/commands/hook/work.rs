@@ -8,7 +8,7 @@ use capture::hook::{Hints, HookEvent, read};
 use jiff::Timestamp;
 use serve::Settings;
 use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
-use serve::hook::{After, Answered, after, answer, answer_again, is_asked, pending};
+use serve::hook::{After, Answered, after, answer, answer_again, is_asked, leave};
 use store::Store;
 
 use super::daemon::{self, Heard};
@@ -102,7 +102,7 @@ impl Work {
             return self.say_nothing(&event);
         };
         // Only we know that injection is off here.
-        let heard = if environment.injection_off && is_asked(&event) {
+        let heard = if environment.injection_off && is_asked(&environment.home, &event) {
             Heard::Unasked
         } else {
             daemon::ask(self, payload)
@@ -134,7 +134,7 @@ impl Work {
         if !Store::path_in(&self.environment.home).exists() {
             return self.tell(News::Say(event.dialect.silence().to_owned()));
         }
-        if !is_asked(event) {
+        if !is_asked(&self.environment.home, event) {
             return self.say_nothing(event);
         }
         let answered = Store::open_to_read_with(&self.environment.home, &SystemKeychain)
@@ -160,14 +160,12 @@ impl Work {
 
     /// Puts what follows aside.
     fn wait_for_later(&self, event: &HookEvent, after: &[After]) {
-        let Some(session) = &event.session else {
-            return;
-        };
         // Without a store nobody has asked us to keep anything.
         if !Store::path_in(&self.environment.home).exists() {
             return;
         }
-        if let Err(error) = pending::put(&self.environment.home, session, after) {
+        let environment = &self.environment;
+        if let Err(error) = leave(&environment.home, event, after, environment.now) {
             let kind = event.kind.name();
             self.log.say(&format!(
                 "{} {kind}: not kept for later: {error}",

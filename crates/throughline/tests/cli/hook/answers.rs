@@ -194,16 +194,14 @@ fn switched_off_it_is_silent() {
 }
 
 #[test]
-fn a_compaction_is_told_what_must_survive_and_the_session_gets_its_notes_back() {
+fn a_compaction_is_heard_of_and_the_session_gets_its_notes_back() {
     const SESSION: &str = "703ad6e2-1d62-41f4-9458-d210f8be4c06";
     let env = machine();
     let before = claude(json!({
         "session_id": SESSION, "cwd": "/home/dev/proj", "trigger": "auto",
         "hook_event_name": "PreCompact",
     }));
-    let text = said(&before, &env).unwrap();
-    assert!(text.contains("must keep, word for word"), "{text}");
-    assert!(text.contains("unittest -q"), "{text}");
+    assert_eq!(said(&before, &env), None);
     // What follows from it waits: the summary is brought up to date by who comes next.
     assert!(
         !env.run(&["summary", SESSION])

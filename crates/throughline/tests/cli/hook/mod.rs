@@ -9,6 +9,7 @@ mod on_demand;
 #[cfg(unix)]
 mod restarts;
 mod schema;
+mod truth;
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;

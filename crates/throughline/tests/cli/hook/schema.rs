@@ -13,7 +13,11 @@ use super::Line;
 pub fn context(agent: &str, line: &Line, stdout: &str) -> Option<String> {
     let event = line.event();
     let context = match agent {
-        "claude" if event == "PreCompact" => plain(stdout),
+        // What it prints there the person sees.
+        "claude" if event == "PreCompact" => {
+            assert_eq!(stdout, "", "{event}");
+            None
+        }
         "claude" => specific(stdout, event, CLAUDE),
         "codex" => specific(stdout, event, CODEX),
         "gemini" => {
@@ -67,11 +71,6 @@ const COPILOT: &[&str] = &[
 ];
 
 /// Text for the model that summarises; JSON would be taken for something else.
-fn plain(stdout: &str) -> Option<String> {
-    assert!(!stdout.starts_with('{'), "{stdout}");
-    (!stdout.is_empty()).then(|| stdout.to_owned())
-}
-
 fn object(stdout: &str) -> Map<String, Value> {
     let value: Value =
         serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));

@@ -127,7 +127,7 @@ fn the_best_title_wins() {
     let prompt = "Human: text \"tidy it\\nplease\"";
     for (log, title) in [
         (vec![foreign], "FirstPrompt tidy it"),
-        (vec![last], "LastPrompt push it"),
+        (vec![last], "FirstPrompt tidy it"),
         (vec![summary, last], "Summary Tidy the parser"),
         (vec![generated, summary], "Generated Parser tidied"),
         (vec![custom, generated, last], "Custom my parser"),

@@ -1,0 +1,210 @@
+//! The end of a session's log that no sweep has read yet.
+//!
+//! A hook must say how a session stands now, and cannot wait until the log is stored. This reads
+//! the lines behind the stored cursor, within [`UNREAD_BYTES_MAX`], and changes nothing. The
+//! records are not redacted: a caller that shows them passes them through the store's redactor.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use jiff::Timestamp;
+use memory::{Entry, Flavor, Record, SessionId, Workspace};
+use store::{Cursor, Store};
+
+use crate::flavor::adapter;
+use crate::scope::Scope;
+use crate::tail;
+use crate::{Adapter, Format, Line, Parsed, Root, Source, discover};
+
+/// How much of a log's end is read. A hook has a deadline of some milliseconds.
+pub const UNREAD_BYTES_MAX: u64 = 128 << 10;
+/// A larger database is not opened by a hook: it may have to be read whole.
+pub const DATABASE_BYTES_MAX: u64 = 16 << 20;
+/// The first line of a log may say which session it is of. A longer one is not read.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
+
+/// What a log holds beyond what is stored of it.
+#[derive(Debug, Default)]
+pub struct Unread {
+    /// The session's records, in the order of the log.
+    pub records: Vec<Record>,
+    /// Nothing between what is stored and `records` was left out. Where this is false, the store's
+    /// last records may be older than ones that nobody has read.
+    pub complete: bool,
+}
+
+impl Unread {
+    /// Returns what a log holds that was read to its end.
+    fn nothing_new() -> Self {
+        Self {
+            records: Vec::new(),
+            complete: true,
+        }
+    }
+}
+
+/// A session and the log that tells of it.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLog<'a> {
+    pub path: &'a Path,
+    pub flavor: Flavor,
+    pub session: &'a SessionId,
+    pub workspace: &'a Workspace,
+}
+
+/// Reads what is new in a session's log. A log that is gone holds nothing new.
+pub fn unread(
+    store: &Store,
+    log: &SessionLog<'_>,
+    scope: &Scope,
+    now: Timestamp,
+) -> store::Result<Unread> {
+    let Some(adapter) = adapter(log.flavor).filter(|_| scope.allows(log.workspace)) else {
+        return Ok(Unread::default());
+    };
+    let (path, session) = (log.path, log.session);
+    let root = Root {
+        path: path.to_owned(),
+        flavor: Some(log.flavor),
+    };
+    let Some(source) = discover(&[adapter], &[root]).sources.into_iter().next() else {
+        return Ok(Unread {
+            complete: !path.exists(),
+            ..Unread::default()
+        });
+    };
+    let key = tail::key(&source.path);
+    let cursor = store.cursors_of(&[key])?.remove(&key);
+    match read(adapter, &source, cursor.as_ref(), now) {
+        Ok(Some(entries)) => Ok(Unread {
+            records: records(entries.parsed, log, scope),
+            complete: entries.complete,
+        }),
+        Ok(None) => Ok(Unread::nothing_new()),
+        Err(error) => {
+            tracing::debug!(%session, %error, "the end of its log cannot be read");
+            Ok(Unread::default())
+        }
+    }
+}
+
+/// The entries behind a cursor.
+struct Entries {
+    parsed: Parsed,
+    complete: bool,
+}
+
+/// Returns the entries behind the cursor, or `None` where the source has not changed.
+fn read(
+    adapter: &dyn Adapter,
+    source: &Source,
+    cursor: Option<&Cursor>,
+    now: Timestamp,
+) -> io::Result<Option<Entries>> {
+    let stamp = tail::stamp_of(source)?;
+    if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &stamp, now)) {
+        return Ok(None);
+    }
+    match source.format {
+        Format::Lines => read_lines(adapter, source, cursor).map(Some),
+        Format::Database if stamp.size <= DATABASE_BYTES_MAX => {
+            let state = cursor.and_then(|cursor| cursor.state.as_deref());
+            let mut parsed = Parsed::default();
+            store::foreign::Database::open(&source.path)
+                .and_then(|database| adapter.rows(source, &database, state, &mut parsed))
+                .map_err(io::Error::other)?;
+            Ok(Some(Entries {
+                parsed,
+                complete: true,
+            }))
+        }
+        Format::Document if stamp.size <= UNREAD_BYTES_MAX => {
+            let text = std::fs::read_to_string(&source.path)?;
+            Ok(Some(Entries {
+                parsed: crate::adapter::parse(adapter, source, &text),
+                complete: true,
+            }))
+        }
+        Format::Document | Format::Database | Format::LinesZstd => Ok(Some(Entries {
+            parsed: Parsed::default(),
+            complete: false,
+        })),
+    }
+}
+
+fn read_lines(
+    adapter: &dyn Adapter,
+    source: &Source,
+    cursor: Option<&Cursor>,
+) -> io::Result<Entries> {
+    let mut file = File::open(&source.path)?;
+    let size = file.metadata()?.len();
+    // A file that is shorter than the cursor was rewritten: the cursor says nothing of it.
+    let cursor = cursor.filter(|cursor| cursor.offset <= size);
+    let from = cursor.map_or(0, |cursor| cursor.offset);
+    let start = from.max(size.saturating_sub(UNREAD_BYTES_MAX));
+    let complete = start == from;
+    let mut reader = adapter.reader(source, cursor.and_then(|cursor| cursor.state.as_deref()));
+    let mut parsed = Parsed::default();
+    let mut number = cursor.map_or(0, |cursor| cursor.line);
+    if !complete && cursor.is_none() {
+        let mut head = Vec::new();
+        BufReader::new((&file).take(HEAD_BYTES_MAX)).read_until(b'\n', &mut head)?;
+        number += 1;
+        let text = String::from_utf8_lossy(&head);
+        let line = Line {
+            text: &text,
+            number,
+            offset: 0,
+        };
+        reader.line(line, &mut parsed);
+    }
+    file.seek(SeekFrom::Start(start))?;
+    let mut input = BufReader::new(file.take(UNREAD_BYTES_MAX));
+    let mut offset = start;
+    let mut bytes = Vec::new();
+    if !complete {
+        // The first line was cut. Line numbers only have to rise.
+        offset += input.read_until(b'\n', &mut bytes)? as u64;
+        number += start;
+    }
+    loop {
+        bytes.clear();
+        let length = input.read_until(b'\n', &mut bytes)?;
+        // A line without its end is still being written.
+        if bytes.last() != Some(&b'\n') {
+            break;
+        }
+        number += 1;
+        let text = String::from_utf8_lossy(&bytes);
+        let line = Line {
+            text: &text,
+            number,
+            offset,
+        };
+        reader.line(line, &mut parsed);
+        offset += length as u64;
+    }
+    // What is still open is given as far as it goes: nothing of it is stored.
+    reader.end(true, &mut parsed);
+    Ok(Entries { parsed, complete })
+}
+
+/// Projects the messages of one session to records, without what must not be kept.
+fn records(parsed: Parsed, log: &SessionLog<'_>, scope: &Scope) -> Vec<Record> {
+    let mut records = Vec::new();
+    for entry in parsed.entries {
+        let Entry::Message(mut message) = entry else {
+            continue;
+        };
+        if message.session == *log.session {
+            scope.apply(&mut message, Some(&log.workspace.root));
+            records.extend(memory::record::records(message));
+        }
+    }
+    records
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! How a session stands after its last message: the last request, what was done about it, the
+//! agent's last words, and the calls that are open.
+//!
+//! It is made of the steps since the last prompt, of which only a few texts are read, and of the
+//! records that are not stored yet. So it is current whenever it is asked for, and its cost does
+//! not grow with the session.
+
+use std::collections::BTreeSet;
+
+use memory::{Kind, MessageId, Record, SessionId};
+use store::{Store, StoredRecord};
+
+use crate::embedded::{Fold, Step, current_state};
+
+/// Steps since the last prompt that are looked at.
+const STEPS_MAX: usize = 1_000;
+/// Calls whose arguments are read, because nothing has answered them.
+const OPEN_MAX: usize = 8;
+/// The tag of what may hold a secret.
+const SENSITIVE: &str = "sensitive";
+/// Stands for a text that may hold a secret.
+const WITHHELD: &str = "[left out: it may hold something private]";
+
+/// What a session's log holds that is not stored yet, redacted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnstoredTail<'a> {
+    pub records: &'a [Record],
+    /// Nothing lies between the stored records and these.
+    pub is_complete: bool,
+}
+
+/// Whether texts that may hold a secret are quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SensitiveText {
+    Quoted,
+    LeftOut,
+}
+
+/// Returns how a session stands, or `None` where nothing is known. A request is quoted only where
+/// it is certain to be the last one.
+pub fn latest_state(
+    store: &Store,
+    session: &SessionId,
+    tail: UnstoredTail<'_>,
+    sensitive: SensitiveText,
+) -> store::Result<Option<String>> {
+    let stored = store.last_steps(session, STEPS_MAX)?;
+    let is_new = |record: &&Record| stored.last().is_none_or(|last| last.precedes(record));
+    let new: Vec<_> = tail.records.iter().filter(is_new).collect();
+    let mut turn = LatestTurn {
+        fold: Fold::new(),
+        sensitive,
+    };
+    match new.iter().rposition(|record| record.kind == Kind::Prompt) {
+        Some(prompt) => turn.add_records(&new[prompt..]),
+        None => {
+            // Without the records between, the last stored request may not be the last one.
+            if tail.is_complete {
+                turn.add_stored(store, &stored)?;
+            }
+            turn.add_records(&new);
+        }
+    }
+    let state = current_state(&turn.fold);
+    Ok((!state.trim().is_empty()).then_some(state))
+}
+
+struct LatestTurn {
+    fold: Fold,
+    sensitive: SensitiveText,
+}
+
+impl LatestTurn {
+    fn add_records(&mut self, records: &[&Record]) {
+        for record in records {
+            let mut step = Step::from(*record);
+            step.content = self.shown(&record.tags, &record.content);
+            self.fold.add(&step);
+        }
+    }
+
+    /// Adds the last prompt and the steps behind it. Only the texts that are shown are read.
+    fn add_stored(&mut self, store: &Store, stored: &[store::Step]) -> store::Result<()> {
+        let prompt = stored.iter().rposition(|step| step.kind == Kind::Prompt);
+        let since = match prompt {
+            Some(prompt) => {
+                let record = store.record(stored[prompt].id)?;
+                self.add_stored_record(record.as_ref());
+                &stored[prompt + 1..]
+            }
+            // A turn may be longer than what is looked at.
+            None => {
+                let before = stored.first();
+                let before = before.map(|first| store.last_before(first, Kind::Prompt));
+                self.add_stored_record(before.transpose()?.flatten().as_ref());
+                stored
+            }
+        };
+        let said = since.iter().rposition(|step| step.kind == Kind::Assistant);
+        let open = open_calls(since);
+        let message = MessageId::new("");
+        for (index, step) in since.iter().enumerate() {
+            if said == Some(index) || open.contains(&index) {
+                let record = store.record(step.id)?;
+                self.add_stored_record(record.as_ref());
+                continue;
+            }
+            self.fold.add(&Step {
+                message: &message,
+                kind: step.kind,
+                tool: step.tool.as_deref(),
+                path: step.path.as_deref(),
+                call: step.call.as_deref(),
+                content: "",
+                exit_code: step.exit_code,
+                cwd: None,
+                branch: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn add_stored_record(&mut self, record: Option<&StoredRecord>) {
+        if let Some(record) = record {
+            let mut step = Step::from(record);
+            step.content = self.shown(&record.tags, &record.content);
+            self.fold.add(&step);
+        }
+    }
+
+    fn shown<'a>(&self, tags: &[String], content: &'a str) -> &'a str {
+        let is_sensitive = tags.iter().any(|tag| tag == SENSITIVE);
+        if is_sensitive && self.sensitive == SensitiveText::LeftOut {
+            return WITHHELD;
+        }
+        content
+    }
+}
+
+/// Returns the places of the last calls that have no result.
+fn open_calls(steps: &[store::Step]) -> BTreeSet<usize> {
+    let is_result = |step: &&store::Step| matches!(step.kind, Kind::ToolResult | Kind::Error);
+    let answered: BTreeSet<_> = steps
+        .iter()
+        .filter(is_result)
+        .filter_map(|step| step.call.as_deref())
+        .collect();
+    let is_open = |step: &store::Step| {
+        let call = step.call.as_deref();
+        step.kind == Kind::ToolUse && call.is_some_and(|call| !answered.contains(call))
+    };
+    let indexed = steps.iter().enumerate().rev();
+    indexed
+        .filter(|(_, step)| is_open(step))
+        .map(|(index, _)| index)
+        .take(OPEN_MAX)
+        .collect()
+}

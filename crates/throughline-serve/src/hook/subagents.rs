@@ -1,0 +1,93 @@
+//! Which sessions are subagents of Copilot.
+//!
+//! Copilot gives a subagent a session id of its own and says nowhere whose it is. It does say that
+//! a subagent starts, in the session that starts it: a session that is heard of for the first time
+//! in the same folder while that one waits is the subagent.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, OpenOptions};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use capture::hook::{HookEvent, HookKind};
+use jiff::{SignedDuration, Timestamp};
+use memory::{Flavor, SessionKind};
+use store::Store;
+
+use super::pending::{make_folder, private};
+
+/// The name of the folder beside the store: one file for each folder in which a subagent runs.
+const FOLDER: &str = "subagents";
+const FOLDERS_MAX: usize = 200;
+const FILE_BYTES_MAX: u64 = 512;
+/// A subagent whose end was not heard of has ended by then.
+const RUNS_MAX: SignedDuration = SignedDuration::from_hours(1);
+
+/// Notes where a subagent starts and where its parent goes on.
+pub fn remember(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
+    let (Flavor::Copilot, Some(session), Some(path)) =
+        (event.flavor, &event.session, file_of(home, event))
+    else {
+        return Ok(());
+    };
+    match event.kind {
+        HookKind::SubagentStart => {
+            let folder = home.join(FOLDER);
+            make_folder(&folder)?;
+            if fs::read_dir(&folder)?.count() >= FOLDERS_MAX {
+                fs::remove_dir_all(&folder)?;
+                make_folder(&folder)?;
+            }
+            let mut options = OpenOptions::new();
+            private(options.write(true).create(true).truncate(true))
+                .open(path)?
+                .write_all(format!("{} {session}", now.as_millisecond()).as_bytes())
+        }
+        // Several may run side by side, so the end of one says nothing of the others; the parent
+        // stops when all have ended.
+        HookKind::Stop | HookKind::SessionEnd if parent(&path, now).is_some() => {
+            fs::remove_file(path)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says whether a session is a subagent: the store knows it as one, or it appeared while another
+/// session waited for a subagent here.
+pub fn is_subagent(
+    store: &Store,
+    home: &Path,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<bool> {
+    let Some(session) = &event.session else {
+        return Ok(false);
+    };
+    match store.brief(session)? {
+        Some((kind, _)) => Ok(kind == SessionKind::Subagent),
+        None if event.flavor != Flavor::Copilot => Ok(false),
+        None => {
+            let parent = file_of(home, event).and_then(|path| parent(&path, now));
+            Ok(parent.is_some_and(|parent| parent != session.as_str()))
+        }
+    }
+}
+
+/// Returns the session that waits for a subagent.
+fn parent(path: &Path, now: Timestamp) -> Option<String> {
+    let mut text = String::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let (since, session) = text.split_once(' ')?;
+    let since = Timestamp::from_millisecond(since.parse().ok()?).ok()?;
+    (now.duration_since(since) < RUNS_MAX).then(|| session.to_owned())
+}
+
+/// Names the folder that an event happened in by a hash: a path may tell something.
+fn file_of(home: &Path, event: &HookEvent) -> Option<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    event.cwd.as_ref()?.hash(&mut hasher);
+    let name = format!("{:016x}", hasher.finish());
+    Some(home.join(FOLDER).join(name))
+}
