@@ -14,6 +14,7 @@ use store::{Cursor, Store};
 
 use crate::flavor::adapter;
 use crate::scope::Scope;
+use crate::scope::withheld::Judge;
 use crate::tail;
 use crate::{Adapter, Format, Line, Parsed, Root, Source, discover};
 
@@ -194,12 +195,13 @@ fn read_lines(
 /// Projects the messages of one session to records, without what must not be kept.
 fn records(parsed: Parsed, log: &SessionLog<'_>, scope: &Scope) -> Vec<Record> {
     let mut records = Vec::new();
+    let mut judge = Judge::default();
     for entry in parsed.entries {
         let Entry::Message(mut message) = entry else {
             continue;
         };
         if message.session == *log.session {
-            scope.apply(&mut message, Some(&log.workspace.root));
+            judge.apply(scope, &mut message, Some(&log.workspace.root));
             records.extend(memory::record::records(message));
         }
     }
