@@ -173,7 +173,7 @@ fn a_rewritten_log_replaces_what_it_said() {
     let regrown = prompt("s", "u9", &"gamma ".repeat(50)) + &prompt("s", "u2", "shared");
     fs::write(&path, regrown).unwrap();
     let sweep = machine.sweep_at(LONG_AFTER);
-    assert_eq!((sweep.records, sweep.removed), (1, 1));
+    assert_eq!((sweep.records, sweep.no_longer_in_source), (1, 1));
     let found = ["alpha", "shared", "gamma"].map(|word| machine.finds(word));
     assert_eq!(found, [0, 1, 1]);
 }
@@ -188,7 +188,7 @@ fn an_emptied_or_vanished_log_is_no_request_to_forget() {
     fs::write(&emptied, "").unwrap();
     fs::remove_file(&vanished).unwrap();
     let sweep = machine.sweep_at(LONG_AFTER);
-    assert_eq!((sweep.removed, sweep.gone), (0, 1));
+    assert_eq!((sweep.no_longer_in_source, sweep.gone), (0, 1));
     assert_eq!([machine.finds("alpha"), machine.finds("beta")], [1, 1]);
     fs::write(
         &vanished,
@@ -394,7 +394,7 @@ fn the_archive_gives_logs_back_however_they_were_read() {
         let session = memory::SessionId::of(memory::Flavor::Claude, "s");
         let store = Store::open(&machine.home()).unwrap();
         store
-            .each_raw(&session, |_, _, piece| text.push_str(piece))
+            .each_raw(&session, |piece| text.push_str(piece.text))
             .unwrap();
         text
     };

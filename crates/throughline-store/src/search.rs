@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::lookup::{Detail, Lookup, Scope};
+use crate::lookup::{Detail, Lookup, Presence, Scope};
 use crate::snippet::{self, Snippet};
 use crate::terms;
 
@@ -51,6 +51,8 @@ pub struct Hit {
     pub workspace: Option<String>,
     pub tool: Option<String>,
     pub path: Option<String>,
+    /// False once the record's log has lost it, or the log itself is gone.
+    pub in_source: bool,
     pub snippet: Snippet,
 }
 
@@ -133,6 +135,7 @@ pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
         workspace: detail.workspace.clone(),
         tool: detail.tool.clone(),
         path: detail.path.clone(),
+        in_source: detail.presence == Presence::InSource,
         snippet: snippet::around(&detail.text, words),
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
+use jiff::Timestamp;
+use memory::{Entry, Message, Record, RecordId, SessionId, SessionPatch, Workspace};
 use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading};
 
 use super::{Report, Sweep};
 use crate::git::Workspaces;
 use crate::scope::Scope;
 use crate::tail::Chunk;
-use crate::{Format, Source};
+use crate::Source;
 
 /// Turns the chunks of one source into batches.
 pub(super) struct Intake<'a> {
@@ -19,7 +20,8 @@ pub(super) struct Intake<'a> {
     pub door: Door<'a>,
     /// The workspace of each session met in this source.
     pub roots: HashMap<SessionId, Workspace>,
-    pub kept: HashSet<memory::RecordId>,
+    /// The records met so far in a source that is read again from its start.
+    pub held: HashSet<RecordId>,
     pub batches: usize,
     /// Where the source's cursor stands when the next batch is written.
     pub after: Option<Cursor>,
@@ -40,32 +42,21 @@ impl Intake<'_> {
                 .collect(),
             unknown: chunk.parsed.unknown,
         };
-        let understood = !chunk.parsed.entries.is_empty();
-        let incoming = self.incoming(chunk.parsed.entries);
+        let incoming = self.incoming(chunk.parsed.entries, chunk.modified);
         let cleaned = self.door.clean(incoming);
         if restarted {
-            self.kept.extend(cleaned.ids.iter().copied());
+            self.held.extend(cleaned.ids.iter().copied());
         }
         let first = self.batches == 0;
         self.batches += 1;
-        let is_document = self.source.format == Format::Document;
         let reading = match (restarted, last) {
             (false, _) => Reading::Continued,
-            (true, true) if !self.kept.is_empty() => {
-                let kept = Some(std::mem::take(&mut self.kept));
-                Reading::Replaced {
-                    kept,
-                    restarted: first,
-                }
-            }
-            // It never held records, so what it says now is all there is to keep.
-            (true, true) if is_document && understood => Reading::Replaced {
-                kept: None,
+            (true, true) => Reading::Replaced {
+                held: std::mem::take(&mut self.held),
                 restarted: first,
             },
-            // A source that holds nothing any more was lost, not rewritten.
-            (true, _) if first => Reading::Restarted,
-            (true, _) => Reading::Rereading,
+            (true, false) if first => Reading::Restarted,
+            (true, false) => Reading::Rereading,
         };
         let after = self.after.replace(chunk.cursor.clone());
         let from = From {
@@ -84,7 +75,7 @@ impl Intake<'_> {
         }
     }
 
-    fn incoming(&mut self, entries: Vec<Entry>) -> Incoming {
+    fn incoming(&mut self, entries: Vec<Entry>, modified: Option<Timestamp>) -> Incoming {
         let mut patches: BTreeMap<SessionId, SessionPatch> = BTreeMap::new();
         let mut messages = Vec::new();
         let mut usage = Vec::new();
@@ -105,7 +96,10 @@ impl Intake<'_> {
         }
         let sessions: Vec<_> = patches
             .into_values()
-            .map(|patch| self.with_workspace(patch))
+            .map(|mut patch| {
+                patch.file_time = modified;
+                self.with_workspace(patch)
+            })
             .collect();
         let records = messages
             .into_iter()
