@@ -9,12 +9,12 @@ use rusqlite::Transaction;
 use crate::clean::{Cleaned, Door};
 use crate::error::Result;
 use crate::raw::{self, Piece};
+use crate::records::Insertion;
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
 use crate::tombstones::kept_out;
 use crate::writer::{Hurry, Names};
-use crate::records::Insertion;
 use crate::{Store, Ticket, detached, records, secrets, sessions, sources, usage};
 
 /// What one reading of a source gave.

@@ -29,6 +29,7 @@ pub(crate) struct Losses {
 struct SourceRecord {
     row: i64,
     id: RecordId,
+    alias: Option<RecordId>,
     session: i64,
     kind: i64,
     ordinal: i64,
@@ -61,7 +62,7 @@ pub(crate) fn finish_rereading(
     let reread_after = end_rereading(tx, source)?;
     let (present, mut missing): (Vec<_>, Vec<_>) = records_of(tx, source)?
         .into_iter()
-        .partition(|record| held.contains(&record.id));
+        .partition(|record| record.ids().any(|id| held.contains(&id)));
     if missing.is_empty() {
         return Ok(Losses::default());
     }
@@ -134,8 +135,8 @@ const OF_SOURCE: &str = "source = ?1 AND session IN
 
 fn records_of(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT row, id, session, kind, ordinal, size, message, line, detached FROM records
-         WHERE {OF_SOURCE} ORDER BY line, ordinal, row"
+        "SELECT row, id, session, kind, ordinal, size, message, line, detached, alias
+         FROM records WHERE {OF_SOURCE} ORDER BY line, ordinal, row"
     ))?;
     let rows = statement.query_map([source], |row| {
         Ok(SourceRecord {
@@ -148,6 +149,7 @@ fn records_of(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>>
             message: row.get(6)?,
             line: row.get(7)?,
             detached: row.get(8)?,
+            alias: row.get::<_, Option<_>>(9)?.map(RecordId::from_bytes),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -199,7 +201,7 @@ fn delete_superseded(
 
 /// Recognises missing records in new ones. Where an agent gives its entries no ids, they are named by
 /// what stands before them, so a log that lost its beginning names the same entries differently. The
-/// stored record stays, and the new one with the same text is deleted.
+/// stored record stays, and the id of the new one with the same text becomes its alias.
 fn rejoin_renamed(
     tx: &Transaction<'_>,
     names: &mut Names,
@@ -215,7 +217,10 @@ fn rejoin_renamed(
         return Ok(());
     }
     let mut by_text: HashMap<_, VecDeque<&SourceRecord>> = HashMap::new();
-    let hashes = text_hashes(tx, &fresh.iter().map(|record| record.row).collect::<Vec<_>>())?;
+    let hashes = text_hashes(
+        tx,
+        &fresh.iter().map(|record| record.row).collect::<Vec<_>>(),
+    )?;
     for record in fresh {
         if let Some(hash) = hashes.get(&record.row) {
             let same = by_text.entry((record.shape(), *hash)).or_default();
@@ -237,9 +242,10 @@ fn rejoin_renamed(
         }
         deleted.insert(same.row);
         tx.prepare_cached(
-            "UPDATE records SET detached = 0, log_line = nullif(?2, line) WHERE row = ?1",
+            "UPDATE records SET detached = 0, log_line = nullif(?2, line), alias = ?3
+             WHERE row = ?1",
         )?
-        .execute([record.row, same.line])?;
+        .execute(params![record.row, same.line, same.id.as_bytes()])?;
     }
     *missing = kept;
     Ok(())
@@ -300,6 +306,10 @@ impl SourceRecord {
     /// The entry of the log that the record was made of, and the record's place in it.
     fn entry(&self) -> (i64, &str, i64, i64) {
         (self.session, &self.message, self.kind, self.ordinal)
+    }
+
+    fn ids(&self) -> impl Iterator<Item = RecordId> {
+        [Some(self.id), self.alias].into_iter().flatten()
     }
 
     /// What two records of the same text have in common.

@@ -79,11 +79,7 @@ pub struct RawPiece<'a> {
 impl Store {
     /// Calls `each` with every piece of a session's logs, in their order, the log as it is now before
     /// its earlier generations. A log that several sessions share is given whole.
-    pub fn each_raw(
-        &self,
-        session: &SessionId,
-        mut each: impl FnMut(RawPiece<'_>),
-    ) -> Result<()> {
+    pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(RawPiece<'_>)) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT f.path, r.body, r.block, r.start, r.length, f.id,
@@ -190,12 +186,7 @@ fn delete_generation(tx: &Transaction<'_>, source: i64, generation: i64) -> Resu
     delete_where(tx, "source = ?1 AND generation = ?2", source, generation)
 }
 
-fn delete_where(
-    tx: &Transaction<'_>,
-    condition: &str,
-    source: i64,
-    generation: i64,
-) -> Result<()> {
+fn delete_where(tx: &Transaction<'_>, condition: &str, source: i64, generation: i64) -> Result<()> {
     let old = kept_of(tx, condition, &[&source, &generation])?;
     if old.is_empty() {
         return Ok(());

@@ -307,7 +307,9 @@ pub(crate) fn insert(
 ) -> Result<Insertion> {
     let copies = copies(tx, record.id)?;
     let log_line = i64::try_from(record.line).unwrap_or(i64::MAX);
-    if let Some(same) = copies.iter().find(|copy| copy.id == record.id) {
+    let renamed = by_alias(tx, record.id)?;
+    let same = copies.iter().find(|copy| copy.id == record.id);
+    if let Some(same) = same.or(renamed.as_ref()) {
         let known_line = same.log_line.unwrap_or(same.line);
         // A log that was moved, archived or compressed takes its records along.
         if same.source != source.id || same.detached || known_line != log_line {
@@ -480,8 +482,24 @@ fn copies(connection: &Connection, id: RecordId) -> Result<Vec<Copy>> {
         "SELECT row, id, session, source, copy, line, log_line, detached FROM records
          WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
     )?;
-    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], |row| {
-        Ok(Copy {
+    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], Copy::read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the record whose entry has been renamed so that it would have this id.
+fn by_alias(connection: &Connection, id: RecordId) -> Result<Option<Copy>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT row, id, session, source, copy, line, log_line, detached FROM records
+         WHERE alias = ?1 LIMIT 1",
+    )?;
+    Ok(statement
+        .query_row([id.as_bytes()], Copy::read)
+        .optional()?)
+}
+
+impl Copy {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
@@ -491,8 +509,7 @@ fn copies(connection: &Connection, id: RecordId) -> Result<Vec<Copy>> {
             log_line: row.get(6)?,
             detached: row.get(7)?,
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    }
 }
 
 /// Says whether session `a` is the earlier one; the name decides between equals, so that the

@@ -244,11 +244,7 @@ fn date(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> 
                 dated_by_file = 0
              WHERE id = ?1",
         )?
-        .execute(params![
-            session,
-            millis(patch.started),
-            millis(patch.ended)
-        ])?;
+        .execute(params![session, millis(patch.started), millis(patch.ended)])?;
     } else if let Some(at) = millis(patch.file_time) {
         tx.prepare_cached(
             "UPDATE sessions SET started = coalesce(started, ?2),

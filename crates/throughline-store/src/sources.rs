@@ -253,7 +253,8 @@ fn mark_one_gone(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<()> {
         .query_row([key], |row| row.get(0))
         .optional()?;
     let Some(id) = id else { return Ok(()) };
-    let mut statement = tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
+    let mut statement =
+        tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
     let sessions: Vec<i64> = statement
         .query_map([id], |row| row.get(0))?
         .collect::<Result<_, _>>()?;

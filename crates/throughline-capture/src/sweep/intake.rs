@@ -7,10 +7,10 @@ use memory::{Entry, Message, Record, RecordId, SessionId, SessionPatch, Workspac
 use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading};
 
 use super::{Report, Sweep};
+use crate::Source;
 use crate::git::Workspaces;
 use crate::scope::Scope;
 use crate::tail::Chunk;
-use crate::Source;
 
 /// Turns the chunks of one source into batches.
 pub(super) struct Intake<'a> {

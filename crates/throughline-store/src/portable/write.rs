@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use memory::{Flavor, RecordId};
 use memory::words::Words;
+use memory::{Flavor, RecordId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
