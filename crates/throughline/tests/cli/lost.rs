@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::env::{Ran, TestEnv, samples};
 
 const SESSION: &str = "4c5420d7";
-/// 2026-11-15, the day before the tests' clock.
-const YESTERDAY: u64 = 1_794_700_800;
+/// 2026-11-15 at 23:00, ten hours before the tests' clock.
+const YESTERDAY: u64 = 1_794_783_600;
 
 fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
@@ -93,9 +93,9 @@ fn a_record_that_its_log_lost_ranks_below_the_rest() {
         format!("{entry}\n")
     };
     let text = "the quuxifier needs a frobnicator before it starts";
-    let (older, newer) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
-    fs::write(&older, prompt("a", 1, text)).unwrap();
-    fs::write(&newer, prompt("b", 14, text)).unwrap();
+    let (first, second) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
+    fs::write(&first, prompt("a", 1, text)).unwrap();
+    fs::write(&second, prompt("b", 14, text)).unwrap();
     let sessions = || -> Vec<(String, bool)> {
         let found = json(&env.run(&["search", "quuxifier frobnicator", "--json"]));
         let hits = found["hits"].as_array().unwrap().iter();
@@ -109,12 +109,12 @@ fn a_record_that_its_log_lost_ranks_below_the_rest() {
     let both = |first: (&str, bool), second: (&str, bool)| {
         [first, second].map(|(name, in_source)| (name.to_owned(), in_source))
     };
-    assert_eq!(sessions(), both(("claude:b", true), ("claude:a", true)));
-    fs::write(&newer, prompt("b", 14, "never mind")).unwrap();
+    assert_eq!(sessions(), both(("claude:a", true), ("claude:b", true)));
+    fs::write(&first, prompt("a", 1, "never mind")).unwrap();
     let told = env.run(&["ingest"]).stderr;
     let lost = "1 record is no longer in its source; kept.";
     assert!(told.contains(lost), "{told}");
-    assert_eq!(sessions(), both(("claude:a", true), ("claude:b", false)));
+    assert_eq!(sessions(), both(("claude:b", true), ("claude:a", false)));
     let shown = env.run(&["search", "quuxifier"]).stdout;
     assert_eq!(
         shown.matches("(no longer in its source)").count(),
@@ -140,7 +140,7 @@ fn a_log_without_times_is_not_the_oldest() {
     with_log(&env);
     env.run(&["ingest"]);
     let found = json(&env.run(&["search", "quuxifier", "--json"]));
-    assert_eq!(found["hits"][0]["at"], "2026-11-15T00:00:00Z", "{found}");
+    assert_eq!(found["hits"][0]["at"], "2026-11-15T23:00:00Z", "{found}");
     let listed = json(&env.run(&["sessions", "--json"]));
     assert_eq!(listed[0]["flavor"], "cursor", "{listed}");
 }
