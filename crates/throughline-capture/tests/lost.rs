@@ -1,4 +1,4 @@
-//! Sources that shrink, are rotated, rewritten, rewound or vanish: what was captured from them stays.
+//! Sources that shrink, are rotated, rewritten, rewound or vanish: their records stay.
 
 #![allow(
     clippy::unwrap_used,
@@ -467,8 +467,8 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever becomes of a log, every whole entry that was ever seen is stored once, and its mark says
-    /// whether a file holds it now.
+    /// Whatever becomes of a log, every whole entry that was ever seen is stored once, and its mark
+    /// says whether a file holds it now.
     #[test]
     fn any_change_of_a_log_keeps_every_entry_once(
         changes in prop::collection::vec(changes(), 1..8),

@@ -38,7 +38,8 @@ const USEFUL_POINTS: f64 = 2.0;
 const ECHO_POINTS: f64 = -4.0;
 /// What a record loses that its log has lost: it was rewound, rewritten or cut off.
 const DETACHED_POINTS: f64 = -2.0;
-/// What a record loses whose log is gone. Agents delete their old logs, so this only decides between equals.
+/// What a record loses whose log is gone. Agents delete their old logs, so this only decides
+/// between equals.
 const SOURCE_GONE_POINTS: f64 = -0.25;
 /// Parts of the names of tools that ask a memory.
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];

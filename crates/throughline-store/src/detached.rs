@@ -1,8 +1,8 @@
 //! Records that their source no longer holds.
 //!
-//! A log may be truncated, rotated, rewritten or rewound. It is then read again from its start, and at
-//! the end of that reading the records that were not met are marked as detached. They stay in the
-//! store; the mark is removed when the source holds them again.
+//! A log may be truncated, rotated, rewritten or rewound. It is then read again from its start, and
+//! at the end of that reading the records that were not met are marked as detached. They stay in
+//! the store; the mark is removed when the source holds them again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -165,8 +165,8 @@ fn end_rereading(tx: &Transaction<'_>, source: i64) -> Result<i64> {
     Ok(after.unwrap_or(i64::MAX))
 }
 
-/// Deletes missing records whose entry is still there with a text that begins with theirs: a message
-/// that was read while the agent wrote it is one message, not two.
+/// Deletes missing records whose entry is still there with a text that begins with theirs: a
+/// message that was read while the agent wrote it is one message, not two.
 fn delete_superseded(
     tx: &Transaction<'_>,
     names: &mut Names,
@@ -199,9 +199,9 @@ fn delete_superseded(
     Ok(())
 }
 
-/// Recognises missing records in new ones. Where an agent gives its entries no ids, they are named by
-/// what stands before them, so a log that lost its beginning names the same entries differently. The
-/// stored record stays, and the id of the new one with the same text becomes its alias.
+/// Recognises missing records in new ones. Where an agent gives its entries no ids, they are named
+/// by what stands before them, so a log that lost its beginning names the same entries differently.
+/// The stored record stays, and the id of the new one with the same text becomes its alias.
 fn rejoin_renamed(
     tx: &Transaction<'_>,
     names: &mut Names,

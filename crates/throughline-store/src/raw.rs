@@ -1,8 +1,8 @@
 //! The agents' own logs, redacted and compressed, so that a session survives its agent's clean-up.
 //!
-//! A source's log is kept in pieces, each as it was read. A source that is read again from its start
-//! gets a new generation of pieces. When that is whole, the generation before it is deleted, unless the
-//! source has lost records which only the earlier generation tells.
+//! A source's log is kept in pieces, each as it was read. A source that is read again from its
+//! start gets a new generation of pieces. When that is whole, the generation before it is deleted,
+//! unless the source has lost records, which only the earlier generation holds.
 
 use memory::SessionId;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -77,8 +77,8 @@ pub struct RawPiece<'a> {
 }
 
 impl Store {
-    /// Calls `each` with every piece of a session's logs, in their order, the log as it is now before
-    /// its earlier generations. A log that several sessions share is given whole.
+    /// Calls `each` with every piece of a session's logs, in their order, the log as it is now
+    /// before its earlier generations. A log that several sessions share is given whole.
     pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(RawPiece<'_>)) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(

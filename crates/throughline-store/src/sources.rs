@@ -264,8 +264,8 @@ fn mark_one_gone(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<()> {
     Ok(())
 }
 
-/// Lets the other sources of a session be read again from their start, because they may hold records
-/// that `source` has lost. Says whether there are any.
+/// Lets the other sources of a session be read again from their start, because they may hold
+/// records that `source` has lost. Says whether there are any.
 pub(crate) fn unread_others(tx: &Transaction<'_>, session: i64, source: i64) -> Result<bool> {
     let mut statement = tx.prepare_cached(
         "SELECT f.id FROM source_sessions x JOIN sources f ON f.id = x.source

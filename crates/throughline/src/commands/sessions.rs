@@ -120,8 +120,8 @@ fn row(app: &App<'_>, session: &Session) -> Vec<String> {
     ]
 }
 
-/// Returns how a session ended, whether anything but its digest is left, and whether its log has lost
-/// records.
+/// Returns how a session ended, whether anything but its digest is left, and whether its log has
+/// lost records.
 fn outcome(session: &Session) -> String {
     let outcome = session.outcome.map_or("-", memory::Outcome::name);
     if session.evicted > 0 && session.evicted == session.records {
