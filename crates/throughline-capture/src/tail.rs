@@ -12,7 +12,7 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use store::{Cursor, Log, Stamp, UNREAD};
 
-use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why};
+use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why, time};
 
 /// Longer lines are passed over; the longest seen in the wild had 2 MB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
@@ -36,6 +36,8 @@ pub struct Chunk {
     /// The source was read before and is now read again from its start.
     pub restarted: bool,
     pub read_bytes: u64,
+    /// When the file was last written.
+    pub modified: Option<Timestamp>,
     /// What of the text is not in the archive yet.
     pub log: Option<Log>,
 }
@@ -153,6 +155,7 @@ fn read_database(
         last: true,
         restarted: false,
         read_bytes: stamp.size,
+        modified: time::of_file(stamp.mtime_ns),
         log: None,
     };
     let _finished = emit(chunk);
@@ -330,6 +333,7 @@ impl Tail {
             last,
             restarted: self.restarted,
             read_bytes,
+            modified: time::of_file(self.stamp.mtime_ns),
             log,
         })
     }

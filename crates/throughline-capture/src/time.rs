@@ -29,6 +29,11 @@ pub fn from_number(number: f64) -> Option<Timestamp> {
     plausible(Timestamp::from_millisecond(millis).ok()?)
 }
 
+/// Returns the modification time of a file, which is given in nanoseconds since 1970.
+pub fn of_file(mtime_ns: i64) -> Option<Timestamp> {
+    plausible(Timestamp::from_nanosecond(i128::from(mtime_ns)).ok()?)
+}
+
 /// A time field of either kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time(pub Option<Timestamp>);

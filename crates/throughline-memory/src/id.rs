@@ -51,6 +51,19 @@ impl MessageId {
     /// How the names of entries begin that an agent's history of prompts told.
     pub const HISTORY: &str = "history/";
 
+    /// Says whether the name was made of what stands before the entry in its log, or of the entry's
+    /// place there, because the agent gives its entries no ids.
+    pub fn is_derived(&self) -> bool {
+        let is_link = |part: &str| {
+            let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            part.len() == 32 && part.bytes().all(is_digit)
+        };
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let first = self.0.split(['/', '-']).next().unwrap_or_default();
+        let place = self.0.rsplit_once('/').map(|(_, place)| place);
+        is_link(first) || place.is_some_and(|place| !place.is_empty() && is_number(place))
+    }
+
     /// Says whether no log told it, so that its session and its place are not known.
     pub fn is_from_history(&self) -> bool {
         self.0.starts_with(Self::HISTORY)

@@ -36,6 +36,8 @@ pub struct Session {
     pub outcome: Option<Outcome>,
     /// How many of its records were evicted; the digest tells of them.
     pub evicted: u64,
+    /// How many of its stored records its logs no longer hold.
+    pub detached: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -83,6 +85,8 @@ pub struct SessionPatch {
     pub parent: Option<SessionId>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
+    /// When the log was last written. It dates a session whose logs hold no times.
+    pub file_time: Option<Timestamp>,
 }
 
 impl SessionPatch {
@@ -100,6 +104,7 @@ impl SessionPatch {
             parent: None,
             started: None,
             ended: None,
+            file_time: None,
         }
     }
 
@@ -129,6 +134,7 @@ impl SessionPatch {
         self.parent = self.parent.take().or(later.parent);
         self.started = earliest(self.started, later.started);
         self.ended = self.ended.max(later.ended);
+        self.file_time = self.file_time.max(later.file_time);
     }
 
     /// Widens the session's times to include `at`.

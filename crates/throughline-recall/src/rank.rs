@@ -7,7 +7,7 @@ mod weights;
 
 use memory::Kind;
 use serde::Serialize;
-use store::{Detail, Lookup, Mark, USEFULNESS_UNKNOWN};
+use store::{Detail, Lookup, Mark, Presence, USEFULNESS_UNKNOWN};
 
 use crate::ask::Question;
 use crate::candidates::{Bits, Candidate, Candidates};
@@ -36,6 +36,11 @@ const USEFUL_POINTS: f64 = 2.0;
 /// What a question that an agent put to memory loses, and what it was told: the one holds all the words and answers
 /// nothing, the other repeats what is found where it was said.
 const ECHO_POINTS: f64 = -4.0;
+/// What a record loses that its log has lost: it was rewound, rewritten or cut off.
+const DETACHED_POINTS: f64 = -2.0;
+/// What a record loses whose log is gone. Agents delete their old logs, so this only decides
+/// between equals.
+const SOURCE_GONE_POINTS: f64 = -0.25;
 /// Parts of the names of tools that ask a memory.
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
 /// Hits of which it is asked what people and use have said of them.
@@ -163,6 +168,11 @@ pub fn rank(
         }
         if is_echo(&read[at].detail) {
             read[at].add("echo", 1.0, ECHO_POINTS);
+        }
+        match read[at].detail.presence {
+            Presence::InSource => {}
+            Presence::Detached => read[at].add("not_in_source", 1.0, DETACHED_POINTS),
+            Presence::SourceGone => read[at].add("source_gone", 1.0, SOURCE_GONE_POINTS),
         }
     }
     sort(&mut read);

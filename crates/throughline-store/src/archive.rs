@@ -209,11 +209,11 @@ fn pieces(connection: &Connection, session: i64) -> Result<Vec<Text<(i64, i64, i
     let mut statement = connection.prepare_cached(
         "SELECT r.source, r.generation, r.offset, r.body, r.block, r.start, r.length
          FROM source_sessions x JOIN sources f ON f.id = x.source
-         JOIN raw r ON r.source = f.id AND r.generation = f.generation
+         JOIN raw r ON r.source = f.id AND r.generation <= f.generation
          WHERE x.session = ?1 AND NOT EXISTS (
             SELECT 1 FROM source_sessions y JOIN sessions s ON s.id = y.session
             WHERE y.source = x.source AND y.session <> ?1 AND s.records > 0)
-         ORDER BY r.source, r.offset",
+         ORDER BY r.source, r.generation, r.offset",
     )?;
     let mut rows = statement.query([session])?;
     let mut all = Vec::new();

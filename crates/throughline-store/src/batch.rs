@@ -9,12 +9,13 @@ use rusqlite::Transaction;
 use crate::clean::{Cleaned, Door};
 use crate::error::Result;
 use crate::raw::{self, Piece};
+use crate::records::Insertion;
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
 use crate::tombstones::kept_out;
 use crate::writer::{Hurry, Names};
-use crate::{Store, Ticket, digest_rows, records, secrets, sessions, sources, usage};
+use crate::{Store, Ticket, detached, digest_rows, records, secrets, sessions, sources, usage};
 
 /// What one reading of a source gave.
 #[derive(Debug)]
@@ -43,10 +44,10 @@ pub enum Reading {
     Restarted,
     /// It goes on in a source that is being read again.
     Rereading,
-    /// This is the last batch of a new reading. What the source no longer holds goes, unless
-    /// `kept` is `None`: then only its log is replaced.
+    /// The last batch of a source that was read again from its start; the first one too if
+    /// `restarted`. Stored records of the source that are not in `held` are marked as detached.
     Replaced {
-        kept: Option<HashSet<RecordId>>,
+        held: HashSet<RecordId>,
         restarted: bool,
     },
 }
@@ -63,7 +64,10 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     pub records: usize,
-    pub removed: usize,
+    /// Records that the source held when it was last read and holds no longer. They stay.
+    pub detached: usize,
+    /// Other sources may hold what this one has lost; the next sweep reads them again.
+    pub rereads_others: bool,
     /// Nothing was written: another process has read the source meanwhile.
     pub overtaken: bool,
 }
@@ -166,16 +170,29 @@ fn apply(
     }
     let kept_out = kept_out(tx, names, redactor, batch)?;
     let source = sources::known(tx, &batch.cursor, kept_out.whole)?;
-    if matches!(
+    let whole = raw::generation(tx, source)?;
+    let is_restart = matches!(
         batch.reading,
         Reading::Restarted
             | Reading::Replaced {
                 restarted: true,
                 ..
             }
-    ) {
+    );
+    if is_restart {
         sources::restart(tx, source)?;
+        raw::discard_unfinished(tx, source, whole)?;
+        detached::begin_rereading(tx, source)?;
     }
+    let is_reread = !matches!(batch.reading, Reading::Continued);
+    let read_from = records::RecordSource {
+        id: source,
+        line_shift: if is_reread {
+            0
+        } else {
+            detached::line_shift(tx, source)?
+        },
+    };
     let flavor = batch.cursor.flavor;
     let is_kept_out = |session: &CleanString| kept_out.sessions.contains(session.as_str());
     for session in &batch.cleaned.sessions {
@@ -195,18 +212,23 @@ fn apply(
     let mut written = Written::default();
     let mut grown = HashSet::new();
     let mut unwritten = Vec::new();
+    let mut is_reattached = false;
     for (at, record) in batch.cleaned.records.iter().enumerate() {
         if kept_out.records.contains(&at) {
             unwritten.push(record);
             continue;
         }
         let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
-        if records::insert(tx, names, session, source, record, &mut blocks)? {
-            written.records += 1;
-            grown.insert(session.id);
-        } else {
-            unwritten.push(record);
+        match records::insert(tx, names, session, read_from, record, &mut blocks)? {
+            Insertion::New => {
+                written.records += 1;
+                grown.insert(session.id);
+                continue;
+            }
+            Insertion::Reattached => is_reattached = true,
+            Insertion::Known | Insertion::Evicted => {}
         }
+        unwritten.push(record);
     }
     // A text without a row would outlive its being forgotten.
     blocks.blank(tx, &unwritten)?;
@@ -223,12 +245,7 @@ fn apply(
             sessions::touch(tx, session.id)?;
         }
     }
-    let whole = raw::generation(tx, source)?;
-    let generation = if matches!(batch.reading, Reading::Continued) {
-        whole
-    } else {
-        whole + 1
-    };
+    let generation = whole + i64::from(is_reread);
     // What is read again of a log whose records were evicted must not come back.
     let is_gone = generation != whole && any_evicted(tx, names, sessions.values())?;
     if let Some(piece) = &batch.piece
@@ -238,11 +255,18 @@ fn apply(
         let blanked = kept_out.blanked(tx, redactor, piece, &batch.cursor.cursor)?;
         raw::insert(tx, source, generation, blanked.as_ref().unwrap_or(piece))?;
     }
-    if let Reading::Replaced { kept, .. } = &batch.reading {
-        if let Some(kept) = kept {
-            written.removed = records::delete_unless(tx, names, source, kept)?;
-        }
-        raw::replace(tx, source, generation)?;
+    if let Reading::Replaced { held, .. } = &batch.reading {
+        let last_line = batch.cursor.cursor.line;
+        let lost = detached::finish_rereading(tx, names, source, held, last_line)?;
+        written.detached = lost.detached;
+        written.rereads_others = lost.rereads_others;
+        raw::replace(tx, source, generation, lost.detached > 0)?;
+    }
+    if (is_reattached || matches!(batch.reading, Reading::Replaced { .. }))
+        && !detached::any_in(tx, source)?
+    {
+        detached::restore_lines(tx, source)?;
+        raw::keep_only_current(tx, source)?;
     }
     for session in sessions
         .values()

@@ -48,8 +48,9 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "raw",
-        "SELECT f.path, sum(r.size), f.archived FROM raw r JOIN sources f ON f.id = r.source
-         AND r.generation = f.generation GROUP BY f.id ORDER BY 1",
+        "SELECT f.path, f.generation - r.generation, sum(r.size), f.archived FROM raw r
+         JOIN sources f ON f.id = r.source AND r.generation <= f.generation
+         GROUP BY f.id, r.generation ORDER BY 1, 2",
     ),
     (
         "skips",

@@ -326,7 +326,8 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
 
 fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
     let sql = format!(
-        "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind, r.at, r.tool, r.path,
+        "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind,
+            coalesce(r.at, s.ended, s.started), r.tool, r.path,
             json_extract(r.metadata, '$.speaker'), {}
          FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row",
         records::TEXT

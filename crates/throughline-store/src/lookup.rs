@@ -74,9 +74,21 @@ pub struct Detail {
     pub path: Option<String>,
     pub speaker: Option<String>,
     pub tags: Vec<String>,
+    pub presence: Presence,
     pub text: String,
     /// It is the digest of a session whose records were evicted.
     pub digest_only: bool,
+}
+
+/// Whether a record's source still holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    #[default]
+    InSource,
+    /// The source is there and has lost the record.
+    Detached,
+    /// The source itself is gone.
+    SourceGone,
 }
 
 impl Store {
@@ -340,9 +352,11 @@ impl Lookup<'_> {
     /// Returns the records of rows, in the order of the rows; what is gone is left out.
     pub fn details(&self, rows: &[i64]) -> Result<Vec<Detail>> {
         let sql = format!(
-            "SELECT r.row, r.id, r.kind, r.trust, r.at, s.name, s.title, w.key, r.tool, r.path,
-                json_extract(r.metadata, '$.speaker'), r.tags, {}
+            "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
+                w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
+                coalesce(f.gone AND f.offset > 0, 0), {}
              FROM records r JOIN sessions s ON s.id = r.session
+             LEFT JOIN sources f ON f.id = r.source
              LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
             records::TEXT
         );
@@ -367,7 +381,12 @@ impl Lookup<'_> {
                 path: row.get(9)?,
                 speaker: row.get(10)?,
                 tags: tags(row.get(11)?),
-                text: records::text_cached(self.connection, row, 12, &self.blocks)?,
+                presence: match (row.get(12)?, row.get(13)?) {
+                    (true, _) => Presence::Detached,
+                    (false, true) => Presence::SourceGone,
+                    (false, false) => Presence::InSource,
+                },
+                text: records::text_cached(self.connection, row, 14, &self.blocks)?,
                 digest_only: false,
             });
         }
@@ -403,6 +422,7 @@ impl Lookup<'_> {
                 .collect(),
             text: digest.text,
             digest_only: true,
+            presence: Presence::InSource,
         }))
     }
 

@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_summaries.sql"),
     include_str!("migrations/0008_terms_go_at_once.sql"),
     include_str!("migrations/0009_retention.sql"),
+    include_str!("migrations/0010_detached_records.sql"),
 ];
 
 /// How many had run when the search index got its present form.

@@ -1,7 +1,8 @@
 //! The agents' own logs, redacted and compressed, so that a session survives its agent's clean-up.
 //!
-//! A source's log is kept in pieces, each as it was read. A source that is read again from its start
-//! gets a new generation of pieces; the old one goes when the new one is whole.
+//! A source's log is kept in pieces, each as it was read. A source that is read again from its
+//! start gets a new generation of pieces. When that is whole, the generation before it is deleted,
+//! unless the source has lost records, which only the earlier generation holds.
 
 use std::collections::HashSet;
 
@@ -16,6 +17,9 @@ use crate::records::Texts;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
 use crate::{Store, blocks, bodies};
+
+/// Earlier generations of a log that are kept; of more the smallest are deleted.
+const EARLIER_GENERATIONS_MAX: usize = 8;
 
 /// Which pieces have lost their text.
 pub(crate) const WITHOUT_TEXT: &str = "CASE WHEN block IS NULL
@@ -63,26 +67,40 @@ pub(crate) fn body(text: &str) -> Option<Body> {
     })
 }
 
+/// A piece of a log as it is read back from the archive.
+#[derive(Clone, Copy, Debug)]
+pub struct RawPiece<'a> {
+    /// The number of the log's source.
+    pub source: i64,
+    /// 0 for the log as it was last read, 1 and more for what it was before it lost records.
+    pub earlier: u64,
+    pub path: &'a str,
+    pub text: &'a str,
+}
+
 impl Store {
-    /// Calls `each` with every piece of a session's logs, in their order: the number of its log, the
-    /// log's path and the text. A log that several sessions share is given whole.
-    pub fn each_raw(
-        &self,
-        session: &SessionId,
-        mut each: impl FnMut(i64, &str, &str),
-    ) -> Result<()> {
+    /// Calls `each` with every piece of a session's logs, in their order, the log as it is now
+    /// before its earlier generations. A log that several sessions share is given whole.
+    pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(RawPiece<'_>)) -> Result<()> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.body, r.block, r.start, r.length, f.id FROM sessions s
+                "SELECT f.path, r.body, r.block, r.start, r.length, f.id,
+                    f.generation - r.generation
+                 FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
-                 JOIN raw r ON r.source = f.id AND r.generation = f.generation
-                 WHERE s.name = ?1 ORDER BY f.path, f.id, r.offset",
+                 JOIN raw r ON r.source = f.id AND r.generation <= f.generation
+                 WHERE s.name = ?1 ORDER BY f.path, f.id, r.generation DESC, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
             let mut texts = Texts::default();
             while let Some(row) = rows.next()? {
                 let text = texts.piece(connection, row, 1)?;
-                each(row.get(5)?, &row.get::<_, String>(0)?, &text);
+                each(RawPiece {
+                    source: row.get(5)?,
+                    earlier: row.get(6)?,
+                    path: &row.get::<_, String>(0)?,
+                    text: &text,
+                });
             }
             Ok(())
         })
@@ -127,16 +145,55 @@ pub(crate) fn insert(
     left.iter().try_for_each(|kept| release(tx, kept))
 }
 
-/// Makes a generation the one that counts.
-pub(crate) fn replace(tx: &Transaction<'_>, source: i64, generation: i64) -> Result<()> {
+/// Makes a generation the current one. The one before it is deleted, unless it holds text that the
+/// source has lost since.
+pub(crate) fn replace(
+    tx: &Transaction<'_>,
+    source: i64,
+    current: i64,
+    keeps_previous: bool,
+) -> Result<()> {
+    let previous = generation(tx, source)?;
     tx.prepare_cached("UPDATE sources SET generation = ?2 WHERE id = ?1")?
-        .execute([source, generation])?;
-    let old = kept_of(
-        tx,
-        "source = ?1 AND generation <> ?2",
-        &[&source, &generation],
+        .execute([source, current])?;
+    if !keeps_previous {
+        return delete_generation(tx, source, previous);
+    }
+    let mut statement = tx.prepare_cached(
+        "SELECT generation FROM raw WHERE source = ?1 AND generation <> ?2
+         GROUP BY generation ORDER BY sum(size) DESC, generation DESC LIMIT -1 OFFSET ?3",
     )?;
-    tx.prepare_cached("DELETE FROM raw WHERE source = ?1 AND generation <> ?2")?
+    let excess: Vec<i64> = statement
+        .query_map(params![source, current, EARLIER_GENERATIONS_MAX], |row| {
+            row.get(0)
+        })?
+        .collect::<Result<_, _>>()?;
+    excess
+        .into_iter()
+        .try_for_each(|generation| delete_generation(tx, source, generation))
+}
+
+/// Deletes the pieces that an interrupted reading left behind the current generation.
+pub(crate) fn discard_unfinished(tx: &Transaction<'_>, source: i64, current: i64) -> Result<()> {
+    delete_where(tx, "source = ?1 AND generation > ?2", source, current)
+}
+
+/// Deletes the earlier generations of a log that holds everything again.
+pub(crate) fn keep_only_current(tx: &Transaction<'_>, source: i64) -> Result<()> {
+    let current = generation(tx, source)?;
+    delete_where(tx, "source = ?1 AND generation < ?2", source, current)
+}
+
+fn delete_generation(tx: &Transaction<'_>, source: i64, generation: i64) -> Result<()> {
+    delete_where(tx, "source = ?1 AND generation = ?2", source, generation)
+}
+
+fn delete_where(tx: &Transaction<'_>, condition: &str, source: i64, generation: i64) -> Result<()> {
+    let old = kept_of(tx, condition, &[&source, &generation])?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    tx.prepare_cached(&format!("DELETE FROM raw WHERE {condition}"))?
         .execute([source, generation])?;
     old.iter().try_for_each(|kept| release(tx, kept))
 }
@@ -300,23 +357,29 @@ pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) 
 }
 
 /// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.
+/// `lines` are those of the log as it was last read, `earlier` those of its earlier generations.
 pub(crate) fn blank(
     tx: &Transaction<'_>,
     source: i64,
     needles: &Needles,
     lines: &Lines,
+    earlier: &Lines,
 ) -> Result<usize> {
+    let current = generation(tx, source)?;
     let mut statement = tx.prepare_cached(
-        "SELECT offset, body, block, start, length FROM raw WHERE source = ?1
+        "SELECT offset, generation, body, block, start, length FROM raw WHERE source = ?1
          ORDER BY generation, offset",
     )?;
-    let pieces: Vec<(u64, Kept)> = statement
-        .query_map([source], |row| Ok((row.get(0)?, Kept::of(row, 1)?)))?
+    let pieces: Vec<(u64, i64, Kept)> = statement
+        .query_map([source], |row| {
+            Ok((row.get(0)?, row.get(1)?, Kept::of(row, 2)?))
+        })?
         .collect::<Result<_, _>>()?;
     let mut count = 0;
     // Lines can be counted only from the start of a log.
     let mut before: Option<u64> = None;
-    for (offset, old) in pieces {
+    for (offset, generation, old) in pieces {
+        let lines = if generation < current { earlier } else { lines };
         let first = if offset == 0 { Some(0) } else { before };
         let text = text(tx, &old)?;
         let here = first.map_or_else(Lines::new, |first| {

@@ -1,6 +1,6 @@
 //! Records: rows, their texts, and their place in the search index.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use memory::{Context, Kind, MessageId, RecordId, SessionId, Trust};
@@ -11,7 +11,7 @@ use crate::clean::{CleanRecord, Place, checksum};
 use crate::error::{Error, Result};
 use crate::index::Entry;
 use crate::redact::CleanString;
-use crate::sessions::{Known, context, timestamp};
+use crate::sessions::{Known, context, last_active, timestamp};
 use crate::terms::Document;
 use crate::writer::Names;
 use crate::{Store, blocks, bodies, digest_rows};
@@ -48,6 +48,8 @@ pub struct StoredRecord {
     pub context: Context,
     /// A fork's or a resume's repetition of an earlier record.
     pub copy: bool,
+    /// False once the record's log has lost it, or the log itself is gone.
+    pub in_source: bool,
     pub content: String,
 }
 
@@ -137,11 +139,13 @@ fn part_of(
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
-           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row
+           r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row,
+           r.detached, f.gone AND f.offset > 0
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace
-    LEFT JOIN contexts c ON c.id = r.context";
+    LEFT JOIN contexts c ON c.id = r.context
+    LEFT JOIN sources f ON f.id = r.source";
 
 pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
     record_of(connection, row, &mut Texts::default())
@@ -186,6 +190,7 @@ pub(crate) fn record_of(
             model: some(row.get(13)?),
         },
         copy: row.get(14)?,
+        in_source: !(row.get(25)? || row.get::<_, Option<bool>>(26)?.unwrap_or_default()),
         content,
     })
 }
@@ -272,30 +277,61 @@ pub(crate) fn is_stored(connection: &Connection, id: RecordId) -> Result<bool> {
         .exists([id.as_bytes()])?)
 }
 
-/// Writes a record unless it is there already, and says whether it wrote.
+/// The source that a record is read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordSource {
+    pub id: i64,
+    /// New records are stored this many lines behind their line in the log.
+    pub line_shift: i64,
+}
+
+/// The outcome of [`insert`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    New,
+    /// The record was stored before.
+    Known,
+    /// The record was stored before, and its source had lost it.
+    Reattached,
+    Evicted,
+}
+
+/// Writes a record unless it is stored already.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
     names: &mut Names,
     session: Known,
-    source: i64,
+    source: RecordSource,
     record: &CleanRecord,
     blocks: &mut Blocks<'_>,
-) -> Result<bool> {
+) -> Result<Insertion> {
     let copies = copies(tx, record.id)?;
-    if let Some(same) = copies.iter().find(|copy| copy.id == record.id) {
-        // The log moved (an archive, a compressed copy): the record goes with it.
-        if same.source != source {
-            tx.prepare_cached("UPDATE records SET source = ?2 WHERE row = ?1")?
-                .execute([same.row, source])?;
+    let log_line = i64::try_from(record.line).unwrap_or(i64::MAX);
+    let renamed = by_alias(tx, record.id)?;
+    let same = copies.iter().find(|copy| copy.id == record.id);
+    if let Some(same) = same.or(renamed.as_ref()) {
+        let known_line = same.log_line.unwrap_or(same.line);
+        // A log that was moved, archived or compressed takes its records along.
+        if same.source != source.id || same.detached || known_line != log_line {
+            tx.prepare_cached(
+                "UPDATE records SET source = ?2, detached = 0, log_line = nullif(?3, line)
+                 WHERE row = ?1",
+            )?
+            .execute([same.row, source.id, log_line])?;
         }
         if same.session != session.id {
             come_home(tx, names, same, session)?;
         }
-        return Ok(false);
+        return Ok(if same.detached {
+            Insertion::Reattached
+        } else {
+            Insertion::Known
+        });
     }
     if names.evicted.holds(tx, session.id, record.id)? {
-        return Ok(false);
+        return Ok(Insertion::Evicted);
     }
+    let line = log_line.saturating_add(source.line_shift);
     let first = copies.iter().find(|copy| !copy.copy);
     let is_copy = match first {
         Some(first) => !starts_before(tx, session.id, first.session)?,
@@ -314,22 +350,22 @@ pub(crate) fn insert(
         // Digests of evicted sessions have numbers of the same kind in the search index.
         "INSERT INTO records (id, session, line, ordinal, at, kind, trust, copy, source, context,
             message, tool, path, call, tags, metadata, size, checksum, redaction, content, block,
-            start, body, row)
+            start, body, log_line, row)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21, ?22, ?23,
+            ?19, ?20, ?21, ?22, ?23, nullif(?24, ?3),
             (SELECT max(coalesce((SELECT max(row) FROM records), 0),
                         coalesce((SELECT max(row) FROM digest_rows), 0)) + 1))",
     )?
     .execute(params![
         record.id.as_bytes(),
         session.id,
-        record.line,
+        line,
         record.ordinal,
         record.at.map(Timestamp::as_millisecond),
         record.kind as i64,
         record.trust as i64,
         is_copy,
-        source,
+        source.id,
         context,
         record.message.as_str(),
         record.tool.as_ref().map(CleanString::as_str),
@@ -348,17 +384,22 @@ pub(crate) fn insert(
         } else {
             None
         },
+        log_line,
     ])?;
     let row = tx.last_insert_rowid();
     names
         .evicted
         .note_return(tx, session.id, record.id, record.kind)?;
     if !is_copy {
+        let at = match record.at {
+            Some(at) => Some(at),
+            None => last_active(tx, session.id)?,
+        };
         let entry = Entry {
             row,
             session,
             kind: record.kind,
-            at: record.at,
+            at,
             size_bytes: record.content.as_str().len(),
             terms: &record.terms,
         };
@@ -367,7 +408,7 @@ pub(crate) fn insert(
             set_copy(tx, names, first.row)?;
         }
     }
-    Ok(true)
+    Ok(Insertion::New)
 }
 
 /// Gives a record back to its session. A record's id is made of its session's name, so it can only
@@ -435,24 +476,46 @@ struct Copy {
     session: i64,
     source: i64,
     copy: bool,
+    line: i64,
+    log_line: Option<i64>,
+    detached: bool,
 }
 
 /// Returns the record itself and its repetitions in other sessions.
 fn copies(connection: &Connection, id: RecordId) -> Result<Vec<Copy>> {
     let (low, high) = id.copies();
     let mut statement = connection.prepare_cached(
-        "SELECT row, id, session, source, copy FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
+        "SELECT row, id, session, source, copy, line, log_line, detached FROM records
+         WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
     )?;
-    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], |row| {
-        Ok(Copy {
+    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], Copy::read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the record whose entry has been renamed so that it would have this id.
+fn by_alias(connection: &Connection, id: RecordId) -> Result<Option<Copy>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT row, id, session, source, copy, line, log_line, detached FROM records
+         WHERE alias = ?1 LIMIT 1",
+    )?;
+    Ok(statement
+        .query_row([id.as_bytes()], Copy::read)
+        .optional()?)
+}
+
+impl Copy {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
             source: row.get(3)?,
             copy: row.get(4)?,
+            line: row.get(5)?,
+            log_line: row.get(6)?,
+            detached: row.get(7)?,
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    }
 }
 
 /// Says whether session `a` is the earlier one; the name decides between equals, so that the
@@ -553,7 +616,11 @@ fn add_to_index(
     text: &str,
 ) -> Result<()> {
     let terms = stored.terms(text);
-    names.index.add(tx, &stored.entry(session, text, &terms))
+    let mut entry = stored.entry(session, text, &terms);
+    if entry.at.is_none() {
+        entry.at = last_active(tx, session.id)?;
+    }
+    names.index.add(tx, &entry)
 }
 
 /// Indexes the records of a session anew that was in another workspace, or in none.
@@ -648,32 +715,8 @@ pub(crate) fn rows_of(
     Ok(all)
 }
 
-/// Deletes the records of a source that its log no longer holds, and counts them.
-pub(crate) fn delete_unless(
-    tx: &Transaction<'_>,
-    names: &mut Names,
-    source: i64,
-    kept: &HashSet<RecordId>,
-) -> Result<usize> {
-    let condition = "source = ?1 AND session IN
-        (SELECT session FROM source_sessions WHERE source = ?1)";
-    let stale: Vec<_> = rows_of(tx, condition, &[&source])?
-        .into_iter()
-        .filter(|stored| !kept.contains(&stored.id))
-        .collect();
-    for stored in &stale {
-        delete(tx, names, stored)?;
-    }
-    let sessions: HashSet<i64> = stale.iter().map(|stored| stored.session).collect();
-    let mut sessions: Vec<_> = sessions.into_iter().collect();
-    sessions.sort_unstable();
-    for session in sessions {
-        recount(tx, session)?;
-    }
-    Ok(stale.len())
-}
-
-fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
+/// Deletes a record whose text another record holds.
+pub(crate) fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
     take_from_index(tx, names, stored)?;
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
@@ -681,6 +724,13 @@ fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result
     if !stored.copy {
         promote(tx, names, stored.id)?;
     }
+    Ok(())
+}
+
+/// Marks a record as one that its source no longer holds.
+pub(crate) fn mark_detached(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
+    tx.prepare_cached("UPDATE records SET detached = 1 WHERE id = ?1")?
+        .execute([id.as_bytes()])?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::lookup::{Detail, Lookup, Scope};
+use crate::lookup::{Detail, Lookup, Presence, Scope};
 use crate::snippet::{self, Snippet};
 use crate::terms;
 
@@ -59,6 +59,8 @@ pub struct Hit {
     pub workspace: Option<String>,
     pub tool: Option<String>,
     pub path: Option<String>,
+    /// False once the record's log has lost it, or the log itself is gone.
+    pub in_source: bool,
     pub snippet: Snippet,
     /// The records of the session were evicted, and this is what its title and digest say.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -148,6 +150,7 @@ pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
         workspace: detail.workspace.clone(),
         tool: detail.tool.clone(),
         path: detail.path.clone(),
+        in_source: detail.presence == Presence::InSource,
         snippet: snippet::around(&detail.text, words),
         digest_only: detail.digest_only,
     }

@@ -1,7 +1,7 @@
 //! Sessions, and the contexts of their records.
 
 use jiff::Timestamp;
-use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, Usage};
+use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, SessionPatch, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::clean::CleanSession;
@@ -142,7 +142,10 @@ const SELECT: &str = "
     SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
            s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
            u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,
-           f.path, f.gone, d.outcome, e.records
+           f.path, f.gone, d.outcome, e.records,
+           (SELECT count(*) FROM source_sessions x JOIN records r INDEXED BY records_detached
+                ON r.source = x.source AND r.detached AND r.session = s.id
+            WHERE x.session = s.id)
     FROM sessions s
     LEFT JOIN digests d ON d.session = s.id
     LEFT JOIN evictions e ON e.session = s.id
@@ -192,6 +195,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
             .get::<_, Option<String>>(24)?
             .map(|name| Outcome::from_name(&name)),
         evicted: count(25)?,
+        detached: count(26)?,
     })
 }
 
@@ -224,7 +228,7 @@ pub(crate) fn upsert(
         "UPDATE sessions SET
             kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
             title = CASE WHEN ?3 IS NULL THEN title
-                WHEN ?4 > title_rank OR title IS NULL OR (?4 = title_rank AND NOT ?13) THEN ?3
+                WHEN ?4 > title_rank OR title IS NULL OR (?4 = title_rank AND NOT ?11) THEN ?3
                 ELSE title END,
             title_rank = CASE WHEN ?3 IS NOT NULL THEN max(?4, title_rank) ELSE title_rank END,
             workspace = coalesce(workspace, ?5),
@@ -232,9 +236,7 @@ pub(crate) fn upsert(
             branch = coalesce(?7, branch),
             model = coalesce(?8, model),
             version = coalesce(?9, version),
-            parent = coalesce(parent, ?10),
-            started = min(coalesce(started, ?11), coalesce(?11, started)),
-            ended = max(coalesce(ended, ?12), coalesce(?12, ended))
+            parent = coalesce(parent, ?10)
          WHERE id = ?1",
     )?
     .execute(params![
@@ -248,13 +250,12 @@ pub(crate) fn upsert(
         session.model.as_ref().map(CleanString::as_str),
         session.version.as_ref().map(CleanString::as_str),
         session.parent.as_ref().map(CleanString::as_str),
-        patch.started.map(Timestamp::as_millisecond),
-        patch.ended.map(Timestamp::as_millisecond),
         patch
             .title
             .as_ref()
             .is_some_and(|title| title.rank.yields()),
     ])?;
+    date(tx, before.id, patch)?;
     if let (0, Some(workspace)) = (before.workspace, workspace) {
         let known = Known {
             workspace,
@@ -269,6 +270,39 @@ pub(crate) fn upsert(
         digest_rows::index(tx, names, before.id)?;
     }
     Ok(())
+}
+
+/// Widens the times of a session. Times in a log replace those of files.
+fn date(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> {
+    let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+    if patch.started.or(patch.ended).is_some() {
+        tx.prepare_cached(
+            "UPDATE sessions SET
+                started = iif(dated_by_file, ?2,
+                    min(coalesce(started, ?2), coalesce(?2, started))),
+                ended = iif(dated_by_file, ?3, max(coalesce(ended, ?3), coalesce(?3, ended))),
+                dated_by_file = 0
+             WHERE id = ?1",
+        )?
+        .execute(params![session, millis(patch.started), millis(patch.ended)])?;
+    } else if let Some(at) = millis(patch.file_time) {
+        tx.prepare_cached(
+            "UPDATE sessions SET started = coalesce(started, ?2),
+                ended = max(coalesce(ended, ?2), ?2), dated_by_file = 1
+             WHERE id = ?1 AND (dated_by_file OR (started IS NULL AND ended IS NULL))",
+        )?
+        .execute([session, at])?;
+    }
+    Ok(())
+}
+
+/// Returns when a session was last active, as far as is known.
+pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Option<Timestamp>> {
+    let millis: Option<Option<i64>> = connection
+        .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    Ok(timestamp(millis.flatten()))
 }
 
 /// Returns a session's number, making its row when there is none.

@@ -14,6 +14,9 @@ use crate::{Store, Ticket};
 /// Lines passed over that are kept by number; the rest are only counted.
 const SKIPS_KEPT_MAX: usize = 100;
 
+/// A source with as many sessions is a database or a history of prompts, not the copy of a log.
+const SESSIONS_OF_A_LOG_MAX: i64 = 16;
+
 /// How far a file was read, and what it looked like then.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Cursor {
@@ -122,12 +125,11 @@ impl Store {
         })
     }
 
-    /// Marks sources whose files are no longer there. What was read from them stays.
+    /// Marks sources whose files are no longer there. Their records stay.
     pub fn mark_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
         self.writer().submit(keys.len(), Hurry::Now, move |tx, _| {
-            let mut statement = tx.prepare_cached("UPDATE sources SET gone = 1 WHERE key = ?1")?;
             for key in &keys {
-                statement.execute([key])?;
+                mark_one_gone(tx, key)?;
             }
             Ok(())
         })
@@ -263,6 +265,41 @@ pub(crate) fn swept(
         .prepare_cached(sql)?
         .query_row([flavor.name(), path.as_str()], |row| row.get(0))
         .optional()?)
+}
+
+fn mark_one_gone(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<()> {
+    let id: Option<i64> = tx
+        .prepare_cached("UPDATE sources SET gone = 1 WHERE key = ?1 RETURNING id")?
+        .query_row([key], |row| row.get(0))
+        .optional()?;
+    let Some(id) = id else { return Ok(()) };
+    let mut statement =
+        tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
+    let sessions: Vec<i64> = statement
+        .query_map([id], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for session in sessions {
+        unread_others(tx, session, id)?;
+    }
+    Ok(())
+}
+
+/// Lets the other sources of a session be read again from their start, because they may hold
+/// records that `source` has lost. Says whether there are any.
+pub(crate) fn unread_others(tx: &Transaction<'_>, session: i64, source: i64) -> Result<bool> {
+    let mut statement = tx.prepare_cached(
+        "SELECT f.id FROM source_sessions x JOIN sources f ON f.id = x.source
+         WHERE x.session = ?1 AND f.id <> ?2 AND f.offset > 0 AND NOT f.gone AND NOT f.forgotten
+            AND (SELECT count(*) FROM (
+                SELECT 1 FROM source_sessions y WHERE y.source = f.id LIMIT ?3)) < ?3",
+    )?;
+    let others: Vec<i64> = statement
+        .query_map([session, source, SESSIONS_OF_A_LOG_MAX], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for other in &others {
+        unread(tx, *other)?;
+    }
+    Ok(!others.is_empty())
 }
 
 /// Says whether a session is linked to any source.

@@ -267,7 +267,9 @@ fn packed_texts_and_logs_come_through_a_repair() {
         let mut logs = Vec::new();
         for session in 0..SESSIONS {
             let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
-            let read = store.each_raw(&id, |_, path, text| logs.push(format!("{path} {text}")));
+            let read = store.each_raw(&id, |piece| {
+                logs.push(format!("{} {}", piece.path, piece.text));
+            });
             read.unwrap();
         }
         logs

@@ -129,7 +129,7 @@ impl World {
             .collect();
         let reading = if again {
             Reading::Replaced {
-                kept: Some(cleaned.ids.iter().copied().collect()),
+                held: cleaned.ids.iter().copied().collect(),
                 restarted: true,
             }
         } else {
@@ -239,7 +239,7 @@ impl World {
     fn raw_of(&self, session: usize) -> String {
         let mut all = String::new();
         self.store
-            .each_raw(&name(session), |_, _, text| all.push_str(text))
+            .each_raw(&name(session), |piece| all.push_str(piece.text))
             .unwrap();
         all
     }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use jiff::Timestamp;
 use memory::words::says_little;
 use memory::{
-    Block, Entry, Message, Origin, Record, Role, SessionId, SessionPatch, Title, TitleRank,
-    Workspace,
+    Block, Entry, Message, Origin, Record, RecordId, Role, SessionId, SessionPatch, Title,
+    TitleRank, Workspace,
 };
 use store::{
     Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, Stamp, UNREAD,
@@ -26,7 +27,8 @@ pub(super) struct Intake<'a> {
     pub scope: &'a Scope,
     pub access: Access<'a>,
     pub door: Door<'a>,
-    pub kept: HashSet<memory::RecordId>,
+    /// The records met so far in a source that is read again from its start.
+    pub held: HashSet<RecordId>,
     pub batches: usize,
     /// Where the source's cursor stands when the next batch is written.
     pub after: Option<Cursor>,
@@ -45,10 +47,10 @@ impl Intake<'_> {
             last,
             restarted,
             log,
+            modified,
             ..
         } = chunk;
-        let understood = !parsed.entries.is_empty();
-        let incoming = self.incoming(parsed.entries);
+        let incoming = self.incoming(parsed.entries, modified);
         if self.access.denies_source() && self.source.format != Format::Database {
             return self.nothing(&cursor, source, counted);
         }
@@ -63,9 +65,9 @@ impl Intake<'_> {
         self.learn_withheld();
         let cleaned = self.door.clean(incoming);
         if restarted {
-            self.kept.extend(cleaned.ids.iter().copied());
+            self.held.extend(cleaned.ids.iter().copied());
         }
-        let reading = self.reading(restarted, last, understood);
+        let reading = self.reading(restarted, last);
         cursor.state = cursor.state.map(|state| self.scope.clean_state(state));
         let after = self.after.replace(cursor.clone());
         let log = log.filter(|_| self.archive).map(|log| self.log(log));
@@ -85,27 +87,17 @@ impl Intake<'_> {
         }
     }
 
-    fn reading(&mut self, restarted: bool, last: bool, understood: bool) -> Reading {
+    fn reading(&mut self, restarted: bool, last: bool) -> Reading {
         let first = self.batches == 0;
         self.batches += 1;
-        let is_document = self.source.format == Format::Document;
         match (restarted, last) {
             (false, _) => Reading::Continued,
-            (true, true) if !self.kept.is_empty() => {
-                let kept = Some(std::mem::take(&mut self.kept));
-                Reading::Replaced {
-                    kept,
-                    restarted: first,
-                }
-            }
-            // It never held records, so what it says now is all there is to keep.
-            (true, true) if is_document && understood => Reading::Replaced {
-                kept: None,
+            (true, true) => Reading::Replaced {
+                held: std::mem::take(&mut self.held),
                 restarted: first,
             },
-            // A source that holds nothing any more was lost, not rewritten.
-            (true, _) if first => Reading::Restarted,
-            (true, _) => Reading::Rereading,
+            (true, false) if first => Reading::Restarted,
+            (true, false) => Reading::Rereading,
         }
     }
 
@@ -173,7 +165,7 @@ impl Intake<'_> {
         Log { text, ..log }
     }
 
-    fn incoming(&mut self, entries: Vec<Entry>) -> Incoming {
+    fn incoming(&mut self, entries: Vec<Entry>, modified: Option<Timestamp>) -> Incoming {
         let mut patches: BTreeMap<SessionId, SessionPatch> = BTreeMap::new();
         let mut messages = Vec::new();
         let mut usage = Vec::new();
@@ -198,7 +190,8 @@ impl Intake<'_> {
         }
         let mut sessions: Vec<(SessionPatch, Option<Workspace>)> = patches
             .into_values()
-            .map(|patch| {
+            .map(|mut patch| {
+                patch.file_time = modified;
                 let workspace = self.access.note(&patch);
                 (patch, workspace)
             })

@@ -47,8 +47,8 @@ pub struct Sweep {
     /// Sources that were there before and are no longer. Their records stay.
     pub gone: usize,
     pub records: usize,
-    /// Records that a rewritten source no longer holds.
-    pub removed: usize,
+    /// Records that their source held when it was last read and holds no longer. They stay.
+    pub no_longer_in_source: usize,
     pub read_bytes: u64,
     /// Lines passed over, by reason.
     pub skipped_lines: BTreeMap<String, usize>,
@@ -61,7 +61,8 @@ pub struct Sweep {
     /// again, though nothing happens to it.
     #[serde(skip)]
     pub settles_at: Option<Timestamp>,
-    /// Batches that came to nothing because another process read the same source meanwhile.
+    /// Batches after which sources must be looked at again: another process read the same source
+    /// meanwhile, or other sources may hold what this one has lost.
     #[serde(skip)]
     pub overtaken: usize,
 }
@@ -290,7 +291,7 @@ fn read_sources(
             door: store.door(),
             judge: Judge::default(),
             filter: LogFilter::default(),
-            kept: HashSet::new(),
+            held: HashSet::new(),
             batches: 0,
             after: cursor.cloned(),
             archive: plan.archive,
@@ -398,7 +399,7 @@ impl Sweep {
         self.ingested += again.ingested;
         self.gone += again.gone;
         self.records += again.records;
-        self.removed += again.removed;
+        self.no_longer_in_source += again.no_longer_in_source;
         self.read_bytes += again.read_bytes;
         self.trouble = again.trouble;
         self.interrupted = again.interrupted;
@@ -407,9 +408,9 @@ impl Sweep {
     }
 
     fn add(&mut self, written: Written) {
-        self.overtaken += usize::from(written.overtaken);
+        self.overtaken += usize::from(written.overtaken || written.rereads_others);
         self.records += written.records;
-        self.removed += written.removed;
+        self.no_longer_in_source += written.detached;
     }
 }
 

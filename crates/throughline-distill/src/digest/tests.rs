@@ -32,6 +32,7 @@ fn session() -> Session {
         cost_usd: None,
         source: None,
         source_gone: false,
+        detached: 0,
         outcome: None,
         evicted: 0,
     }
@@ -91,6 +92,7 @@ fn records(transcript: &str) -> Vec<StoredRecord> {
             trust,
             context: Context::default(),
             copy: false,
+            in_source: true,
             content,
         }
     };

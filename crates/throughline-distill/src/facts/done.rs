@@ -376,6 +376,7 @@ mod tests {
                 trust: Trust::Model,
                 context: Context::default(),
                 copy: false,
+                in_source: true,
                 content,
             });
         }

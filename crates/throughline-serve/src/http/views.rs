@@ -22,6 +22,8 @@ pub struct Record {
     metadata: serde_json::Map<String, serde_json::Value>,
     /// Whose word it is: user, model or tool
     trust: &'static str,
+    /// False once the record's log has lost it, or the log itself is gone
+    in_source: bool,
     content: String,
 }
 
@@ -38,6 +40,7 @@ impl From<StoredRecord> for Record {
             tags: record.tags,
             metadata: record.metadata,
             trust: record.trust.name(),
+            in_source: record.in_source,
             content: record.content,
         }
     }
@@ -64,6 +67,8 @@ pub struct Hit {
     sensitive: bool,
     /// The records of the session were removed, and this is what its title and digest say
     digest_only: bool,
+    /// False once the record's log has lost it, or the log itself is gone
+    in_source: bool,
     /// What the score is made of, the weightiest first
     why: Vec<Why>,
 }
@@ -101,6 +106,7 @@ impl From<RankedHit> for Hit {
             trust: ranked.trust.name(),
             sensitive: ranked.sensitive,
             digest_only: hit.digest_only,
+            in_source: hit.in_source,
             why: ranked.parts.into_iter().map(why).collect(),
         }
     }
@@ -163,6 +169,8 @@ pub struct Session {
     outcome: Option<&'static str>,
     /// How many of its records were evicted
     evicted: u64,
+    /// How many of its stored records its logs no longer hold
+    detached: u64,
 }
 
 impl From<memory::Session> for Session {
@@ -187,6 +195,7 @@ impl From<memory::Session> for Session {
             cost_usd: session.cost_usd,
             outcome: session.outcome.map(memory::Outcome::name),
             evicted: session.evicted,
+            detached: session.detached,
         }
     }
 }

@@ -81,6 +81,8 @@ struct Going {
     line: u64,
     source: i64,
     context: i64,
+    /// Its log had lost it before it was forgotten.
+    detached: bool,
 }
 
 pub(super) fn erase(
@@ -147,7 +149,8 @@ fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
 
 fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>> {
     let stored = records::rows_of(tx, condition, &[&value])?;
-    let sql = "SELECT message, ordinal, line, source, context FROM records WHERE row = ?1";
+    let sql = "SELECT message, ordinal, coalesce(log_line, line), source, context, detached
+        FROM records WHERE row = ?1";
     let mut statement = tx.prepare_cached(sql)?;
     let with_place = |stored: StoredRow| {
         let place = statement.query_row([stored.row], |row| {
@@ -157,9 +160,10 @@ fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>
                 row.get(2)?,
                 row.get(3)?,
                 row.get(4)?,
+                row.get(5)?,
             ))
         });
-        let (message, ordinal, line, source, context) = place?;
+        let (message, ordinal, line, source, context, detached) = place?;
         Ok(Going {
             stored,
             message,
@@ -167,6 +171,7 @@ fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>
             line,
             source,
             context,
+            detached,
         })
     };
     stored.into_iter().map(with_place).collect()
@@ -212,11 +217,8 @@ fn erase_singles(
             digest_rows::index(tx, names, session)?;
         }
     }
-    let mut lines: BTreeMap<i64, Lines> = BTreeMap::new();
-    for going in singles {
-        sources.insert(going.source);
-        lines.entry(going.source).or_default().insert(going.line);
-    }
+    sources.extend(singles.iter().map(|going| going.source));
+    let lines = LogLines::of(singles);
     forgotten.archived_pieces += blank_sources(tx, &sources, &needles, &lines)?;
     contexts(tx, singles)
 }
@@ -301,11 +303,7 @@ fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> R
         return Ok(pieces);
     }
     let needles = needles(tx, all)?;
-    let mut lines: BTreeMap<i64, Lines> = BTreeMap::new();
-    for going in all {
-        lines.entry(going.source).or_default().insert(going.line);
-    }
-    Ok(pieces + blank_sources(tx, &shared, &needles, &lines)?)
+    Ok(pieces + blank_sources(tx, &shared, &needles, &LogLines::of(all))?)
 }
 
 /// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
@@ -386,6 +384,31 @@ fn erase_records(tx: &Transaction<'_>, names: &mut Names, all: &[Going]) -> Resu
     names.index.write(tx)
 }
 
+/// The lines of forgotten records, by source.
+#[derive(Default)]
+struct LogLines {
+    /// In the log as it was last read.
+    current: BTreeMap<i64, Lines>,
+    /// In what the log was before it lost the records.
+    earlier: BTreeMap<i64, Lines>,
+}
+
+impl LogLines {
+    fn of(all: &[Going]) -> Self {
+        let mut lines = Self::default();
+        for going in all {
+            let of_sources = if going.detached {
+                &mut lines.earlier
+            } else {
+                &mut lines.current
+            };
+            let of_source = of_sources.entry(going.source).or_default();
+            of_source.insert(going.line);
+        }
+        lines
+    }
+}
+
 /// Returns what to look for in logs and titles: the texts, and the words that only they had.
 fn needles(tx: &Transaction<'_>, all: &[Going]) -> Result<Needles> {
     let mut needles = Needles::default();
@@ -404,13 +427,14 @@ fn blank_sources(
     tx: &Transaction<'_>,
     all: &BTreeSet<i64>,
     needles: &Needles,
-    lines: &BTreeMap<i64, Lines>,
+    lines: &LogLines,
 ) -> Result<usize> {
     let mut pieces = 0;
     let none = Lines::new();
     for source in all {
-        let lines = lines.get(source).unwrap_or(&none);
-        pieces += raw::blank(tx, *source, needles, lines)?;
+        let current = lines.current.get(source).unwrap_or(&none);
+        let earlier = lines.earlier.get(source).unwrap_or(&none);
+        pieces += raw::blank(tx, *source, needles, current, earlier)?;
         sources::blank(tx, *source, needles)?;
     }
     Ok(pieces)

@@ -169,7 +169,7 @@ impl Export<'_> {
     fn records(&mut self, session: i64) -> Result<()> {
         let sql = format!(
             "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
-                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, {}
+                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {}
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN contexts c ON c.id = r.context
              WHERE r.session = ?1
@@ -181,7 +181,7 @@ impl Export<'_> {
         let mut rows = statement.query(params![session, self.since()])?;
         let mut texts = Texts::default();
         while let Some(row) = rows.next()? {
-            let line = record(row, texts.text(self.connection, row, 16)?)?;
+            let line = record(row, texts.text(self.connection, row, 17)?)?;
             self.write(&Line::Record(line))?;
             self.exported.records += 1;
         }
@@ -252,7 +252,7 @@ impl Export<'_> {
     fn logs(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let sql = "SELECT f.id, f.generation, f.flavor, f.path, max(r.held) FROM sources f
              JOIN (SELECT source, generation, sum(size) AS held FROM raw GROUP BY 1, 2) r
-               ON r.source = f.id AND r.generation = f.generation
+               ON r.source = f.id AND r.generation <= f.generation
              GROUP BY f.flavor, f.path ORDER BY f.flavor, f.path";
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
@@ -279,9 +279,10 @@ impl Export<'_> {
         Ok(false)
     }
 
+    /// Writes a log, and the earlier generations of it that are kept.
     fn log(&mut self, flavor: &str, path: &str, source: i64, generation: i64) -> Result<()> {
-        let sql = "SELECT offset, size, body, block, start, length FROM raw
-             WHERE source = ?1 AND generation = ?2 ORDER BY offset";
+        let sql = "SELECT offset, size, body, block, start, length, ?2 - generation FROM raw
+             WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
         let mut texts = Texts::default();
@@ -291,6 +292,7 @@ impl Export<'_> {
                 path: path.to_owned(),
                 offset: row.get(0)?,
                 size: row.get(1)?,
+                earlier: row.get(6)?,
                 text: texts.piece(self.connection, row, 2)?,
             };
             self.write(&Line::Log(line))?;
@@ -399,6 +401,7 @@ fn record(row: &Row<'_>, content: String) -> Result<RecordLine> {
         cwd: json(row.get(13)?),
         branch: json(row.get(14)?),
         model: json(row.get(15)?),
+        detached: row.get(16)?,
         content,
     })
 }

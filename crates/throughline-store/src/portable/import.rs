@@ -1,6 +1,6 @@
 //! In: line by line through the door, in batches; what is there already stays as it is.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,6 +108,7 @@ struct Pending {
     workspaces: Vec<WorkspaceLine>,
     incoming: Incoming,
     ids: Vec<RecordId>,
+    detached: HashSet<RecordId>,
     usage_keys: Vec<[u8; 16]>,
     sources: Vec<SourceLine>,
     logs: Vec<LogLine>,
@@ -253,6 +254,9 @@ impl Import<'_> {
         let id = id.map_err(|_| "the id is not 32 hexadecimal digits")?;
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         self.pending.ids.push(id);
+        if line.detached {
+            self.pending.detached.insert(id);
+        }
         self.pending.incoming.records.push(Record {
             message: MessageId::new(line.message),
             ordinal: line.ordinal,
@@ -346,6 +350,7 @@ impl Import<'_> {
                 })
                 .collect(),
             evictions: pending.evictions,
+            detached: pending.detached,
             digests: pending
                 .digests
                 .into_iter()

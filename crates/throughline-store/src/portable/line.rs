@@ -106,6 +106,9 @@ pub(super) struct RecordLine {
     pub branch: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// The record's log has lost it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
     pub content: String,
 }
 
@@ -131,7 +134,18 @@ pub(super) struct LogLine {
     pub offset: u64,
     /// How much of the log it covers; its own text differs where secrets were.
     pub size: u64,
+    /// 0 for the log as it was last read, 1 and more for what it was before it lost records.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: u32,
     pub text: String,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What was evicted of a session.

@@ -1,9 +1,9 @@
 //! A batch of an import, written through the nouns' own functions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use memory::Flavor;
 use memory::words::Words;
+use memory::{Flavor, RecordId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
@@ -37,14 +37,24 @@ pub(super) struct Batch {
     pub cleaned: Cleaned,
     /// The agents of the records' sessions.
     pub flavors: Vec<Option<Flavor>>,
+    /// Records that their logs had lost.
+    pub detached: HashSet<RecordId>,
     pub sources: Vec<(Flavor, CleanString, CleanString)>,
-    pub logs: Vec<(Flavor, CleanString, Piece)>,
+    pub logs: Vec<CleanLog>,
     pub evictions: Vec<EvictionLine>,
     pub digests: Vec<(DigestLine, CleanDigest, Option<CleanDigest>)>,
     pub facts: Vec<CleanFact>,
     pub summaries: Vec<SummaryLine>,
     pub calls: Vec<CallLine>,
     pub injections: Vec<InjectionLine>,
+}
+
+pub(super) struct CleanLog {
+    flavor: Flavor,
+    path: CleanString,
+    /// How many generations of the log came after the one that the piece is of.
+    earlier: u32,
+    piece: Piece,
 }
 
 pub(super) struct CleanFact {
@@ -80,14 +90,14 @@ pub(super) fn clean_digest(
     (line, digest, base)
 }
 
-pub(super) fn clean_log(
-    door: &mut Door<'_>,
-    line: &LogLine,
-) -> Option<(Flavor, CleanString, Piece)> {
-    let flavor = Flavor::from_name(&line.flavor)?;
+pub(super) fn clean_log(door: &mut Door<'_>, line: &LogLine) -> Option<CleanLog> {
     let text = door.log(&line.text);
-    let piece = Piece::new(line.offset, line.size, &text)?;
-    Some((flavor, door.text(&line.path), piece))
+    Some(CleanLog {
+        flavor: Flavor::from_name(&line.flavor)?,
+        path: door.text(&line.path),
+        earlier: line.earlier,
+        piece: Piece::new(line.offset, line.size, &text)?,
+    })
 }
 
 pub(super) fn apply(
@@ -128,8 +138,8 @@ pub(super) fn apply(
     let mut counts = Counts::default();
     write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
     // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
-    for (flavor, path, piece) in batch.logs.iter().filter(|_| gate.is_open()) {
-        counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
+    for log in batch.logs.iter().filter(|_| gate.is_open()) {
+        counts.log_pieces += usize::from(write_log(tx, log)?);
     }
     let told: Vec<i64> = sessions_told_of(tx, batch)?;
     for session in &told {
@@ -220,8 +230,14 @@ fn write_records(
             continue;
         }
         let session = sessions::known(tx, names, &record.session, flavor)?;
-        let source = source_of(tx, session, flavor)?;
+        let source = records::RecordSource {
+            id: source_of(tx, session, flavor)?,
+            line_shift: 0,
+        };
         records::insert(tx, names, session, source, record, &mut blocks)?;
+        if batch.detached.contains(&record.id) {
+            records::mark_detached(tx, record.id)?;
+        }
         changed.insert(session.id);
         counts.records += 1;
     }
@@ -261,19 +277,15 @@ fn source_of(tx: &Transaction<'_>, session: Known, flavor: Flavor) -> Result<i64
 }
 
 /// Writes a piece of a log unless this machine has read that log itself.
-fn write_log(
-    tx: &Transaction<'_>,
-    flavor: Flavor,
-    path: &CleanString,
-    piece: &Piece,
-) -> Result<bool> {
-    if let Some(source) = sources::swept(tx, flavor, path)?
+fn write_log(tx: &Transaction<'_>, log: &CleanLog) -> Result<bool> {
+    if let Some(source) = sources::swept(tx, log.flavor, &log.path)?
         && raw::is_held(tx, source)?
     {
         return Ok(false);
     }
-    let source = sources::imported(tx, flavor, path)?;
-    raw::insert(tx, source, raw::generation(tx, source)?, piece)?;
+    let source = sources::imported(tx, log.flavor, &log.path)?;
+    let generation = raw::generation(tx, source)? - i64::from(log.earlier);
+    raw::insert(tx, source, generation, &log.piece)?;
     Ok(true)
 }
 

@@ -226,6 +226,14 @@ impl Shape {
         )
     }
 
+    /// Lets the database choose the row's number.
+    pub fn unnumbered(&self, cells: &mut [Cell]) {
+        let at = self.columns.iter().position(|column| column.is_number);
+        if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
+            *cell = Cell::Null;
+        }
+    }
+
     /// Puts a row's number where its column is.
     pub fn numbered(&self, number: i64, cells: &mut [Cell]) {
         let at = self.columns.iter().position(|column| column.is_number);

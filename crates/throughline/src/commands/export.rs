@@ -165,51 +165,96 @@ fn raw(
             "warning: the earlier part of this log was removed{why}"
         ));
     }
-    for (path, text) in &logs {
+    let others = logs.values().map(|log| log.others.len()).sum::<usize>();
+    if others > 0 && output.is_none() {
+        say(&format!(
+            "note: {} kept; --output writes them too",
+            match others {
+                1 => "another version of this log is".to_owned(),
+                others => format!("{others} other versions of this log are"),
+            }
+        ));
+    }
+    for (path, log) in &logs {
         match output {
-            Some(folder) => save(folder, path, text)?,
-            None => stdout().lock().write_all(text.as_bytes())?,
+            Some(folder) => save_all(folder, path, log)?,
+            None => stdout().lock().write_all(log.text.as_bytes())?,
         }
     }
     Ok(Outcome::Done)
 }
 
-/// Returns the session's logs by path. A log that was moved is known at both places; the longer one
-/// has it all.
-fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut by_source: BTreeMap<i64, (String, String)> = BTreeMap::new();
-    store.each_raw(&session.id, |source, path, text| {
-        let (_, log) = by_source
-            .entry(source)
-            .or_insert_with(|| (path.to_owned(), String::new()));
-        log.push_str(text);
-    })?;
-    // A sweep and an import may have brought one log; the longer one has it all.
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    for (path, log) in by_source.into_values() {
-        let known = all.entry(path).or_default();
-        if log.len() > known.len() {
-            *known = log;
+/// A log as it is kept.
+#[derive(Default)]
+struct KeptLog {
+    /// The longest version of the log.
+    text: String,
+    /// The other versions, from before the log lost records or after.
+    others: Vec<String>,
+}
+
+impl KeptLog {
+    fn add(&mut self, text: String) {
+        // A version that another one begins with adds nothing.
+        if self.text.starts_with(&text) || self.others.iter().any(|o| o.starts_with(&text)) {
+            return;
+        }
+        self.others.retain(|other| !text.starts_with(other));
+        if text.starts_with(&self.text) {
+            self.text = text;
+        } else if text.len() > self.text.len() {
+            self.others.push(std::mem::replace(&mut self.text, text));
+        } else {
+            self.others.push(text);
         }
     }
-    let is_part = |path: &String, text: &String| {
-        all.iter().any(|(other, longer)| {
-            let later = longer.len() > text.len() || (longer.len() == text.len() && other > path);
-            later && longer.starts_with(text.as_str())
-        })
+}
+
+/// Returns the session's logs by path. A log that was moved is known at both places; the longer one
+/// has it all.
+fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, KeptLog>> {
+    let mut versions: BTreeMap<(i64, u64), (String, String)> = BTreeMap::new();
+    store.each_raw(&session.id, |piece| {
+        let (_, log) = versions
+            .entry((piece.source, piece.earlier))
+            .or_insert_with(|| (piece.path.to_owned(), String::new()));
+        log.push_str(piece.text);
+    })?;
+    // A sweep and an import may have brought one log.
+    let mut all: BTreeMap<String, KeptLog> = BTreeMap::new();
+    for (path, text) in versions.into_values() {
+        all.entry(path).or_default().add(text);
+    }
+    let is_part = |path: &String, log: &KeptLog| {
+        let text = log.text.as_str();
+        log.others.is_empty()
+            && all.iter().any(|(other, KeptLog { text: longer, .. })| {
+                let later =
+                    longer.len() > text.len() || (longer.len() == text.len() && other > path);
+                later && longer.starts_with(text)
+            })
     };
     let parts: Vec<_> = all
         .iter()
-        .filter(|(path, text)| is_part(path, text))
+        .filter(|(path, log)| is_part(path, log))
         .map(|(path, _)| path.clone())
         .collect();
     all.retain(|path, _| !parts.contains(path));
     Ok(all)
 }
 
-fn save(folder: &Path, path: &str, text: &str) -> anyhow::Result<()> {
+fn save_all(folder: &Path, path: &str, log: &KeptLog) -> anyhow::Result<()> {
     // Only the last part of the name: what a log is called must not say where we write.
     let name = Path::new(path).file_name().context("the log has no name")?;
+    save(folder, Path::new(name), &log.text)?;
+    for (number, text) in (1..).zip(&log.others) {
+        let name = format!("{}.version-{number}", name.to_string_lossy());
+        save(folder, Path::new(&name), text)?;
+    }
+    Ok(())
+}
+
+fn save(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let target = folder.join(name);
     let mut file = std::fs::OpenOptions::new()

@@ -389,13 +389,14 @@ fn report(sweep: &Sweep, dry_run: bool) {
     if sweep.gone > 0 {
         notes.push(format!("{} gone, their records kept", sweep.gone));
     }
-    if sweep.removed > 0 {
-        notes.push(format!(
-            "{} of rewritten logs removed",
-            count(sweep.removed, "record")
-        ));
-    }
     say(&format!("Logs: {}.", notes.join(", ")));
+    match sweep.no_longer_in_source {
+        0 => {}
+        1 => say("1 record is no longer in its source; kept."),
+        lost => say(&format!(
+            "{lost} records are no longer in their source; kept."
+        )),
+    }
     let skipped: Vec<_> = sweep
         .skipped_lines
         .iter()

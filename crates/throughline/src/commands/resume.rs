@@ -211,6 +211,7 @@ mod tests {
             cost_usd: None,
             source: None,
             source_gone: false,
+            detached: 0,
             outcome: None,
             evicted: 0,
         };

@@ -302,8 +302,13 @@ fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
         (None, Some(path)) => format!("{} {path}", hit.kind),
         (None, None) => hit.kind.to_string(),
     };
+    let note = if hit.in_source {
+        ""
+    } else {
+        "  (no longer in its source)"
+    };
     format!(
-        "  {when}  {}\n    {}\n",
+        "  {when}  {}{note}\n    {}\n",
         output::text::safe(&what),
         paint.matches(&hit.snippet.text, &hit.snippet.matches),
     )

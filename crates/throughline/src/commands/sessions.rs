@@ -120,11 +120,14 @@ fn row(app: &App<'_>, session: &Session) -> Vec<String> {
     ]
 }
 
-/// Returns how a session ended, and whether anything but its digest is left.
+/// Returns how a session ended, whether anything but its digest is left, and whether its log has
+/// lost records.
 fn outcome(session: &Session) -> String {
     let outcome = session.outcome.map_or("-", memory::Outcome::name);
     if session.evicted > 0 && session.evicted == session.records {
         format!("{outcome}, digest only")
+    } else if session.detached > 0 {
+        format!("{outcome}, {} not in log", session.detached)
     } else {
         outcome.to_owned()
     }

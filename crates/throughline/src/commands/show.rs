@@ -129,7 +129,8 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
     let mut result = Ok(());
     store.each_record(&session.id, |record| {
         if result.is_ok() {
-            result = write!(out, "\n{}", record_text(app, args.full, &record));
+            let is_lost = !record.in_source && !session.source_gone;
+            result = write!(out, "\n{}", record_text(app, args.full, &record, is_lost));
         }
     })?;
     Ok(result?)
@@ -209,6 +210,13 @@ pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
             }
         }),
     );
+    line(
+        "lost",
+        (session.detached > 0).then(|| match session.detached {
+            1 => "1 record is no longer in its source; kept".to_owned(),
+            lost => format!("{lost} records are no longer in their source; kept"),
+        }),
+    );
     let subagents = store.subagents(&session.id)?;
     for subagent in subagents.iter().filter(|subagent| subagent.records > 0) {
         line("subagent", Some(subagent.id.to_string()));
@@ -216,7 +224,8 @@ pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
     Ok(text)
 }
 
-fn record_text(app: &App<'_>, full: bool, record: &StoredRecord) -> String {
+/// `is_lost` records are noted as such. Where the whole log is gone, the heading says so.
+fn record_text(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) -> String {
     let paint = Paint {
         color: app.environment.color,
     };
@@ -246,8 +255,13 @@ fn record_text(app: &App<'_>, full: bool, record: &StoredRecord) -> String {
     let code = code
         .filter(|code| *code != "0")
         .map_or_else(String::new, |c| format!(", exit {c}"));
+    let note = if is_lost {
+        "  (no longer in its source)"
+    } else {
+        ""
+    };
     let head = format!(
-        "{}  {}{code}",
+        "{}  {}{code}{note}",
         when.as_deref().unwrap_or("--:--:--"),
         safe(&who)
     );
@@ -278,7 +292,7 @@ fn show_record(app: &App<'_>, args: &ShowArgs, record: &StoredRecord) -> anyhow:
     if args.json {
         return crate::output::json(record);
     }
-    let text = record_text(app, true, record);
+    let text = record_text(app, true, record, !record.in_source);
     writeln!(stdout().lock(), "{}\n{text}", record.session)?;
     Ok(())
 }

@@ -145,10 +145,10 @@ fn tell(app: &App<'_>, sweep: &Sweep, is_first: bool) {
         let (records, logs) = (count(sweep.records, "record"), count(sweep.ingested, "log"));
         did.push(format!("{records} from {logs}"));
     }
-    if sweep.removed > 0 {
+    if sweep.no_longer_in_source > 0 {
         did.push(format!(
-            "{} of rewritten logs removed",
-            count(sweep.removed, "record")
+            "{} no longer in the source, kept",
+            count(sweep.no_longer_in_source, "record")
         ));
     }
     if sweep.gone > 0 {

@@ -15,6 +15,7 @@ mod faults;
 mod forget;
 mod hook;
 mod install;
+mod lost;
 mod mcp;
 mod portable;
 mod privacy;

@@ -111,7 +111,13 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
         let title = hit.title.as_deref().map_or_else(String::new, |title| {
             format!(", in the session {:?}", fenced::name(title))
         });
-        let head = format!("{number}. {who}, {}{title}", fenced::age(hit.at, call.now));
+        let lost = if hit.in_source {
+            ""
+        } else {
+            ", no longer in its source"
+        };
+        let age = fenced::age(hit.at, call.now);
+        let head = format!("{number}. {who}, {age}{title}{lost}");
         fenced.add(&head, &hit.snippet.text);
         hits.push(Hit {
             number: count(number),

@@ -1,0 +1,133 @@
+//! A machine with agents' logs and a store of its own, for the tests of sweeps.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test program uses a part; a test that cannot go on should fail"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use throughline_capture as capture;
+
+use capture::flavor::ADAPTERS;
+use capture::{Plan, Root, Scope, Sweep};
+use jiff::Timestamp;
+use memory::SessionId;
+use store::{Query, Store, StoredRecord};
+use testkit::corpus::{self, Options};
+
+/// Long before the files were written: nothing is settled yet.
+pub const WHILE_WRITING: i64 = 1_000_000_000;
+/// Long after: what is still open stays open.
+pub const LONG_AFTER: i64 = 4_000_000_000;
+
+/// A machine with agents' logs and a store of its own.
+pub struct Machine {
+    pub dir: tempfile::TempDir,
+}
+
+impl Machine {
+    pub fn new() -> Self {
+        let machine = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        // Marks are made with the installation's key; with the same key they compare.
+        fs::create_dir(machine.home()).unwrap();
+        fs::write(machine.home().join("redaction.key"), [7; 32]).unwrap();
+        machine
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.path().join("logs")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    pub fn with_corpus(options: &Options) -> Self {
+        let machine = Self::new();
+        corpus::write(options, &machine.logs()).unwrap();
+        machine
+    }
+
+    pub fn claude_log(&self, name: &str) -> PathBuf {
+        let folder = self.logs().join("claude/-work-proj");
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    pub fn sweep_at(&self, seconds: i64) -> Sweep {
+        self.sweep_with(seconds, &Scope::default())
+    }
+
+    pub fn sweep_with(&self, seconds: i64, scope: &Scope) -> Sweep {
+        let store = Store::open(&self.home()).unwrap();
+        let roots = [Root {
+            path: self.logs(),
+            flavor: None,
+        }];
+        let plan = Plan {
+            adapters: ADAPTERS,
+            found: capture::discover(ADAPTERS, &roots),
+            scope,
+            threads: 2,
+            stop: &AtomicBool::new(false),
+            progress: &|_| {},
+            archive: true,
+            complete: true,
+        };
+        capture::sweep(&store, &plan, Timestamp::from_second(seconds).unwrap()).unwrap()
+    }
+
+    /// Returns the whole store as text, with the logs' folder named alike on every machine.
+    pub fn dump(&self) -> String {
+        let dump = Store::open(&self.home()).unwrap().dump().unwrap();
+        dump.replace(
+            &self
+                .dir
+                .path()
+                .canonicalize()
+                .unwrap()
+                .display()
+                .to_string(),
+            "DIR",
+        )
+        .replace(&self.dir.path().display().to_string(), "DIR")
+    }
+
+    pub fn records(&self, session: &SessionId) -> Vec<StoredRecord> {
+        let mut records = Vec::new();
+        Store::open(&self.home())
+            .unwrap()
+            .each_record(session, |record| records.push(record))
+            .unwrap();
+        records
+    }
+
+    pub fn finds(&self, word: &str) -> usize {
+        let query = Query {
+            text: word.to_owned(),
+            limit: 100,
+            ..Query::default()
+        };
+        Store::open(&self.home())
+            .unwrap()
+            .search(&query)
+            .unwrap()
+            .hits
+            .len()
+    }
+}
+
+pub fn prompt(session: &str, uuid: &str, text: &str) -> String {
+    let entry = serde_json::json!({
+        "type": "user", "uuid": uuid, "parentUuid": null, "sessionId": session,
+        "timestamp": "2026-01-05T09:00:00.000Z", "cwd": "/work/proj", "version": "2.1.98",
+        "message": {"role": "user", "content": text},
+    });
+    format!("{entry}\n")
+}
