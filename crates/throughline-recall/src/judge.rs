@@ -8,6 +8,7 @@ use memory::{Fact, Item, Kind, Trust};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
+use crate::echo;
 use crate::occasion::Occasion;
 use crate::offered::Candidate;
 
@@ -57,6 +58,13 @@ pub enum Why {
 }
 
 impl Why {
+    /// Says whether an item that stays out for this reason is still what the others are held
+    /// against: the session has it, so weaker ones are not shown in its place. What could be no
+    /// answer, or may never be shown, sets no bar.
+    pub const fn sets_bar(self) -> bool {
+        matches!(self, Self::ShownBefore | Self::InSession)
+    }
+
     pub const fn reason(self) -> &'static str {
         match self {
             Self::OwnSession => "this session said it",
@@ -90,7 +98,6 @@ pub struct Known<'a> {
     pub said: &'a [Words],
     pub useful: &'a BTreeMap<Item, f64>,
     pub fact_floor: f64,
-    pub record_floor: f64,
     /// The user wants what may be sensitive too.
     pub sensitive: bool,
 }
@@ -113,7 +120,8 @@ impl Known<'_> {
         Ok(score)
     }
 
-    /// The same for a record.
+    /// Returns how much experience speaks for a record, or why it stays out. Whether it is sure
+    /// enough to be about the prompt depends on the others and is decided by the caller.
     pub fn record(&self, candidate: &Candidate) -> Result<f64, Why> {
         let item = Item::Record(candidate.id);
         if self.occasion.session.as_ref() == Some(&candidate.session) {
@@ -125,15 +133,11 @@ impl Known<'_> {
         if candidate.copy {
             return Err(Why::Copy);
         }
-        if candidate.kind == Kind::Prompt && asks(&candidate.text) {
+        if candidate.kind == Kind::Prompt && echo::asks(&candidate.text) {
             return Err(Why::OnlyAsks);
         }
         self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
-        let score = self.with_experience(&item, candidate.score)?;
-        if candidate.score < self.record_floor {
-            return Err(Why::Weak);
-        }
-        Ok(score)
+        self.with_experience(&item, 1.0)
     }
 
     fn common(&self, item: &Item, text: &str, trust: Trust, tags: &[String]) -> Result<(), Why> {
@@ -176,34 +180,6 @@ impl Known<'_> {
     }
 }
 
-/// A shorter question tells nothing, however it begins.
-const TOLD_BYTES: usize = 80;
-/// How a question begins that tells nothing before it asks.
-const ASKING: &[&str] = &[
-    "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
-    "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
-    "which", "who", "whose", "why", "will", "would",
-];
-
-/// Says whether a prompt is a question and nothing else: it tells nobody anything.
-fn asks(text: &str) -> bool {
-    let mut sentences = text
-        .split_inclusive(['.', '?', '!', '\n'])
-        .filter(|s| s.trim().len() > 1);
-    let first = sentences.next().unwrap_or_default().trim_end();
-    let rest: usize = sentences.map(str::len).sum();
-    let word: String = first
-        .trim_start()
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || matches!(c, '\'' | '’'))
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect();
-    // One who says what they are at and then asks has told something.
-    let is_all = first.len() < TOLD_BYTES || ASKING.contains(&word.as_str());
-    first.ends_with('?') && rest < 60 && is_all
-}
-
 /// Says whether a longer text says what another one says.
 fn holds(longer: &Words, words: &Words) -> bool {
     if words.stems.is_empty() {
@@ -222,22 +198,4 @@ pub fn repeats(text: &str, chosen: &[Words]) -> bool {
     chosen
         .iter()
         .any(|other| other.overlap(&words) >= SAME_OVERLAP)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::asks;
-
-    #[test]
-    fn who_only_asks_tells_nothing() {
-        assert!(asks("How do we deploy?"));
-        assert!(asks("and the staging one?"));
-        assert!(asks(
-            "What's the best way to keep the deploy keys of all our clusters in one safe place?"
-        ));
-        assert!(!asks(
-            "I keep the deploy keys in the vault of the team since May, how do I rotate them?"
-        ));
-        assert!(!asks("Deploy from the release branch only."));
-    }
 }

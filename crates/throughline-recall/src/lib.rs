@@ -18,9 +18,11 @@
 //! before the prompt is answered, reads a clock or touches a file: the caller hands in `now` and a way to
 //! ask whether a file has changed.
 
+mod answers;
 pub mod ask;
 mod candidates;
 mod dates;
+pub mod echo;
 pub mod gate;
 pub mod judge;
 pub mod meaning;
@@ -32,14 +34,17 @@ pub mod provenance;
 pub mod questions;
 pub mod rank;
 pub mod recall;
+mod rules;
 mod search;
 pub mod sessions;
 pub mod stale;
 pub mod standing;
 mod stretches;
+mod turns;
 pub mod used;
 mod wishes;
 
+pub use crate::answers::AnsweredQuestion;
 pub use crate::ask::Ask;
 pub use crate::gate::Verdict;
 pub use crate::judge::{Considered, Fate, Why};

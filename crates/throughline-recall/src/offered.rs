@@ -4,13 +4,16 @@
 //! [`Candidates`] for an occasion; [`find`] is the one over [`search`].
 
 use jiff::Timestamp;
+use memory::words::Words;
 use memory::{Kind, RecordId, SessionId, Trust};
-use store::{Query, Store};
+use store::{Detail, Lookup, Query, Store};
 
 use crate::ask::Ask;
 use crate::gate;
 use crate::occasion::Occasion;
-use crate::search::{RankedHit, search};
+use crate::rules::{self, PromptTopics};
+use crate::search::{Ranked, RankedHit, search};
+use crate::turns;
 
 /// How many records are looked at closely.
 const CANDIDATES_MAX: usize = 12;
@@ -18,8 +21,8 @@ const CANDIDATES_MAX: usize = 12;
 const READ_MAX: usize = 32;
 /// A record no longer than this is shown whole.
 const WHOLE_BYTES_MAX: usize = 600;
-/// A hit that is this many points behind the best is worth nothing.
-const BEHIND_MAX: f64 = 4.0;
+/// Turns that are looked through for the rule that was laid down in them.
+const TURNS_MAX: usize = 6;
 
 /// Kinds of records that tell something to somebody who was not there.
 const KINDS: &[Kind] = &[
@@ -57,22 +60,39 @@ pub struct Candidate {
     /// The part that would be shown.
     pub text: String,
     pub copy: bool,
-    /// From 0 to 1.
-    pub score: f64,
+    /// The search's score, good for comparing hits of one workspace only.
+    pub points: f64,
+    /// How sure the search would be, from 0 to 1, if this were its best hit.
+    pub confidence: f64,
+    /// How sure the search is that `asked` is what the prompt asks.
+    pub unit_confidence: Option<f64>,
+    /// The question that this answers.
+    pub asked: Option<String>,
+    /// It is a rule of the user, and a name or several words tie it to the prompt.
+    pub is_tied: bool,
+    /// The record's row, and its session's number in the marks; where it is in the store.
+    pub position: (i64, u32),
 }
 
 /// Finds candidates by [`search`], in the workspaces of the occasion.
 pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result<Candidates> {
+    let topics = PromptTopics::of(&occasion.prompt);
+    // Records of a file lead to the rule of their turn, however many there are.
+    let limit = if topics.files.is_empty() {
+        CANDIDATES_MAX
+    } else {
+        READ_MAX
+    };
     let mut all = Candidates::default();
     for workspace in occasion.workspaces() {
-        let ranked = search(
+        let mut ranked = search(
             store,
             &Ask {
                 query: Query {
                     text: occasion.prompt.clone(),
                     kinds: KINDS.to_vec(),
                     workspace_key: Some(workspace.clone()),
-                    limit: CANDIDATES_MAX,
+                    limit,
                     ..Query::default()
                 },
                 here: Some(workspace),
@@ -81,32 +101,97 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             },
             now,
         )?;
-        let best = ranked.hits.first().map_or(0.0, |best| best.hit.score);
-        for found in ranked.hits {
-            // The search takes a part of a workspace's name; here it must be the whole.
-            if !occasion.allows(found.hit.workspace.as_deref()) {
-                continue;
-            }
-            let behind = (best - found.hit.score) / BEHIND_MAX;
-            let score = ranked.confidence * (1.0 - behind).max(0.0);
-            all.hits.push(candidate(found, score));
-        }
+        // The search takes a part of a workspace's name; here it must be the whole.
+        let is_allowed = |hit: &RankedHit| occasion.allows(hit.hit.workspace.as_deref());
+        ranked.hits.retain(is_allowed);
         if ranked.confidence > all.confidence {
             (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
         }
+        let rules = rules_of_turns(store, &topics, &ranked)?;
+        let hits = ranked.hits.into_iter().take(CANDIDATES_MAX);
+        let hits: Vec<Candidate> = hits.map(|hit| candidate(hit, &topics)).collect();
+        let is_new = |rule: &Candidate| hits.iter().all(|hit| hit.id != rule.id);
+        let rules: Vec<_> = rules.into_iter().filter(is_new).collect();
+        all.hits.extend(hits);
+        all.hits.extend(rules);
     }
-    all.hits.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then(b.at.cmp(&a.at))
-            .then(a.id.cmp(&b.id))
-    });
-    all.hits.truncate(CANDIDATES_MAX);
     Ok(all)
 }
 
-fn candidate(found: RankedHit, score: f64) -> Candidate {
+/// Returns the rules that were laid down in turns which touched a file that the prompt names.
+fn rules_of_turns(
+    store: &Store,
+    topics: &PromptTopics,
+    ranked: &Ranked,
+) -> store::Result<Vec<Candidate>> {
+    if topics.files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let on_path = ranked.hits.iter().filter(|hit| hit.hit.path.is_some());
+    let on_path: Vec<&RankedHit> = on_path.collect();
+    store.lookup(|lookup| {
+        let mut rules: Vec<Candidate> = Vec::new();
+        let mut prompts: Vec<i64> = Vec::new();
+        for hit in on_path {
+            if prompts.len() == TURNS_MAX {
+                break;
+            }
+            let Some(prompt) = prompt_of_turn(lookup, hit.position)? else {
+                continue;
+            };
+            let is_known = prompts.contains(&prompt.row);
+            let is_rule = rules::is_rule(prompt.kind, prompt.trust, &prompt.text);
+            let (text, rule) = (Words::of(&hit.text), Words::of(&prompt.text));
+            let touches = topics.touch(hit.hit.path.as_deref(), &text, &rule);
+            if is_known || !is_rule || !touches {
+                continue;
+            }
+            prompts.push(prompt.row);
+            rules.push(rule_candidate(prompt, hit));
+        }
+        Ok(rules)
+    })
+}
+
+fn prompt_of_turn(
+    lookup: &Lookup<'_>,
+    (row, session): (i64, u32),
+) -> store::Result<Option<Detail>> {
+    let turn = turns::before(lookup, row, session)?;
+    let prompt = turn.last().filter(|(_, mark)| mark.kind == Kind::Prompt);
+    match prompt {
+        Some((row, _)) => Ok(lookup.details(&[*row])?.pop()),
+        None => Ok(None),
+    }
+}
+
+fn rule_candidate(prompt: Detail, hit: &RankedHit) -> Candidate {
+    Candidate {
+        id: prompt.id,
+        kind: prompt.kind,
+        session: prompt.session,
+        title: prompt.title,
+        workspace: prompt.workspace,
+        at: prompt.at,
+        trust: prompt.trust,
+        tags: prompt.tags,
+        tool: prompt.tool,
+        path: prompt.path,
+        text: prompt.text,
+        copy: false,
+        points: hit.hit.score,
+        confidence: 0.0,
+        unit_confidence: None,
+        asked: None,
+        is_tied: true,
+        position: (prompt.row, hit.position.1),
+    }
+}
+
+fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
     let hit = found.hit;
+    let is_tied = rules::is_rule(hit.kind, found.trust, &found.text)
+        && topics.are_governed_by(&Words::of(&found.text));
     let text = if found.text.len() <= WHOLE_BYTES_MAX {
         found.text
     } else {
@@ -126,6 +211,11 @@ fn candidate(found: RankedHit, score: f64) -> Candidate {
         // Copies are not in the index.
         copy: false,
         text,
-        score,
+        points: hit.score,
+        confidence: found.confidence,
+        unit_confidence: found.unit_confidence,
+        asked: found.asked.map(|asked| asked.text),
+        is_tied,
+        position: found.position,
     }
 }

@@ -22,8 +22,12 @@ const SAID_MAX: usize = 16;
 /// What was shown before that is compared too.
 const SHOWN_MAX: usize = 40;
 
+/// A hit that is this many points behind the best one that may be shown is worth nothing.
+const BEHIND_MAX: f64 = 4.0;
 /// A record that is worth less than this share of the best is not shown.
 const SHARE_MIN: f64 = 0.5;
+/// What a rule of the user is worth that is tied to the prompt, whatever the search thinks of it.
+const TIED_SCORE: f64 = 0.6;
 /// Longest fact that is shown, in characters.
 const FACT_CHARS_MAX: usize = 400;
 
@@ -95,9 +99,14 @@ pub fn recall(
     world: &World<'_>,
     find: impl FnOnce(&Store, &Occasion, Timestamp) -> store::Result<Candidates>,
 ) -> store::Result<Recalled> {
-    let (_, words) = match occasion::typed(&occasion.prompt) {
+    let (text, words) = match occasion::typed(&occasion.prompt) {
         Ok(typed) => typed,
         Err(silence) => return Ok(silent(silence)),
+    };
+    // What our own hook put into the prompt is not what the person asks about.
+    let occasion = &Occasion {
+        prompt: text,
+        ..occasion.clone()
     };
     let session = occasion.session.as_ref();
     let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
@@ -123,18 +132,15 @@ pub fn recall(
         said: &said,
         useful: &useful,
         fact_floor: config.fact_floor,
-        // How sure the search is was asked of its best; that one may have to stay out for another reason.
-        record_floor: SHARE_MIN * found.confidence,
         sensitive: config.sensitive,
     };
-    let is_sure = found.confidence >= config.gate;
     let mut choice = Choice {
         packing: Packing::new(world.word, config.budget),
         chosen: Vec::new(),
         considered: Vec::new(),
     };
     choice.facts(&known, facts, world);
-    choice.records(&known, &found, is_sure, world);
+    choice.records(&known, &found, config.gate, world);
     Ok(choice.finish(found.confidence, &words))
 }
 
@@ -208,28 +214,35 @@ impl Choice {
         }
     }
 
-    fn records(&mut self, known: &Known<'_>, found: &Candidates, is_sure: bool, world: &World<'_>) {
+    fn records(&mut self, known: &Known<'_>, found: &Candidates, gate: f64, world: &World<'_>) {
+        let verdicts: Vec<_> = found.hits.iter().map(|hit| known.record(hit)).collect();
+        let bars = Bar::of_workspaces(&found.hits, &verdicts);
         let mut judged: Vec<_> = found
             .hits
             .iter()
-            .map(|hit| {
-                let verdict = known.record(hit);
-                let verdict =
-                    verdict.and_then(|score| if is_sure { Ok(score) } else { Err(Why::Weak) });
-                (verdict, hit)
+            .zip(verdicts)
+            .map(|(hit, verdict)| {
+                let bar = bars.iter().find(|bar| bar.workspace == hit.workspace);
+                let (score, is_sure) = bar.map_or((0.0, false), |bar| bar.rate(hit, gate));
+                let verdict = match verdict {
+                    Ok(factor) if is_sure => Ok(score * factor),
+                    Ok(_) => Err(Why::Weak),
+                    Err(why) => Err(why),
+                };
+                (verdict, score, hit)
             })
             .collect();
-        judged.sort_by(|(a, x), (b, y)| {
+        judged.sort_by(|(a, _, x), (b, _, y)| {
             let score = |verdict: &Result<f64, Why>| verdict.unwrap_or(-1.0);
             score(b)
                 .total_cmp(&score(a))
                 .then(y.at.cmp(&x.at))
                 .then(x.id.cmp(&y.id))
         });
-        for (verdict, hit) in judged {
+        for (verdict, score, hit) in judged {
             match verdict {
                 Ok(score) => self.offer(packed_record(hit, score, world), &hit.text),
-                Err(why) => self.leave(Item::Record(hit.id), &hit.text, hit.score, why),
+                Err(why) => self.leave(Item::Record(hit.id), &hit.text, score, why),
             }
         }
     }
@@ -284,6 +297,62 @@ impl Choice {
             keywords: words.stems.iter().cloned().collect(),
             considered: self.considered,
         }
+    }
+}
+
+/// What the records of a workspace are held against: the best of them that may be shown.
+///
+/// A stored question is the best hit for the same question, and it is never shown. Were the
+/// others held against it, asking once would make memory silent.
+#[derive(Debug)]
+struct Bar {
+    workspace: Option<String>,
+    points: f64,
+    confidence: f64,
+}
+
+impl Bar {
+    fn of_workspaces(hits: &[Candidate], verdicts: &[Result<f64, Why>]) -> Vec<Self> {
+        let mut bars: Vec<Self> = Vec::new();
+        for (hit, verdict) in hits.iter().zip(verdicts) {
+            let counts = verdict.map_or_else(Why::sets_bar, |_| true);
+            let known = bars.iter().any(|bar| bar.workspace == hit.workspace);
+            let (points, confidence) = if counts && hit.unit_confidence.is_none() {
+                (hit.points, hit.confidence)
+            } else {
+                (f64::NEG_INFINITY, 0.0)
+            };
+            let bar = Self {
+                workspace: hit.workspace.clone(),
+                points,
+                confidence,
+            };
+            if !known {
+                bars.push(bar);
+                continue;
+            }
+            let best = bars.iter_mut().find(|bar| bar.workspace == hit.workspace);
+            if let Some(best) = best.filter(|best| best.points < points) {
+                *best = bar;
+            }
+        }
+        bars
+    }
+
+    /// Returns what a hit is worth, and whether that is enough.
+    fn rate(&self, hit: &Candidate, gate: f64) -> (f64, bool) {
+        let share = if self.points.is_finite() {
+            (1.0 - (self.points - hit.points) / BEHIND_MAX).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let by_rank = self.confidence * share;
+        let by_question = hit.unit_confidence.unwrap_or(0.0);
+        let is_sure = (self.confidence >= gate && share >= SHARE_MIN)
+            || (hit.unit_confidence.is_some() && by_question >= gate)
+            || hit.is_tied;
+        let tied = if hit.is_tied { TIED_SCORE } else { 0.0 };
+        (by_rank.max(by_question).max(tied), is_sure)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The search itself: ask, find candidates, read the best, rank them, and say how sure that is.
 
 use jiff::Timestamp;
+use memory::RecordId;
 use serde::Serialize;
 use store::{Hit, Lookup, Query, Result, Rung, Store};
 
+use crate::answers::{self, AnsweredQuestion};
 use crate::ask::{Ask, Question};
 use crate::candidates::{self, Bits, Candidates};
 use crate::gate::{self, Verdict};
@@ -19,6 +21,8 @@ const READ_MAX: usize = 200;
 const WEIGHED_MAX: usize = 1000;
 /// Sessions that are named.
 const SESSIONS_MAX: usize = 50;
+/// Hits of which it is known how sure the search would be without those before them.
+const RATED_MAX: usize = 40;
 /// Terms of the index looked at for a word that is not in it.
 const SPELLINGS_MAX: usize = 5000;
 
@@ -57,6 +61,21 @@ pub struct RankedHit {
     pub parts: Vec<Part>,
     #[serde(skip)]
     pub features: rank::Features,
+    /// The question that this answers, to be shown beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AnsweredQuestion>,
+    /// The hit that answers this question, and shows it.
+    #[serde(skip)]
+    pub answered_by: Option<RecordId>,
+    /// How sure the search would be if this were its best hit.
+    #[serde(skip)]
+    pub confidence: f64,
+    /// How sure the search is that `asked` is the question asked now.
+    #[serde(skip)]
+    pub unit_confidence: Option<f64>,
+    /// The record's row, and its session's number in the marks.
+    #[serde(skip)]
+    pub position: (i64, u32),
 }
 
 /// Finds what a question is about. Any text is a valid question.
@@ -100,12 +119,15 @@ fn answer(
     found: &Candidates,
     is_fuzzy: bool,
 ) -> Result<Ranked> {
-    let read = read(lookup, ask, question, found)?;
+    let mut reader = Reader::new(question, Meanings::get());
+    let read = read(lookup, ask, question, found, &mut reader)?;
     let mut ranked = rank::rank(question, found, read, ask.here.as_deref());
     rank::reward(lookup, &mut ranked)?;
-    let gate = gate_features(&ask.query.text, question, found, &ranked);
-    let confidence = gate::confidence(&gate);
+    let gate = rate(&ask.query.text, question, found, &mut ranked);
+    // A session is weighed by what was asked in it too, so this comes before questions move back.
     let sessions = sessions::order(&ranked, found);
+    answers::put_first(lookup, ask, question, &mut reader, &mut ranked)?;
+    let confidence = confidence(&ranked);
     let sessions = name_sessions(lookup, &sessions)?;
     let wanted: Bits = question
         .terms
@@ -141,6 +163,11 @@ fn answer(
                 sensitive: tags.iter().any(|tag| tag == "sensitive"),
                 parts: read.parts(),
                 features: read.features,
+                confidence: read.confidence,
+                unit_confidence: read.unit_confidence,
+                answered_by: read.answered_by,
+                position: (read.candidate.row, read.candidate.mark.session),
+                asked: read.asked,
                 tags: read.detail.tags,
                 text: read.detail.text,
             }
@@ -165,8 +192,8 @@ fn read(
     ask: &Ask,
     question: &Question,
     found: &Candidates,
+    reader: &mut Reader<'_>,
 ) -> Result<Vec<Read>> {
-    let mut reader = Reader::new(question, Meanings::get());
     let read_max = ask.read_max.unwrap_or(READ_MAX).max(ask.query.limit);
     let best = &found.rows[..found.rows.len().min(read_max)];
     let mut order: Vec<&candidates::Candidate> = best.iter().collect();
@@ -197,16 +224,7 @@ fn read(
         {
             continue;
         }
-        read.push(Read {
-            candidate: candidate.clone(),
-            detail,
-            reading,
-            features: [0.0; rank::COUNT],
-            score: 0.0,
-            words: 0.0,
-            depth,
-            beyond: Vec::new(),
-        });
+        read.push(Read::new(candidate.clone(), detail, reading, depth));
     }
     Ok(read)
 }
@@ -249,6 +267,35 @@ fn name_sessions(lookup: &Lookup<'_>, sessions: &[Weighed]) -> Result<Vec<Ranked
             features: weighed.features,
         })
         .collect())
+}
+
+/// Sets of the best hits how sure the search would be if each were the best, and returns what
+/// that was made of for the one that is.
+fn rate(
+    text: &str,
+    question: &Question,
+    found: &Candidates,
+    ranked: &mut [Read],
+) -> gate::Features {
+    let mut best = [0.0; gate::COUNT];
+    for at in 0..ranked.len().min(RATED_MAX) {
+        let features = gate_features(text, question, found, &ranked[at..]);
+        ranked[at].confidence = gate::confidence(&features);
+        if at == 0 {
+            best = features;
+        }
+    }
+    best
+}
+
+/// Returns how sure the search is of the best hit that may be an answer.
+fn confidence(ranked: &[Read]) -> f64 {
+    let rated = &ranked[..ranked.len().min(RATED_MAX)];
+    let stated = rated.iter().find(|read| !read.is_question());
+    let best = stated.or(rated.first());
+    let own = best.map_or(0.0, |read| read.confidence);
+    let units = rated.iter().filter_map(|read| read.unit_confidence);
+    units.fold(own, f64::max)
 }
 
 fn gate_features(
