@@ -27,6 +27,8 @@ const SHELL_RESULTS_MAX: usize = 10;
 const CALL_ROWS: i64 = 3;
 /// Two questions that share this much of their words are the same one.
 const SAME_OVERLAP: f64 = 0.8;
+/// How far thoughts and announcements stay behind the best hit that states something.
+const CHATTER_POINTS: f64 = -2.0;
 /// Keeps an answer in front of its question, and in front of equals.
 const STEP: f64 = 0.01;
 
@@ -65,9 +67,11 @@ pub fn put_first(
     demote_memory_output(lookup, read)?;
     let query = Words::of(&ask.query.text);
     let asked = distinct_questions(read);
-    let stated = read.iter().take(HITS_MAX).filter(|read| !read.is_question());
+    let stated = read.iter().take(HITS_MAX).filter(|read| states(read));
     let best_stated = stated.map(|read| read.score).reduce(f64::max);
+    demote_chatter(read, best_stated);
     let may_pair = may_pair(ask, question);
+    let is_question = echo::has_question(&ask.query.text);
     for (at, words, is_latest) in asked {
         let restates = echo::restates(&query, &words);
         let answer = if is_latest && may_pair {
@@ -75,17 +79,51 @@ pub fn put_first(
         } else {
             None
         };
-        match answer {
+        let answer = answer.map(|(candidate, detail)| {
+            let reading = reader.read(&detail.text);
+            Read::new(candidate, detail, reading, 1)
+        });
+        // Somebody who looks for a word wants what holds it, not what was replied to it.
+        match answer.filter(|answer| is_question || answer.own() != 0) {
             Some(answer) => {
                 let target = best_stated.map_or(read[at].score, |best| best.min(read[at].score));
-                raise(read, at, answer, target, restates, reader);
+                raise(read, at, answer, target, restates);
             }
-            None if restates => read[at].add("echo", 1.0, ECHO_POINTS),
+            None if restates => {
+                let score = read[at].score + ECHO_POINTS;
+                let behind = best_stated.map_or(score, |best| score.min(best + ECHO_POINTS));
+                let points = behind - read[at].score;
+                read[at].add("echo", 1.0, points);
+            }
             None => {}
         }
     }
     rank::sort(read);
     Ok(())
+}
+
+/// Says whether a hit may be an answer: it is neither a question nor work that goes by.
+fn states(read: &Read) -> bool {
+    let goes_by = match read.detail.kind {
+        Kind::Thinking | Kind::ToolUse => true,
+        Kind::Assistant => read.detail.speaker.is_none() && echo::is_chatter(&read.detail.text),
+        Kind::Prompt => read.is_question(),
+        _ => false,
+    };
+    !goes_by
+}
+
+/// Puts thoughts and announcements behind the best hit that states something.
+fn demote_chatter(read: &mut [Read], best_stated: Option<f64>) {
+    let Some(best) = best_stated else { return };
+    for read in read.iter_mut().take(HITS_MAX) {
+        let is_talk = matches!(read.detail.kind, Kind::Thinking | Kind::Assistant);
+        let target = best + CHATTER_POINTS;
+        if is_talk && !states(read) && read.score > target {
+            let points = target - read.score;
+            read.add("chatter", 1.0, points);
+        }
+    }
 }
 
 /// Filters that choose single records would be broken by an answer that was not looked for.
@@ -138,38 +176,27 @@ fn says_something(text: &str) -> bool {
 }
 
 /// Lifts an answer to at least `target`, and puts its question right behind it.
-fn raise(
-    read: &mut Vec<Read>,
-    asked: usize,
-    (candidate, detail): (Candidate, Detail),
-    target: f64,
-    restates: bool,
-    reader: &mut Reader<'_>,
-) {
+fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, restates: bool) {
     let question = AnsweredQuestion {
         id: read[asked].detail.id,
         text: read[asked].detail.text.clone(),
     };
     let confidence = read[asked].confidence;
-    let known = read.iter().position(|read| read.detail.id == detail.id);
-    let at = known.unwrap_or_else(|| {
-        let reading = reader.read(&detail.text);
-        let mut answer = Read::new(candidate, detail, reading, 1);
-        answer.score = f64::NEG_INFINITY;
+    let id = answer.detail.id;
+    let known = read.iter().position(|read| read.detail.id == id);
+    let at = known.unwrap_or(read.len());
+    if known.is_none() {
         read.push(answer);
-        read.len() - 1
-    });
+    }
     let answer = &mut read[at];
-    if answer.score < target + STEP {
-        let base = if answer.score.is_finite() { answer.score } else { 0.0 };
-        answer.score = base;
-        answer.add("answers_question", 1.0, target + STEP - base);
+    if known.is_none() || answer.score < target + STEP {
+        answer.add("answers_question", 1.0, target + STEP - answer.score);
     }
     if restates {
         // The same question was asked before, so what is known of it is known of its answer.
         answer.unit_confidence = Some(answer.unit_confidence.unwrap_or(0.0).max(confidence));
     }
-    let (score, id) = (answer.score, answer.detail.id);
+    let score = answer.score;
     answer.asked.get_or_insert(question);
     let asked = &mut read[asked];
     asked.answered_by = Some(id);

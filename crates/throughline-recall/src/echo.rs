@@ -280,9 +280,6 @@ mod tests {
     #[test]
     fn names_do_not_end_sentences() {
         let all: Vec<_> = sentences("It comes from config.toml. Never hard-code it!").collect();
-        assert_eq!(
-            all,
-            ["It comes from config.toml.", " Never hard-code it!"]
-        );
+        assert_eq!(all, ["It comes from config.toml.", " Never hard-code it!"]);
     }
 }

@@ -44,6 +44,7 @@ pub enum Why {
     OwnSession,
     OtherWorkspace,
     OnlyAsks,
+    OnlyAnnounces,
     Copy,
     ShownBefore,
     InPrompt,
@@ -70,6 +71,7 @@ impl Why {
             Self::OwnSession => "this session said it",
             Self::OtherWorkspace => "it belongs to another workspace",
             Self::OnlyAsks => "it only asks",
+            Self::OnlyAnnounces => "it only says what the agent was about to do",
             Self::Copy => "it is a copy",
             Self::ShownBefore => "it was shown in this session before",
             Self::InPrompt => "the prompt says it already",
@@ -135,6 +137,9 @@ impl Known<'_> {
         }
         if candidate.kind == Kind::Prompt && echo::asks(&candidate.text) {
             return Err(Why::OnlyAsks);
+        }
+        if candidate.kind == Kind::Assistant && echo::is_chatter(&candidate.text) {
+            return Err(Why::OnlyAnnounces);
         }
         self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
         self.with_experience(&item, 1.0)

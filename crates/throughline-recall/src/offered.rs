@@ -9,6 +9,7 @@ use memory::{Kind, RecordId, SessionId, Trust};
 use store::{Detail, Lookup, Query, Store};
 
 use crate::ask::Ask;
+use crate::echo;
 use crate::gate;
 use crate::occasion::Occasion;
 use crate::rules::{self, PromptTopics};
@@ -21,6 +22,8 @@ const CANDIDATES_MAX: usize = 12;
 const READ_MAX: usize = 32;
 /// A record no longer than this is shown whole.
 const WHOLE_BYTES_MAX: usize = 600;
+/// Questions among them, which are only there to be explained.
+const QUESTIONS_MAX: usize = 3;
 /// Turns that are looked through for the rule that was laid down in them.
 const TURNS_MAX: usize = 6;
 
@@ -77,12 +80,6 @@ pub struct Candidate {
 /// Finds candidates by [`search`], in the workspaces of the occasion.
 pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result<Candidates> {
     let topics = PromptTopics::of(&occasion.prompt);
-    // Records of a file lead to the rule of their turn, however many there are.
-    let limit = if topics.files.is_empty() {
-        CANDIDATES_MAX
-    } else {
-        READ_MAX
-    };
     let mut all = Candidates::default();
     for workspace in occasion.workspaces() {
         let mut ranked = search(
@@ -92,7 +89,8 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
                     text: occasion.prompt.clone(),
                     kinds: KINDS.to_vec(),
                     workspace_key: Some(workspace.clone()),
-                    limit,
+                    // Questions asked before may be most of what is found.
+                    limit: READ_MAX,
                     ..Query::default()
                 },
                 here: Some(workspace),
@@ -108,7 +106,13 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
         }
         let rules = rules_of_turns(store, &topics, &ranked)?;
-        let hits = ranked.hits.into_iter().take(CANDIDATES_MAX);
+        let mut questions = 0;
+        let hits = ranked.hits.into_iter().filter(|hit| {
+            let is_question = hit.hit.kind == Kind::Prompt && echo::asks(&hit.text);
+            questions += usize::from(is_question);
+            !is_question || questions <= QUESTIONS_MAX
+        });
+        let hits = hits.take(CANDIDATES_MAX);
         let hits: Vec<Candidate> = hits.map(|hit| candidate(hit, &topics)).collect();
         let is_new = |rule: &Candidate| hits.iter().all(|hit| hit.id != rule.id);
         let rules: Vec<_> = rules.into_iter().filter(is_new).collect();

@@ -81,8 +81,8 @@ pub struct PromptTopics {
 impl PromptTopics {
     pub fn of(prompt: &str) -> Self {
         let said = Words::of(prompt);
-        let asks_decision = echo::has_question(prompt)
-            && said.stems.iter().any(|stem| is_decision_stem(stem));
+        let asks_decision =
+            echo::has_question(prompt) && said.stems.iter().any(|stem| is_decision_stem(stem));
         let mut topics = Self {
             telling: BTreeSet::new(),
             names: BTreeSet::new(),
@@ -180,7 +180,10 @@ mod tests {
         assert!(is_governed("What did we decide about the threshold?", RULE));
         let port = "We decided to serve metrics on port 8123, since Prometheus took 9090.";
         assert!(is_governed("why aren't we on 9090?", port));
-        assert!(is_governed("which port should prometheus scrape, why not the default?", port));
+        assert!(is_governed(
+            "which port should prometheus scrape, why not the default?",
+            port
+        ));
         assert!(!is_governed("rename the customer struct", port));
         assert!(!is_governed("What did we decide about the logo?", port));
     }
@@ -189,11 +192,12 @@ mod tests {
     fn a_file_ties_a_task_to_the_rule_of_its_turn() {
         let rule = Words::of(RULE);
         let edit = Words::of("-REORDER_AT = 5\n+REORDER_AT = load_config()");
-        let touches = |prompt: &str| {
-            PromptTopics::of(prompt).touch(Some("/src/inventory.py"), &edit, &rule)
-        };
+        let touches =
+            |prompt: &str| PromptTopics::of(prompt).touch(Some("/src/inventory.py"), &edit, &rule);
         assert!(touches("add a constant REORDER_AT = 10 to inventory.py"));
-        assert!(touches("implement the reorder threshold feature in inventory.py"));
+        assert!(touches(
+            "implement the reorder threshold feature in inventory.py"
+        ));
         assert!(!touches("add a docstring to inventory.py"));
         assert!(!touches("raise the threshold in orders.py"));
     }

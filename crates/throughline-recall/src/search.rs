@@ -1,5 +1,7 @@
 //! The search itself: ask, find candidates, read the best, rank them, and say how sure that is.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use memory::RecordId;
 use serde::Serialize;
@@ -23,6 +25,9 @@ const WEIGHED_MAX: usize = 1000;
 const SESSIONS_MAX: usize = 50;
 /// Hits of which it is known how sure the search would be without those before them.
 const RATED_MAX: usize = 40;
+/// Prompts with this share of the question's words may be repetitions, of which a few are read.
+const REPEATED_SHARE: f64 = 0.6;
+const REPEATED_MAX: usize = 4;
 /// Terms of the index looked at for a word that is not in it.
 const SPELLINGS_MAX: usize = 5000;
 
@@ -195,8 +200,8 @@ fn read(
     reader: &mut Reader<'_>,
 ) -> Result<Vec<Read>> {
     let read_max = ask.read_max.unwrap_or(READ_MAX).max(ask.query.limit);
-    let best = &found.rows[..found.rows.len().min(read_max)];
-    let mut order: Vec<&candidates::Candidate> = best.iter().collect();
+    let best = without_repetitions(found, read_max);
+    let mut order: Vec<&candidates::Candidate> = best.clone();
     let is_new = |wish: &&candidates::Candidate| best.iter().all(|known| known.row != wish.row);
     order.extend(found.wishes.iter().filter(is_new));
     // Neighbours lie in the same blocks: read in the order of rows, each block is opened once.
@@ -227,6 +232,38 @@ fn read(
         read.push(Read::new(candidate.clone(), detail, reading, depth));
     }
     Ok(read)
+}
+
+/// Returns the best candidates, a prompt that was repeated word for word only a few times.
+///
+/// A question that was asked in fifty sessions would be all that is read. Unread, prompts that
+/// hold most of the question, the same words of it, and are equally long are the same prompt.
+fn without_repetitions(found: &Candidates, max: usize) -> Vec<&candidates::Candidate> {
+    let sum: f64 = found.idf.iter().sum();
+    let holds_most = |bits: Bits| {
+        let held = found.idf.iter().enumerate();
+        let held = held.filter(|(at, _)| bits >> at & 1 == 1);
+        held.map(|(_, idf)| idf).sum::<f64>() >= REPEATED_SHARE * sum
+    };
+    let mut seen: HashMap<(Bits, u32), usize> = HashMap::new();
+    let mut best = Vec::with_capacity(max.min(found.rows.len()));
+    for candidate in &found.rows {
+        if best.len() == max {
+            break;
+        }
+        let is_prompt = candidate.mark.kind == memory::Kind::Prompt;
+        if is_prompt && holds_most(candidate.own) {
+            let times = seen
+                .entry((candidate.own, candidate.mark.size_bytes))
+                .or_default();
+            *times += 1;
+            if *times > REPEATED_MAX {
+                continue;
+            }
+        }
+        best.push(candidate);
+    }
+    best
 }
 
 /// Returns how many records of its session come just before each, two at most.
