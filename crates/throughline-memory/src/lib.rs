@@ -15,6 +15,7 @@
 
 pub mod command;
 pub mod digest;
+pub mod directives;
 pub mod fact;
 pub mod fence;
 pub mod fingerprint;

@@ -28,7 +28,7 @@ const CALL_ROWS: i64 = 3;
 /// Two questions that share this much of their words are the same one.
 const SAME_OVERLAP: f64 = 0.8;
 /// How far thoughts and announcements stay behind the best hit that states something.
-const CHATTER_POINTS: f64 = -2.0;
+const CHATTER_POINTS: f64 = -4.0;
 /// Keeps an answer in front of its question, and in front of equals.
 const STEP: f64 = 0.01;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory::hygiene::{self, Shape};
 use memory::words::Words;
-use memory::{Fact, Item, Kind, Trust};
+use memory::{Fact, FactKind, Item, Kind, Trust, directives};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
@@ -51,6 +51,8 @@ pub enum Why {
     InSession,
     Sensitive,
     Instruction(Shape),
+    Directs,
+    ToolOutput,
     Unhelpful,
     Weak,
     Repeats,
@@ -78,6 +80,8 @@ impl Why {
             Self::InSession => "the session says it already",
             Self::Sensitive => "it may hold a secret",
             Self::Instruction(_) => "it reads like an instruction and is not the user's",
+            Self::Directs => "it tells its reader what to do and is not the user's",
+            Self::ToolOutput => "a tool returned it, and it is no data that answers the prompt",
             Self::Unhelpful => "it did not help before",
             Self::Weak => "it is not sure to be about the prompt",
             Self::Repeats => "something better says the same",
@@ -112,6 +116,11 @@ impl Known<'_> {
             return Err(Why::OtherWorkspace);
         }
         self.common(&item, &fact.text, fact.trust, &fact.tags)?;
+        // A command that worked is an order by its grammar; an agent ran it in this workspace.
+        let may_direct = fact.trust == Trust::User || fact.kind == FactKind::Command;
+        if !may_direct && directives::is_directive(&fact.text) {
+            return Err(Why::Directs);
+        }
         if fact.pinned {
             return Ok(1.0 + likeness);
         }
@@ -155,13 +164,19 @@ impl Known<'_> {
         }
         // What the user said may be an instruction. It still must not hide characters or imitate
         // the marks of a conversation: people paste.
+        // Of what an agent wrote, sentences that direct are left out later.
         let shape = hygiene::shape(text);
         let pasted = matches!(
             shape,
             Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send)
         );
+        let is_barred = match (item, trust) {
+            (Item::Record(_), Trust::Model) => shape == Some(Shape::Hidden),
+            (_, Trust::User) => pasted,
+            _ => true,
+        };
         if let Some(shape) = shape
-            && (trust != Trust::User || pasted)
+            && is_barred
         {
             return Err(Why::Instruction(shape));
         }

@@ -28,6 +28,7 @@ pub mod judge;
 pub mod meaning;
 pub mod occasion;
 pub mod offered;
+pub mod origin;
 pub mod pack;
 mod passages;
 pub mod provenance;

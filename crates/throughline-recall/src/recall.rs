@@ -12,6 +12,7 @@ use store::Store;
 use crate::judge::{Considered, Fate, Known, Why, repeats};
 use crate::occasion::{self, Occasion, Silence};
 use crate::offered::{Candidate, Candidates};
+use crate::origin::{self, PromptNeeds};
 use crate::pack::{Budget, ContextPack, Packed, Packing, Refused};
 use crate::{pack, provenance, stale};
 
@@ -28,6 +29,8 @@ const BEHIND_MAX: f64 = 4.0;
 const SHARE_MIN: f64 = 0.5;
 /// What a rule of the user is worth that is tied to the prompt, whatever the search thinks of it.
 const TIED_SCORE: f64 = 0.6;
+/// Longest part of a question that is shown beside its answer, in characters.
+const ASKED_CHARS_MAX: usize = 120;
 /// Longest fact that is shown, in characters.
 const FACT_CHARS_MAX: usize = 400;
 
@@ -140,7 +143,8 @@ pub fn recall(
         considered: Vec::new(),
     };
     choice.facts(&known, facts, world);
-    choice.records(&known, &found, config.gate, world);
+    let needs = PromptNeeds::of(&occasion.prompt, &words);
+    choice.records(store, &known, &found, config.gate, &needs, world)?;
     Ok(choice.finish(found.confidence, &words))
 }
 
@@ -214,7 +218,15 @@ impl Choice {
         }
     }
 
-    fn records(&mut self, known: &Known<'_>, found: &Candidates, gate: f64, world: &World<'_>) {
+    fn records(
+        &mut self,
+        store: &Store,
+        known: &Known<'_>,
+        found: &Candidates,
+        gate: f64,
+        needs: &PromptNeeds<'_>,
+        world: &World<'_>,
+    ) -> store::Result<()> {
         let verdicts: Vec<_> = found.hits.iter().map(|hit| known.record(hit)).collect();
         let bars = Bar::of_workspaces(&found.hits, &verdicts);
         let mut judged: Vec<_> = found
@@ -240,11 +252,19 @@ impl Choice {
                 .then(x.id.cmp(&y.id))
         });
         for (verdict, score, hit) in judged {
+            let item = Item::Record(hit.id);
             match verdict {
-                Ok(score) => self.offer(packed_record(hit, score, world), &hit.text),
-                Err(why) => self.leave(Item::Record(hit.id), &hit.text, score, why),
+                Ok(_) if self.packing.is_full() => {
+                    self.leave(item, &hit.text, score, Why::OverCount);
+                }
+                Ok(score) => match origin::screen(store, hit, needs)? {
+                    Ok(text) => self.offer(packed_record(hit, &text, score, world), &text),
+                    Err(why) => self.leave(item, &hit.text, score, why),
+                },
+                Err(why) => self.leave(item, &hit.text, score, why),
             }
         }
+        Ok(())
     }
 
     fn offer(&mut self, packed: Packed, text: &str) {
@@ -379,7 +399,7 @@ pub(crate) fn packed_fact(fact: &Fact, score: f64, world: &World<'_>) -> Packed 
     }
 }
 
-fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
+fn packed_record(hit: &Candidate, text: &str, score: f64, world: &World<'_>) -> Packed {
     let who = provenance::speaker(hit.trust);
     let what = provenance::what(hit.kind);
     let session = provenance::session(&hit.session);
@@ -392,11 +412,15 @@ fn packed_record(hit: &Candidate, score: f64, world: &World<'_>) -> Packed {
         .as_deref()
         .map_or(String::new(), |path| format!(" of {path}"));
     let when = provenance::when(hit.at, world.now);
-    let note = changed(&hit.text, hit.path.as_deref(), hit.at, world);
+    let note = changed(text, hit.path.as_deref(), hit.at, world);
+    let asked = hit.asked.as_deref().map_or(String::new(), |asked| {
+        let asked = pack::cut(asked, ASKED_CHARS_MAX);
+        format!(" to \"{asked}\"")
+    });
     Packed {
         item: Item::Record(hit.id),
-        head: format!("Evidence: {what}{path} [{who}, {session}{title}, {when}{note}]:"),
-        quoted: hit.text.clone(),
+        head: format!("Evidence: {what}{asked}{path} [{who}, {session}{title}, {when}{note}]:"),
+        quoted: text.to_owned(),
         tokens: memory::Tokens::default(),
         score,
     }

@@ -148,7 +148,9 @@ fn an_answer_comes_before_the_echo_of_its_question() {
             asked_again(&test, at, asked);
         }
         let ranked = search(&test.store, &Ask::from(asked), now()).unwrap();
-        let texts: Vec<&str> = ranked.hits.iter().map(|hit| hit.text.as_str()).collect();
+        // A question is shown beside its answer, not as a hit of its own.
+        let shown = ranked.hits.iter().filter(|hit| hit.answered_by.is_none());
+        let texts: Vec<&str> = shown.map(|hit| hit.text.as_str()).collect();
         let place = |part: &str| texts.iter().position(|text| text.contains(part));
         assert!(place("8123").unwrap() == 0, "{texts:#?}");
         assert!(place(DECISION).unwrap() < 4, "{texts:#?}");
