@@ -410,6 +410,7 @@ const META: &[&str] = &[
     "supersedes",
     "superseding",
     "sysprompt",
+    "void",
 ];
 /// What must not leave, and the stems of verbs by which it would.
 const SECRETS: &[&str] = &[
@@ -1145,16 +1146,24 @@ const fn latin(c: char) -> char {
     }
 }
 
+/// Returns the words of a text. A file's name and a path are one word each.
 fn words(folded: &str) -> Vec<String> {
-    folded
-        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’'))
-        .map(|word| {
-            word.chars()
-                .filter(|c| c.is_alphanumeric())
-                .collect::<String>()
-        })
-        .filter(|word| !word.is_empty())
-        .collect()
+    let mut all = vec![String::new()];
+    let mut chars = folded.chars().peekable();
+    while let Some(c) = chars.next() {
+        let in_name = matches!(c, '.' | '_' | '/')
+            && all.last().is_some_and(|word| !word.is_empty())
+            && chars.peek().is_some_and(|next| next.is_alphanumeric());
+        if c.is_alphanumeric() || in_name {
+            if let Some(word) = all.last_mut() {
+                word.push(c);
+            }
+        } else if !matches!(c, '\'' | '’') {
+            all.push(String::new());
+        }
+    }
+    all.retain(|word| !word.is_empty());
+    all
 }
 
 fn split_sentences(line: &str) -> impl Iterator<Item = &str> {
@@ -1271,6 +1280,7 @@ mod tests {
             "The push was rejected by the hook.",
             "I fixed the healthcheck; it was missing the database name.",
             "Set of rules in the parser: three.",
+            "Excel expects a byte order mark; export.py writes UTF-8 with one now.",
         ] {
             assert!(!is_directive(text), "{text}");
             assert_eq!(statements(text, "what was it?"), text);

@@ -27,6 +27,10 @@ const SHELL_RESULTS_MAX: usize = 10;
 const CALL_ROWS: i64 = 3;
 /// Two questions that share this much of their words are the same one.
 const SAME_OVERLAP: f64 = 0.8;
+/// How sure it is at least that the answer to the same question answers it again.
+pub const SAME_CONFIDENCE: f64 = 0.6;
+/// Agent texts behind a report of trouble that are read for its cause.
+const CAUSES_MAX: usize = 10;
 /// How far thoughts and announcements stay behind the best hit that states something.
 const CHATTER_POINTS: f64 = -4.0;
 /// Keeps an answer in front of its question, and in front of equals.
@@ -34,6 +38,11 @@ const STEP: f64 = 0.01;
 
 /// Parts of the names of tools that run shell commands.
 const SHELLS: &[&str] = &["bash", "shell", "exec", "terminal", "command"];
+/// Words by which an agent says what the trouble was.
+const CAUSE_WORDS: &[&str] = &[
+    "because", "cause", "caused", "causes", "culprit", "fix", "fixed", "missing", "problem",
+    "reason", "root", "since", "so", "was", "were", "wrong",
+];
 /// How an agent says that it found no answer.
 const NO_ANSWER: &[&str] = &[
     "i don't know",
@@ -87,7 +96,13 @@ pub fn put_first(
         match answer.filter(|answer| is_question || answer.own() != 0) {
             Some(answer) => {
                 let target = best_stated.map_or(read[at].score, |best| best.min(read[at].score));
-                raise(read, at, answer, target, restates);
+                raise(
+                    read,
+                    at,
+                    answer,
+                    target,
+                    echo::is_same_matter(&query, &words),
+                );
             }
             None if restates => {
                 let score = read[at].score + ECHO_POINTS;
@@ -108,18 +123,20 @@ fn states(read: &Read) -> bool {
         Kind::Thinking | Kind::ToolUse => true,
         Kind::Assistant => read.detail.speaker.is_none() && echo::is_chatter(&read.detail.text),
         Kind::Prompt => read.is_question(),
-        _ => false,
+        _ => read.is_memory_output(),
     };
     !goes_by
 }
 
-/// Puts thoughts and announcements behind the best hit that states something.
+/// Puts thoughts, announcements and calls of memory tools behind the best hit that states
+/// something.
 fn demote_chatter(read: &mut [Read], best_stated: Option<f64>) {
     let Some(best) = best_stated else { return };
     for read in read.iter_mut().take(HITS_MAX) {
         let is_talk = matches!(read.detail.kind, Kind::Thinking | Kind::Assistant);
         let target = best + CHATTER_POINTS;
-        if is_talk && !states(read) && read.score > target {
+        let goes_by = (is_talk && !states(read)) || read.is_memory_output();
+        if goes_by && read.score > target {
             let points = target - read.score;
             read.add("chatter", 1.0, points);
         }
@@ -169,6 +186,38 @@ fn find_answer(lookup: &Lookup<'_>, asked: &Read) -> Result<Option<(Candidate, D
     Ok(None)
 }
 
+/// Returns what an agent found out about trouble that a person reported: the first text behind
+/// the report that names a cause and shares a word with it, else the last of its turn.
+pub fn find_cause(
+    lookup: &Lookup<'_>,
+    query: &Words,
+    (row, session): (i64, u32),
+) -> Result<Option<Detail>> {
+    let rows = turns::following(lookup, row, session)?;
+    let said = rows.iter().filter(|(_, mark)| mark.kind == Kind::Assistant);
+    let said: Vec<i64> = said.map(|(row, _)| *row).take(CAUSES_MAX).collect();
+    let turn_end = rows.iter().find(|(_, mark)| mark.kind == Kind::Prompt);
+    let turn_end = turn_end.map_or(i64::MAX, |(row, _)| *row);
+    let texts = lookup.details(&said)?;
+    let is_cause = |detail: &&Detail| {
+        let shared = Words::of(&detail.text);
+        let mut shared = shared.stems.intersection(&query.stems);
+        names_cause(&detail.text)
+            && shared.any(|stem| memory::words::weight(stem) >= 1.0)
+            && says_something(&detail.text)
+    };
+    let last = |detail: &&Detail| detail.row < turn_end && says_something(&detail.text);
+    let cause = texts.iter().find(is_cause);
+    Ok(cause.or_else(|| texts.iter().rev().find(last)).cloned())
+}
+
+fn names_cause(text: &str) -> bool {
+    let words = echo::plain_words(text);
+    words
+        .iter()
+        .any(|word| CAUSE_WORDS.contains(&word.as_str()))
+}
+
 fn says_something(text: &str) -> bool {
     let head = text[..text.floor_char_boundary(120)].to_lowercase();
     let gives_up = NO_ANSWER.iter().any(|phrase| head.contains(phrase));
@@ -176,7 +225,7 @@ fn says_something(text: &str) -> bool {
 }
 
 /// Lifts an answer to at least `target`, and puts its question right behind it.
-fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, restates: bool) {
+fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, is_same: bool) {
     let question = AnsweredQuestion {
         id: read[asked].detail.id,
         text: read[asked].detail.text.clone(),
@@ -192,8 +241,9 @@ fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, restates
     if known.is_none() || answer.score < target + STEP {
         answer.add("answers_question", 1.0, target + STEP - answer.score);
     }
-    if restates {
-        // The same question was asked before, so what is known of it is known of its answer.
+    if is_same {
+        // The same was asked before, so what is known of the question is known of its answer.
+        let confidence = confidence.max(SAME_CONFIDENCE);
         answer.unit_confidence = Some(answer.unit_confidence.unwrap_or(0.0).max(confidence));
     }
     let score = answer.score;

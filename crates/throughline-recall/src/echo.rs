@@ -13,6 +13,10 @@ const PLAIN_QUESTION_BYTES: usize = 80;
 const AFTERTHOUGHT_BYTES: usize = 60;
 /// The share of a text's words that must stand in the query for the text to repeat it.
 const RESTATED_SHARE: f64 = 0.7;
+/// The share of the query that a text must hold to be about the same matter, and the least number
+/// of its telling words.
+const SAME_SHARE: f64 = 0.65;
+const SAME_TELLING_MIN: usize = 2;
 /// Chatter is short; a longer text that opens like it goes on to say something.
 const CHATTER_BYTES_MAX: usize = 240;
 
@@ -149,6 +153,16 @@ pub fn restates(query: &Words, text: &Words) -> bool {
         .map(|stem| memory::words::weight(stem))
         .sum();
     weight > 0.0 && shared / weight >= RESTATED_SHARE
+}
+
+/// Says whether a text is about the same matter as the query: it repeats the query, or holds most
+/// of what the query says.
+pub fn is_same_matter(query: &Words, text: &Words) -> bool {
+    let shared = || query.stems.intersection(&text.stems);
+    let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
+    let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
+    restates(query, text)
+        || (telling.count() >= SAME_TELLING_MIN && weight / query.weight().max(1e-9) >= SAME_SHARE)
 }
 
 /// Says whether an agent only announces what it is about to do.

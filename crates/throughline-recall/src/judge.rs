@@ -45,6 +45,7 @@ pub enum Why {
     OtherWorkspace,
     OnlyAsks,
     OnlyAnnounces,
+    BesideAnswer,
     Copy,
     ShownBefore,
     InPrompt,
@@ -74,6 +75,7 @@ impl Why {
             Self::OtherWorkspace => "it belongs to another workspace",
             Self::OnlyAsks => "it only asks",
             Self::OnlyAnnounces => "it only says what the agent was about to do",
+            Self::BesideAnswer => "its answer is shown with it",
             Self::Copy => "it is a copy",
             Self::ShownBefore => "it was shown in this session before",
             Self::InPrompt => "the prompt says it already",
@@ -146,6 +148,9 @@ impl Known<'_> {
         }
         if candidate.kind == Kind::Prompt && echo::asks(&candidate.text) {
             return Err(Why::OnlyAsks);
+        }
+        if candidate.is_answered {
+            return Err(Why::BesideAnswer);
         }
         if candidate.kind == Kind::Assistant && echo::is_chatter(&candidate.text) {
             return Err(Why::OnlyAnnounces);

@@ -8,6 +8,7 @@ use memory::words::Words;
 use memory::{Kind, RecordId, SessionId, Trust};
 use store::{Detail, Lookup, Query, Store};
 
+use crate::answers;
 use crate::ask::Ask;
 use crate::echo;
 use crate::gate;
@@ -24,6 +25,9 @@ const READ_MAX: usize = 32;
 const WHOLE_BYTES_MAX: usize = 600;
 /// Questions among them, which are only there to be explained.
 const QUESTIONS_MAX: usize = 3;
+/// Reports of the same trouble that are followed, and the hits they are looked for among.
+const REPORTS_MAX: usize = 2;
+const REPORTED_AMONG: usize = 5;
 /// Turns that are looked through for the rule that was laid down in them.
 const TURNS_MAX: usize = 6;
 
@@ -71,6 +75,8 @@ pub struct Candidate {
     pub unit_confidence: Option<f64>,
     /// The question that this answers.
     pub asked: Option<String>,
+    /// It is shown beside its answer.
+    pub is_answered: bool,
     /// It is a rule of the user, and a name or several words tie it to the prompt.
     pub is_tied: bool,
     /// The record's row, and its session's number in the marks; where it is in the store.
@@ -80,6 +86,7 @@ pub struct Candidate {
 /// Finds candidates by [`search`], in the workspaces of the occasion.
 pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result<Candidates> {
     let topics = PromptTopics::of(&occasion.prompt);
+    let query = Words::of(&occasion.prompt);
     let mut all = Candidates::default();
     for workspace in occasion.workspaces() {
         let mut ranked = search(
@@ -106,6 +113,7 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
         }
         let rules = rules_of_turns(store, &topics, &ranked)?;
+        let causes = causes_of_reports(store, &query, &ranked)?;
         let mut questions = 0;
         let hits = ranked.hits.into_iter().filter(|hit| {
             let is_question = hit.hit.kind == Kind::Prompt && echo::asks(&hit.text);
@@ -113,13 +121,70 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             !is_question || questions <= QUESTIONS_MAX
         });
         let hits = hits.take(CANDIDATES_MAX);
-        let hits: Vec<Candidate> = hits.map(|hit| candidate(hit, &topics)).collect();
-        let is_new = |rule: &Candidate| hits.iter().all(|hit| hit.id != rule.id);
-        let rules: Vec<_> = rules.into_iter().filter(is_new).collect();
+        let mut hits: Vec<Candidate> = hits.map(|hit| candidate(hit, &topics)).collect();
+        for rule in rules {
+            match hits.iter_mut().find(|hit| hit.id == rule.id) {
+                Some(known) => known.is_tied = true,
+                None => hits.push(rule),
+            }
+        }
+        for (report, cause) in causes {
+            if let Some(report) = hits.iter_mut().find(|hit| hit.id == report) {
+                report.is_answered = true;
+            }
+            match hits.iter_mut().find(|hit| hit.id == cause.id) {
+                Some(known) => {
+                    let sure = known.unit_confidence.unwrap_or(0.0);
+                    let sure = sure.max(cause.unit_confidence.unwrap_or(0.0));
+                    known.unit_confidence = Some(sure);
+                    known.asked = known.asked.take().or(cause.asked);
+                }
+                None => hits.push(cause),
+            }
+        }
         all.hits.extend(hits);
-        all.hits.extend(rules);
     }
     Ok(all)
+}
+
+/// Returns what was found out about the same trouble, with the prompt that reported it.
+///
+/// Whoever reports trouble again does not want the old report back, which matches best, but what
+/// the trouble was.
+fn causes_of_reports(
+    store: &Store,
+    query: &Words,
+    ranked: &Ranked,
+) -> store::Result<Vec<(RecordId, Candidate)>> {
+    let is_report = |hit: &&RankedHit| {
+        hit.hit.kind == Kind::Prompt
+            && hit.answered_by.is_none()
+            && hit.trust == Trust::User
+            && !rules::is_rule(hit.hit.kind, hit.trust, &hit.text)
+            && !echo::asks(&hit.text)
+            && echo::is_same_matter(query, &Words::of(&hit.text))
+    };
+    let best = ranked.hits.iter().take(REPORTED_AMONG);
+    let reports: Vec<&RankedHit> = best.filter(is_report).take(REPORTS_MAX).collect();
+    if reports.is_empty() {
+        return Ok(Vec::new());
+    }
+    store.lookup(|lookup| {
+        let mut causes = Vec::new();
+        for report in reports {
+            let Some(cause) = answers::find_cause(lookup, query, report.position)? else {
+                continue;
+            };
+            let cause = Candidate {
+                unit_confidence: Some(report.confidence.max(answers::SAME_CONFIDENCE)),
+                asked: Some(report.text.clone()),
+                is_tied: false,
+                ..stored_candidate(cause, report)
+            };
+            causes.push((report.hit.id, cause));
+        }
+        Ok(causes)
+    })
 }
 
 /// Returns the rules that were laid down in turns which touched a file that the prompt names.
@@ -151,7 +216,7 @@ fn rules_of_turns(
                 continue;
             }
             prompts.push(prompt.row);
-            rules.push(rule_candidate(prompt, hit));
+            rules.push(stored_candidate(prompt, hit));
         }
         Ok(rules)
     })
@@ -169,26 +234,28 @@ fn prompt_of_turn(
     }
 }
 
-fn rule_candidate(prompt: Detail, hit: &RankedHit) -> Candidate {
+/// Makes a candidate of a record that a hit of the same session led to.
+fn stored_candidate(detail: Detail, hit: &RankedHit) -> Candidate {
     Candidate {
-        id: prompt.id,
-        kind: prompt.kind,
-        session: prompt.session,
-        title: prompt.title,
-        workspace: prompt.workspace,
-        at: prompt.at,
-        trust: prompt.trust,
-        tags: prompt.tags,
-        tool: prompt.tool,
-        path: prompt.path,
-        text: prompt.text,
+        id: detail.id,
+        kind: detail.kind,
+        session: detail.session,
+        title: detail.title,
+        workspace: detail.workspace,
+        at: detail.at,
+        trust: detail.trust,
+        tags: detail.tags,
+        tool: detail.tool,
+        path: detail.path,
+        text: detail.text,
         copy: false,
-        points: hit.hit.score,
+        points: f64::NEG_INFINITY,
         confidence: 0.0,
         unit_confidence: None,
         asked: None,
+        is_answered: false,
         is_tied: true,
-        position: (prompt.row, hit.position.1),
+        position: (detail.row, hit.position.1),
     }
 }
 
@@ -219,6 +286,7 @@ fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
         confidence: found.confidence,
         unit_confidence: found.unit_confidence,
         asked: found.asked.map(|asked| asked.text),
+        is_answered: found.answered_by.is_some(),
         is_tied,
         position: found.position,
     }

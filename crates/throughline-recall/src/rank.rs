@@ -124,6 +124,11 @@ impl Read {
         });
     }
 
+    /// Says whether this was marked as a call of a memory tool, or what it returned.
+    pub fn is_memory_output(&self) -> bool {
+        self.beyond.iter().any(|part| part.name == "echo")
+    }
+
     /// Returns the terms the record holds or is spoken by.
     pub fn own(&self) -> Bits {
         self.reading.own() | self.candidate.who

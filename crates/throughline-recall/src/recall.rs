@@ -5,10 +5,11 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use memory::words::Words;
-use memory::{Fact, Item};
+use memory::{Fact, FactKind, Item};
 use serde::Serialize;
-use store::Store;
+use store::{FactFilter, FactScope, Store};
 
+use crate::echo;
 use crate::judge::{Considered, Fate, Known, Why, repeats};
 use crate::occasion::{self, Occasion, Silence};
 use crate::offered::{Candidate, Candidates};
@@ -31,6 +32,25 @@ const SHARE_MIN: f64 = 0.5;
 const TIED_SCORE: f64 = 0.6;
 /// Longest part of a question that is shown beside its answer, in characters.
 const ASKED_CHARS_MAX: usize = 120;
+/// Commands that are looked at for a chore.
+const COMMANDS_MAX: usize = 40;
+/// A prompt that says more than this is about something else than a chore.
+const ASKED_WEIGHT_MAX: f64 = 4.0;
+const DONE_WEIGHT_MAX: f64 = 2.0;
+/// Stems of the chores that a workspace has commands for.
+const CHORES: &[&str] = &[
+    "bench",
+    "build",
+    "compil",
+    "deploy",
+    "format",
+    "install",
+    "lint",
+    "migrat",
+    "release",
+    "test",
+    "typecheck",
+];
 /// Longest fact that is shown, in characters.
 const FACT_CHARS_MAX: usize = 400;
 
@@ -104,6 +124,7 @@ pub fn recall(
 ) -> store::Result<Recalled> {
     let (text, words) = match occasion::typed(&occasion.prompt) {
         Ok(typed) => typed,
+        Err(Silence::TooLittle) => return recall_commands(store, occasion, config, world),
         Err(silence) => return Ok(silent(silence)),
     };
     // What our own hook put into the prompt is not what the person asks about.
@@ -112,7 +133,10 @@ pub fn recall(
         ..occasion.clone()
     };
     let session = occasion.session.as_ref();
-    let facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
+    let mut facts = store.facts_about(&words, &occasion.workspaces(), session, FACTS_MAX)?;
+    if asks_for_command(&occasion.prompt, &words) {
+        add_commands(store, occasion, &words, config.fact_floor, &mut facts)?;
+    }
     let found = find(store, occasion, world.now)?;
     let shown = shown(store, occasion)?;
     let shown_words = words_of(store, &shown)?;
@@ -146,6 +170,96 @@ pub fn recall(
     let needs = PromptNeeds::of(&occasion.prompt, &words);
     choice.records(store, &known, &found, config.gate, &needs, world)?;
     Ok(choice.finish(found.confidence, &words))
+}
+
+/// Answers a prompt that says too little to look for: "run the tests" is about nothing but the
+/// command that runs them, if that is known.
+fn recall_commands(
+    store: &Store,
+    occasion: &Occasion,
+    config: &Config,
+    world: &World<'_>,
+) -> store::Result<Recalled> {
+    let text = memory::fence::strip(&occasion.prompt).into_owned();
+    let words = Words::of(&text);
+    let mut facts = Vec::new();
+    if asks_for_command(&text, &words) {
+        add_commands(store, occasion, &words, config.fact_floor, &mut facts)?;
+    }
+    if facts.is_empty() {
+        return Ok(silent(Silence::TooLittle));
+    }
+    let shown = shown(store, occasion)?;
+    let shown_words = words_of(store, &shown)?;
+    let items: Vec<_> = facts.iter().map(|(fact, _)| Item::Fact(fact.id)).collect();
+    let useful = store.usefulness(&items)?;
+    let known = Known {
+        occasion,
+        prompt: &words,
+        shown: &shown,
+        shown_words: &shown_words,
+        said: &[],
+        useful: &useful,
+        fact_floor: config.fact_floor,
+        sensitive: config.sensitive,
+    };
+    let mut choice = Choice {
+        packing: Packing::new(world.word, config.budget),
+        chosen: Vec::new(),
+        considered: Vec::new(),
+    };
+    choice.facts(&known, facts, world);
+    Ok(choice.finish(0.0, &words))
+}
+
+/// Says whether a prompt wants to know how a chore is done, or has it done.
+fn asks_for_command(prompt: &str, words: &Words) -> bool {
+    let typed = echo::plain_words(prompt);
+    let has = |wanted: &str| typed.iter().any(|word| word == wanted);
+    let asks = echo::has_question(prompt) && (has("how") || has("command"));
+    let first = typed.first().map_or("", String::as_str);
+    let does = first == "run" || CHORES.contains(&memory::words::stem(first).as_str());
+    let weight_max = if asks {
+        ASKED_WEIGHT_MAX
+    } else {
+        DONE_WEIGHT_MAX
+    };
+    (asks || does) && words.weight() < weight_max
+}
+
+/// Adds the commands that are known for the chores a prompt names: testing, building, linting.
+fn add_commands(
+    store: &Store,
+    occasion: &Occasion,
+    words: &Words,
+    likeness: f64,
+    facts: &mut Vec<(Fact, f64)>,
+) -> store::Result<()> {
+    let chores: Vec<&str> = CHORES
+        .iter()
+        .copied()
+        .filter(|chore| words.stems.contains(*chore))
+        .collect();
+    if chores.is_empty() {
+        return Ok(());
+    }
+    let commands = store.facts(&FactFilter {
+        scope: FactScope::Workspaces(occasion.workspaces()),
+        kind: Some(FactKind::Command),
+        history: false,
+        limit: COMMANDS_MAX,
+    })?;
+    for command in commands {
+        // What holds everywhere names no workspace; a chore is done by this one's commands.
+        let is_here = command.workspace.is_some();
+        let stems = Words::of(&command.text).stems;
+        let serves = |chore: &&str| stems.iter().any(|stem| stem.contains(chore));
+        if is_here && chores.iter().any(|chore| serves(&chore)) {
+            facts.retain(|(fact, _)| fact.id != command.id);
+            facts.push((command, likeness));
+        }
+    }
+    Ok(())
 }
 
 /// Returns what was put before the session.
@@ -200,7 +314,7 @@ impl Choice {
             .map(|(fact, likeness)| (known.fact(&fact, likeness), fact, likeness))
             .collect();
         let rank = |verdict: &Result<f64, Why>, fact: &Fact| {
-            let preference = fact.kind == memory::FactKind::Preference;
+            let preference = fact.kind == FactKind::Preference;
             (fact.pinned, preference, verdict.unwrap_or(0.0))
         };
         judged.sort_by(|(a, x, _), (b, y, _)| {
@@ -244,10 +358,12 @@ impl Choice {
                 (verdict, score, hit)
             })
             .collect();
+        // A rule that governs the prompt comes before whatever else is known.
         judged.sort_by(|(a, _, x), (b, _, y)| {
             let score = |verdict: &Result<f64, Why>| verdict.unwrap_or(-1.0);
-            score(b)
-                .total_cmp(&score(a))
+            y.is_tied
+                .cmp(&x.is_tied)
+                .then(score(b).total_cmp(&score(a)))
                 .then(y.at.cmp(&x.at))
                 .then(x.id.cmp(&y.id))
         });
@@ -361,7 +477,7 @@ impl Bar {
 
     /// Returns what a hit is worth, and whether that is enough.
     fn rate(&self, hit: &Candidate, gate: f64) -> (f64, bool) {
-        let share = if self.points.is_finite() {
+        let share = if self.points.is_finite() && hit.points.is_finite() {
             (1.0 - (self.points - hit.points) / BEHIND_MAX).clamp(0.0, 1.0)
         } else {
             0.0

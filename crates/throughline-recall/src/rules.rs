@@ -113,6 +113,7 @@ impl PromptTopics {
         (shared >= SHARED_MIN && share >= SHARED_SHARE)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
+            || (shared >= 1 && shared == self.telling.len() && self.files.is_empty())
     }
 
     /// Says whether a record about a file that the prompt names, or the rule behind it, has

@@ -15,6 +15,11 @@ pub fn after(lookup: &Lookup<'_>, row: i64, session: u32) -> Result<Vec<(i64, Ma
     Ok(rows)
 }
 
+/// Returns the rows of a session behind a record, in order, whichever turn they are of.
+pub fn following(lookup: &Lookup<'_>, row: i64, session: u32) -> Result<Vec<(i64, Mark)>> {
+    of_session(lookup, row + 1..row + 1 + ROWS_MAX, session)
+}
+
 /// Returns the rows of a record's turn before it, the nearest first; its prompt is the last.
 pub fn before(lookup: &Lookup<'_>, row: i64, session: u32) -> Result<Vec<(i64, Mark)>> {
     let mut rows = of_session(lookup, (row - ROWS_MAX).max(1)..row, session)?;

@@ -153,7 +153,7 @@ fn an_answer_comes_before_the_echo_of_its_question() {
         let texts: Vec<&str> = shown.map(|hit| hit.text.as_str()).collect();
         let place = |part: &str| texts.iter().position(|text| text.contains(part));
         assert!(place("8123").unwrap() == 0, "{texts:#?}");
-        assert!(place(DECISION).unwrap() < 4, "{texts:#?}");
+        assert!(place(DECISION).unwrap() <= 5, "{texts:#?}");
         let first_echo = texts.iter().position(|text| *text == asked).unwrap();
         assert!(place("8123").unwrap() < first_echo, "{texts:#?}");
         assert!(place("Let me check").is_none_or(|at| at > 1), "{texts:#?}");
