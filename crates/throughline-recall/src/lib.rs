@@ -10,6 +10,9 @@
 //! it may be shown, [`pack`] fits what is left into its [`Budget`] and fences it, with
 //! [`provenance`] and [`stale`] notes. [`used`] looks later at what became of it.
 //!
+//! A stored question is shown beside its answer ([`answers`], [`echo`]); a rule of the user is
+//! found by what ties it to a prompt ([`rules`]); [`origin`] decides what of a record is shown.
+//!
 //! [`standing`] is what holds whatever is asked: a session gets it once, when it starts.
 //!
 //! [`questions`] answers `blame`, `how` and `fix`.

@@ -93,8 +93,8 @@ pub fn search(
     if search.audience == Audience::Agent {
         leave_out_asking_session(&mut found.hits, search, now);
         put_said_first(&mut found.hits, search);
+        leave_out_shown_questions(&mut found.hits);
     }
-    leave_out_shown_questions(&mut found.hits);
     found.hits.truncate(search.limit.min(HITS_MAX));
     Ok(found)
 }
