@@ -129,7 +129,7 @@ fn is_unmarked_question(words: &[String]) -> bool {
     let begins = |phrase: &&[&str]| {
         words.len() > phrase.len() && phrase.iter().zip(words).all(|(a, b)| *a == b.as_str())
     };
-    if REQUESTS.iter().any(|phrase| begins(&phrase)) {
+    if REQUESTS.iter().any(begins) {
         return true;
     }
     let [first, rest @ ..] = words else {

@@ -100,7 +100,7 @@ pub fn screen(
     let copied = Shingles::of(&results);
     let own: Vec<&str> = stated
         .lines()
-        .map(|line| line.trim_end())
+        .map(str::trim_end)
         .filter(|line| !copied.hold_part_of(line))
         .collect();
     let own = own.join("\n");

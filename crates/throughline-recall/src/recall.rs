@@ -254,7 +254,7 @@ fn add_commands(
         let is_here = command.workspace.is_some();
         let stems = Words::of(&command.text).stems;
         let serves = |chore: &&str| stems.iter().any(|stem| stem.contains(chore));
-        if is_here && chores.iter().any(|chore| serves(&chore)) {
+        if is_here && chores.iter().any(serves) {
             facts.retain(|(fact, _)| fact.id != command.id);
             facts.push((command, likeness));
         }

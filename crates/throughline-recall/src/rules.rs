@@ -108,8 +108,8 @@ impl PromptTopics {
         }
         let shared = self.telling.intersection(&rule.stems).count();
         let share = shared as f64 / self.telling.len().max(1) as f64;
-        let names_file = rule.stems.iter().filter_map(|stem| file_name(stem));
-        let names_file = names_file.into_iter().any(|file| self.files.contains(file));
+        let mut files = rule.stems.iter().filter_map(|stem| file_name(stem));
+        let names_file = files.any(|file| self.files.contains(file));
         (shared >= SHARED_MIN && share >= SHARED_SHARE)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)

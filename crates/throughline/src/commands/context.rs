@@ -63,10 +63,10 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
         output::json(&recalled)?;
     } else {
         print(&recalled, args.explain)?;
-        if matches!(recalled.answer, Answer::Abstain(_)) {
-            if let Some(hint) = elsewhere(&store, &occasion.prompt, &workspace, now)? {
-                say(&hint);
-            }
+        if matches!(recalled.answer, Answer::Abstain(_))
+            && let Some(hint) = elsewhere(&store, &occasion.prompt, &workspace, now)?
+        {
+            say(&hint);
         }
     }
     let Answer::Inject(pack) = &recalled.answer else {
