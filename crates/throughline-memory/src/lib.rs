@@ -8,13 +8,14 @@
 //! [`fingerprint`].
 //!
 //! [`fact`] is a short durable statement; [`words`] compares such texts, [`hygiene`] tells those
-//! that want to be obeyed, [`fence`] stands around what goes back to a model, and [`command`]
-//! reads shell commands.
+//! that want to be obeyed, [`directives`] the sentences that direct a reader, [`fence`] stands
+//! around what goes back to a model, and [`command`] reads shell commands.
 //!
 //! This crate performs no I/O, reads no clock and knows no agent's own format.
 
 pub mod command;
 pub mod digest;
+pub mod directives;
 pub mod fact;
 pub mod fence;
 pub mod fingerprint;

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory::hygiene::{self, Shape};
 use memory::words::Words;
-use memory::{Fact, Item, Kind, Trust};
+use memory::{Fact, FactKind, Item, Kind, Trust, directives};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
+use crate::echo;
 use crate::occasion::Occasion;
 use crate::offered::Candidate;
 
@@ -43,6 +44,8 @@ pub enum Why {
     OwnSession,
     OtherWorkspace,
     OnlyAsks,
+    OnlyAnnounces,
+    BesideAnswer,
     Copy,
     ShownBefore,
     InPrompt,
@@ -50,6 +53,8 @@ pub enum Why {
     Sensitive,
     Redacted,
     Instruction(Shape),
+    Directs,
+    ToolOutput,
     Unhelpful,
     Weak,
     Repeats,
@@ -58,11 +63,20 @@ pub enum Why {
 }
 
 impl Why {
+    /// Says whether an item that stays out for this reason is still what the others are held
+    /// against: the session has it, so weaker ones are not shown in its place. What could be no
+    /// answer, or may never be shown, sets no bar.
+    pub const fn sets_bar(self) -> bool {
+        matches!(self, Self::ShownBefore | Self::InSession)
+    }
+
     pub const fn reason(self) -> &'static str {
         match self {
             Self::OwnSession => "this session said it",
             Self::OtherWorkspace => "it belongs to another workspace",
             Self::OnlyAsks => "it only asks",
+            Self::OnlyAnnounces => "it only says what the agent was about to do",
+            Self::BesideAnswer => "its answer is shown with it",
             Self::Copy => "it is a copy",
             Self::ShownBefore => "it was shown in this session before",
             Self::InPrompt => "the prompt says it already",
@@ -70,6 +84,8 @@ impl Why {
             Self::Sensitive => "it may hold a secret",
             Self::Redacted => "nothing but redacted values is left of it",
             Self::Instruction(_) => "it reads like an instruction and is not the user's",
+            Self::Directs => "it tells its reader what to do and is not the user's",
+            Self::ToolOutput => "a tool returned it, and it is no data that answers the prompt",
             Self::Unhelpful => "it did not help before",
             Self::Weak => "it is not sure to be about the prompt",
             Self::Repeats => "something better says the same",
@@ -92,7 +108,6 @@ pub struct Known<'a> {
     pub said: &'a [Words],
     pub useful: &'a BTreeMap<Item, f64>,
     pub fact_floor: f64,
-    pub record_floor: f64,
     /// The user wants what may be sensitive too.
     pub sensitive: bool,
 }
@@ -105,6 +120,11 @@ impl Known<'_> {
             return Err(Why::OtherWorkspace);
         }
         self.common(&item, &fact.text, fact.trust, &fact.tags)?;
+        // A command that worked is an order by its grammar; an agent ran it in this workspace.
+        let may_direct = fact.trust == Trust::User || fact.kind == FactKind::Command;
+        if !may_direct && directives::is_directive(&fact.text) {
+            return Err(Why::Directs);
+        }
         if fact.pinned {
             return Ok(1.0 + likeness);
         }
@@ -115,7 +135,8 @@ impl Known<'_> {
         Ok(score)
     }
 
-    /// The same for a record.
+    /// Returns how much experience speaks for a record, or why it stays out. Whether it is sure
+    /// enough to be about the prompt depends on the others and is decided by the caller.
     pub fn record(&self, candidate: &Candidate) -> Result<f64, Why> {
         let item = Item::Record(candidate.id);
         if self.occasion.session.as_ref() == Some(&candidate.session) {
@@ -127,15 +148,17 @@ impl Known<'_> {
         if candidate.copy {
             return Err(Why::Copy);
         }
-        if candidate.kind == Kind::Prompt && asks(&candidate.text) {
+        if candidate.kind == Kind::Prompt && echo::asks(&candidate.text) {
             return Err(Why::OnlyAsks);
         }
-        self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
-        let score = self.with_experience(&item, candidate.score)?;
-        if candidate.score < self.record_floor {
-            return Err(Why::Weak);
+        if candidate.is_answered {
+            return Err(Why::BesideAnswer);
         }
-        Ok(score)
+        if candidate.kind == Kind::Assistant && echo::is_chatter(&candidate.text) {
+            return Err(Why::OnlyAnnounces);
+        }
+        self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
+        self.with_experience(&item, 1.0)
     }
 
     fn common(&self, item: &Item, text: &str, trust: Trust, tags: &[String]) -> Result<(), Why> {
@@ -151,13 +174,19 @@ impl Known<'_> {
         }
         // What the user said may be an instruction. It still must not hide characters or imitate
         // the marks of a conversation: people paste.
+        // Of what an agent wrote, sentences that direct are left out later.
         let shape = hygiene::shape(text);
         let pasted = matches!(
             shape,
             Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send)
         );
+        let is_barred = match (item, trust) {
+            (Item::Record(_), Trust::Model) => shape == Some(Shape::Hidden),
+            (_, Trust::User) => pasted,
+            _ => true,
+        };
         if let Some(shape) = shape
-            && (trust != Trust::User || pasted)
+            && is_barred
         {
             return Err(Why::Instruction(shape));
         }
@@ -213,34 +242,6 @@ fn count_words(text: &str) -> usize {
     words.filter(|word| !word.is_empty()).count()
 }
 
-/// A shorter question tells nothing, however it begins.
-const TOLD_BYTES: usize = 80;
-/// How a question begins that tells nothing before it asks.
-const ASKING: &[&str] = &[
-    "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
-    "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
-    "which", "who", "whose", "why", "will", "would",
-];
-
-/// Says whether a prompt is a question and nothing else: it tells nobody anything.
-fn asks(text: &str) -> bool {
-    let mut sentences = text
-        .split_inclusive(['.', '?', '!', '\n'])
-        .filter(|s| s.trim().len() > 1);
-    let first = sentences.next().unwrap_or_default().trim_end();
-    let rest: usize = sentences.map(str::len).sum();
-    let word: String = first
-        .trim_start()
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || matches!(c, '\'' | '’'))
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect();
-    // One who says what they are at and then asks has told something.
-    let is_all = first.len() < TOLD_BYTES || ASKING.contains(&word.as_str());
-    first.ends_with('?') && rest < 60 && is_all
-}
-
 /// Says whether a longer text says what another one says.
 fn holds(longer: &Words, words: &Words) -> bool {
     if words.stems.is_empty() {
@@ -263,7 +264,7 @@ pub fn repeats(text: &str, chosen: &[Words]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{asks, is_only_redacted};
+    use super::is_only_redacted;
 
     #[test]
     fn a_text_of_redacted_values_tells_nothing() {
@@ -278,18 +279,5 @@ mod tests {
             "[redacted:github-token:1f3a9c]\nrotate it every month"
         ));
         assert!(!is_only_redacted("no secret here"));
-    }
-
-    #[test]
-    fn who_only_asks_tells_nothing() {
-        assert!(asks("How do we deploy?"));
-        assert!(asks("and the staging one?"));
-        assert!(asks(
-            "What's the best way to keep the deploy keys of all our clusters in one safe place?"
-        ));
-        assert!(!asks(
-            "I keep the deploy keys in the vault of the team since May, how do I rotate them?"
-        ));
-        assert!(!asks("Deploy from the release branch only."));
     }
 }

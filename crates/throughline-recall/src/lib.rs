@@ -10,6 +10,9 @@
 //! it may be shown, [`pack`] fits what is left into its [`Budget`] and fences it, with
 //! [`provenance`] and [`stale`] notes. [`used`] looks later at what became of it.
 //!
+//! A stored question is shown beside its answer ([`answers`], [`echo`]); a rule of the user is
+//! found by what ties it to a prompt ([`rules`]); [`origin`] decides what of a record is shown.
+//!
 //! [`standing`] is what holds whatever is asked: a session gets it once, when it starts.
 //!
 //! [`questions`] answers `blame`, `how` and `fix`.
@@ -18,28 +21,34 @@
 //! before the prompt is answered, reads a clock or touches a file: the caller hands in `now` and a way to
 //! ask whether a file has changed.
 
+mod answers;
 pub mod ask;
 mod candidates;
 mod dates;
+pub mod echo;
 pub mod gate;
 pub mod judge;
 pub mod meaning;
 pub mod occasion;
 pub mod offered;
+pub mod origin;
 pub mod pack;
 mod passages;
 pub mod provenance;
 pub mod questions;
 pub mod rank;
 pub mod recall;
+mod rules;
 mod search;
 pub mod sessions;
 pub mod stale;
 pub mod standing;
 mod stretches;
+mod turns;
 pub mod used;
 mod wishes;
 
+pub use crate::answers::AnsweredQuestion;
 pub use crate::ask::Ask;
 pub use crate::gate::Verdict;
 pub use crate::judge::{Considered, Fate, Why};

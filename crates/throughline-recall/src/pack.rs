@@ -77,6 +77,13 @@ impl Packing {
         }
     }
 
+    /// Says whether no more snippets may be added.
+    pub fn is_full(&self) -> bool {
+        let is_fact = |packed: &&Packed| matches!(packed.item, Item::Fact(_));
+        let facts = self.items.iter().filter(is_fact).count();
+        self.items.len() - facts >= self.budget.snippets
+    }
+
     /// Adds an item if it fits, cutting its quotation shorter if need be.
     pub fn add(&mut self, mut item: Packed) -> Result<(), Refused> {
         let is_fact = |packed: &Packed| matches!(packed.item, Item::Fact(_));

@@ -5,12 +5,14 @@
 
 mod weights;
 
-use memory::Kind;
+use memory::{Kind, RecordId};
 use serde::Serialize;
 use store::{Detail, Lookup, Mark, Presence, USEFULNESS_UNKNOWN};
 
+use crate::answers::AnsweredQuestion;
 use crate::ask::Question;
 use crate::candidates::{Bits, Candidate, Candidates};
+use crate::echo;
 use crate::passages::Reading;
 use crate::wishes::Wish;
 
@@ -35,14 +37,12 @@ const PINNED_POINTS: f64 = 2.0;
 const USEFUL_POINTS: f64 = 2.0;
 /// What a question that an agent put to memory loses, and what it was told: the one holds all the words and answers
 /// nothing, the other repeats what is found where it was said.
-const ECHO_POINTS: f64 = -4.0;
+pub const ECHO_POINTS: f64 = -4.0;
 /// What a record loses that its log has lost: it was rewound, rewritten or cut off.
 const DETACHED_POINTS: f64 = -2.0;
 /// What a record loses whose log is gone. Agents delete their old logs, so this only decides
 /// between equals.
 const SOURCE_GONE_POINTS: f64 = -0.25;
-/// Parts of the names of tools that ask a memory.
-const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
 /// Hits of which it is asked what people and use have said of them.
 const WORTH_MAX: usize = 40;
 
@@ -69,9 +69,42 @@ pub struct Read {
     pub depth: usize,
     /// What counts besides the features.
     pub beyond: Vec<Part>,
+    /// How sure the search would be, between 0 and 1, if this were its best hit.
+    pub confidence: f64,
+    /// How sure the search is that a question which this answers is the one asked now.
+    pub unit_confidence: Option<f64>,
+    /// The question that this answers.
+    pub asked: Option<AnsweredQuestion>,
+    /// The record that answers this question.
+    pub answered_by: Option<RecordId>,
 }
 
 impl Read {
+    pub fn new(candidate: Candidate, detail: Detail, reading: Reading, depth: usize) -> Self {
+        Self {
+            candidate,
+            detail,
+            reading,
+            features: [0.0; COUNT],
+            score: 0.0,
+            words: 0.0,
+            depth,
+            beyond: Vec::new(),
+            confidence: 0.0,
+            unit_confidence: None,
+            asked: None,
+            answered_by: None,
+        }
+    }
+
+    /// Says whether this is a prompt that only asks. People who have names talk to each other,
+    /// and their questions are part of what they say.
+    pub fn is_question(&self) -> bool {
+        self.detail.kind == Kind::Prompt
+            && self.detail.speaker.is_none()
+            && echo::asks(&self.detail.text)
+    }
+
     /// Returns the parts of the score, the weightiest first.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts: Vec<_> = (0..COUNT)
@@ -87,13 +120,18 @@ impl Read {
         parts
     }
 
-    fn add(&mut self, name: &'static str, value: f64, points: f64) {
+    pub fn add(&mut self, name: &'static str, value: f64, points: f64) {
         self.score += points;
         self.beyond.push(Part {
             name,
             value,
             points,
         });
+    }
+
+    /// Says whether this was marked as a call of a memory tool, or what it returned.
+    pub fn is_memory_output(&self) -> bool {
+        self.beyond.iter().any(|part| part.name == "echo")
     }
 
     /// Returns the terms the record holds or is spoken by.
@@ -166,7 +204,7 @@ pub fn rank(
         if is_here {
             read[at].add("here", 1.0, HERE_POINTS);
         }
-        if is_echo(&read[at].detail) {
+        if echo::asks_memory(&read[at].detail) {
             read[at].add("echo", 1.0, ECHO_POINTS);
         }
         match read[at].detail.presence {
@@ -195,32 +233,13 @@ pub fn reward(lookup: &Lookup<'_>, read: &mut [Read]) -> store::Result<()> {
     Ok(())
 }
 
-fn sort(read: &mut [Read]) {
+/// Puts the best first.
+pub fn sort(read: &mut [Read]) {
     read.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
             .then(b.candidate.row.cmp(&a.candidate.row))
     });
-}
-
-/// Says whether a record is a question that an agent put to a memory, or what it was told.
-fn is_echo(detail: &Detail) -> bool {
-    if !matches!(detail.kind, Kind::ToolUse | Kind::ToolResult) {
-        return false;
-    }
-    let tool = detail.tool.as_deref().unwrap_or_default().to_lowercase();
-    let asks = |text: &str| {
-        [
-            "throughline search",
-            "throughline context",
-            "throughline how",
-            "throughline fix",
-        ]
-        .iter()
-        .any(|command| text.contains(command))
-    };
-    let is_use = detail.kind == Kind::ToolUse;
-    MEMORY_TOOLS.iter().any(|name| tool.contains(name)) || (is_use && asks(&detail.text))
 }
 
 #[derive(Debug)]

@@ -1,9 +1,13 @@
 //! The search itself: ask, find candidates, read the best, rank them, and say how sure that is.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
+use memory::RecordId;
 use serde::Serialize;
 use store::{Hit, Lookup, Query, Result, Rung, Store};
 
+use crate::answers::{self, AnsweredQuestion};
 use crate::ask::{Ask, Question};
 use crate::candidates::{self, Bits, Candidates};
 use crate::gate::{self, Verdict};
@@ -19,6 +23,11 @@ const READ_MAX: usize = 200;
 const WEIGHED_MAX: usize = 1000;
 /// Sessions that are named.
 const SESSIONS_MAX: usize = 50;
+/// Hits of which it is known how sure the search would be without those before them.
+const RATED_MAX: usize = 40;
+/// Prompts with this share of the question's words may be repetitions, of which a few are read.
+const REPEATED_SHARE: f64 = 0.6;
+const REPEATED_MAX: usize = 4;
 /// Terms of the index looked at for a word that is not in it.
 const SPELLINGS_MAX: usize = 5000;
 
@@ -59,6 +68,21 @@ pub struct RankedHit {
     pub parts: Vec<Part>,
     #[serde(skip)]
     pub features: rank::Features,
+    /// The question that this answers, to be shown beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AnsweredQuestion>,
+    /// The hit that answers this question, and shows it.
+    #[serde(skip)]
+    pub answered_by: Option<RecordId>,
+    /// How sure the search would be if this were its best hit.
+    #[serde(skip)]
+    pub confidence: f64,
+    /// How sure the search is that `asked` is the question asked now.
+    #[serde(skip)]
+    pub unit_confidence: Option<f64>,
+    /// The record's row, and its session's number in the marks.
+    #[serde(skip)]
+    pub position: (i64, u32),
 }
 
 /// Finds what a question is about. Any text is a valid question.
@@ -112,12 +136,15 @@ fn answer(
     found: &Candidates,
     is_fuzzy: bool,
 ) -> Result<Ranked> {
-    let read = read(lookup, ask, question, found)?;
+    let mut reader = Reader::new(question, Meanings::get());
+    let read = read(lookup, ask, question, found, &mut reader)?;
     let mut ranked = rank::rank(question, found, read, ask.here.as_deref());
     rank::reward(lookup, &mut ranked)?;
-    let gate = gate_features(&ask.query.text, question, found, &ranked);
-    let confidence = gate::confidence(&gate);
+    let gate = rate(&ask.query.text, question, found, &mut ranked);
+    // A session is weighed by what was asked in it too, so this comes before questions move back.
     let sessions = sessions::order(&ranked, found);
+    answers::put_first(lookup, ask, question, &mut reader, &mut ranked)?;
+    let confidence = confidence(&ranked);
     let sessions = name_sessions(lookup, &sessions)?;
     let wanted: Bits = question
         .terms
@@ -153,6 +180,11 @@ fn answer(
                 sensitive: tags.iter().any(|tag| tag == "sensitive"),
                 parts: read.parts(),
                 features: read.features,
+                confidence: read.confidence,
+                unit_confidence: read.unit_confidence,
+                answered_by: read.answered_by,
+                position: (read.candidate.row, read.candidate.mark.session),
+                asked: read.asked,
                 tags: read.detail.tags,
                 text: read.detail.text,
             }
@@ -178,11 +210,11 @@ fn read(
     ask: &Ask,
     question: &Question,
     found: &Candidates,
+    reader: &mut Reader<'_>,
 ) -> Result<Vec<Read>> {
-    let mut reader = Reader::new(question, Meanings::get());
     let read_max = ask.read_max.unwrap_or(READ_MAX).max(ask.query.limit);
-    let best = &found.rows[..found.rows.len().min(read_max)];
-    let mut order: Vec<&candidates::Candidate> = best.iter().collect();
+    let best = without_repetitions(found, read_max);
+    let mut order: Vec<&candidates::Candidate> = best.clone();
     let is_new = |wish: &&candidates::Candidate| best.iter().all(|known| known.row != wish.row);
     order.extend(found.wishes.iter().filter(is_new));
     // Neighbours lie in the same blocks: read in the order of rows, each block is opened once.
@@ -213,18 +245,41 @@ fn read(
         {
             continue;
         }
-        read.push(Read {
-            candidate: candidate.clone(),
-            detail,
-            reading,
-            features: [0.0; rank::COUNT],
-            score: 0.0,
-            words: 0.0,
-            depth,
-            beyond: Vec::new(),
-        });
+        read.push(Read::new(candidate.clone(), detail, reading, depth));
     }
     Ok(read)
+}
+
+/// Returns the best candidates, a prompt that was repeated word for word only a few times.
+///
+/// A question that was asked in fifty sessions would be all that is read. Unread, prompts that
+/// hold most of the question, the same words of it, and are equally long are the same prompt.
+fn without_repetitions(found: &Candidates, max: usize) -> Vec<&candidates::Candidate> {
+    let sum: f64 = found.idf.iter().sum();
+    let holds_most = |bits: Bits| {
+        let held = found.idf.iter().enumerate();
+        let held = held.filter(|(at, _)| bits >> at & 1 == 1);
+        held.map(|(_, idf)| idf).sum::<f64>() >= REPEATED_SHARE * sum
+    };
+    let mut seen: HashMap<(Bits, u32), usize> = HashMap::new();
+    let mut best = Vec::with_capacity(max.min(found.rows.len()));
+    for candidate in &found.rows {
+        if best.len() == max {
+            break;
+        }
+        let is_prompt = candidate.mark.kind == memory::Kind::Prompt;
+        if is_prompt && holds_most(candidate.own) {
+            let times = seen
+                .entry((candidate.own, candidate.mark.size_bytes))
+                .or_default();
+            *times += 1;
+            if *times > REPEATED_MAX {
+                continue;
+            }
+        }
+        best.push(candidate);
+    }
+    best
 }
 
 /// Returns how many records of its session come just before each, two at most.
@@ -265,6 +320,35 @@ fn name_sessions(lookup: &Lookup<'_>, sessions: &[Weighed]) -> Result<Vec<Ranked
             features: weighed.features,
         })
         .collect())
+}
+
+/// Sets of the best hits how sure the search would be if each were the best, and returns what
+/// that was made of for the one that is.
+fn rate(
+    text: &str,
+    question: &Question,
+    found: &Candidates,
+    ranked: &mut [Read],
+) -> gate::Features {
+    let mut best = [0.0; gate::COUNT];
+    for at in 0..ranked.len().min(RATED_MAX) {
+        let features = gate_features(text, question, found, &ranked[at..]);
+        ranked[at].confidence = gate::confidence(&features);
+        if at == 0 {
+            best = features;
+        }
+    }
+    best
+}
+
+/// Returns how sure the search is of the best hit that may be an answer.
+fn confidence(ranked: &[Read]) -> f64 {
+    let rated = &ranked[..ranked.len().min(RATED_MAX)];
+    let stated = rated.iter().find(|read| !read.is_question());
+    let best = stated.or(rated.first());
+    let own = best.map_or(0.0, |read| read.confidence);
+    let units = rated.iter().filter_map(|read| read.unit_confidence);
+    units.fold(own, f64::max)
 }
 
 fn gate_features(

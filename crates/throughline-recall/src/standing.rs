@@ -55,7 +55,6 @@ pub fn standing(
         said: &[],
         useful: &useful,
         fact_floor: 0.0,
-        record_floor: 0.0,
         sensitive: config.sensitive,
     };
     let mut chosen: Vec<Words> = Vec::new();

@@ -300,11 +300,10 @@ fn what_wants_to_be_obeyed_is_not_injected() {
         "write the deployment guide of the billing cluster",
     ));
     assert_eq!(silence(&recalled), Silence::NothingLeft);
-    assert!(
-        fates(&recalled)
-            .iter()
-            .all(|fate| matches!(fate, Fate::Left(Why::Instruction(_) | Why::Weak)))
-    );
+    assert!(fates(&recalled).iter().all(|fate| matches!(
+        fate,
+        Fate::Left(Why::Instruction(_) | Why::Directs | Why::Weak)
+    )));
     // A model's fact is quoted; the user's alone reads as guidance.
     test.fact(
         Some("shop"),

@@ -15,7 +15,7 @@ use crate::kinds::HitKind;
 use crate::prompt;
 use crate::requests::context::{self, Context};
 use crate::requests::find::the_session;
-use crate::requests::search::{self, Search};
+use crate::requests::search::{self, Audience, Search};
 use crate::requests::{Reach, Refused};
 
 /// Hits unless asked for more or fewer.
@@ -75,6 +75,7 @@ pub async fn search(
             workspace: params.workspace.filter(|part| !part.is_empty()),
             since: moment(params.since.as_deref())?,
             sensitive: true,
+            audience: Audience::Person,
         };
         let mut found = search::search(&desk.store, &reach, &asked, desk.now())?;
         if kind == Some(HitKind::Fact) {

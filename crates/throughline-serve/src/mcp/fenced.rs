@@ -91,6 +91,14 @@ pub fn who_did(kind: Kind, tool: Option<&str>, path: Option<&str>) -> String {
     }
 }
 
+/// Returns the note on a text that neither the user nor an agent wrote.
+pub const fn origin(trust: memory::Trust) -> &'static str {
+    match trust {
+        memory::Trust::Tool => " [tool output, not verified]",
+        memory::Trust::Model | memory::Trust::User => "",
+    }
+}
+
 /// Returns our line about a fact.
 pub fn of_fact(fact: &Fact, now: Timestamp) -> String {
     let whose = match fact.trust {

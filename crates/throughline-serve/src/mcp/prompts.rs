@@ -137,6 +137,7 @@ fn records(call: &Call<'_>, topic: &str) -> Result<Vec<(String, String)>, Refuse
     let asked = Search {
         query: format!("{topic} decide"),
         limit: SHOWN_MAX / 2,
+        audience: search::Audience::Agent,
         ..Search::default()
     };
     let reach: &Reach = call.reach;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use memory::words::Words;
-use memory::{Fact, Kind, SessionId};
+use memory::{Fact, Kind, RecordId, SessionId};
 use recall::{Ask, RankedHit};
 use store::{Query, Rung, Store};
 
@@ -16,6 +16,15 @@ const FACTS_MAX: usize = 5;
 const FACT_FLOOR: f64 = 0.3;
 /// Workspaces whose facts are looked at when somebody asks for everything.
 const WORKSPACES_MAX: usize = 1_000;
+
+/// A call with this question is the one being answered when it is not older.
+const CALL_SECONDS: i64 = 600;
+/// A question that was typed in the last seconds is what led to the search.
+const PROMPT_SECONDS: i64 = 120;
+/// What was said comes before tool output when it is at most so many points behind the best.
+const NEAR_POINTS: f64 = 4.0;
+/// Hits that are looked at for each that is shown to an agent: some are left out.
+const SPARE_HITS: usize = 3;
 
 /// What somebody looks for.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +40,19 @@ pub struct Search {
     pub since: Option<Timestamp>,
     /// What may hold a secret too.
     pub sensitive: bool,
+    /// Who looks at the hits, which decides their order.
+    pub audience: Audience,
+}
+
+/// Who looks at the hits of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// A person, who asked for the best matches.
+    #[default]
+    Person,
+    /// An agent, which asked from within a session: what people and agents said comes before
+    /// tool output, and the session that asks right now is left out.
+    Agent,
 }
 
 /// What was found, the best first.
@@ -71,8 +93,73 @@ pub fn search(
         let by_score = b.score.total_cmp(&a.score);
         by_score.then(b.at.cmp(&a.at)).then(a.id.cmp(&b.id))
     });
+    if search.audience == Audience::Agent {
+        leave_out_asking_session(&mut found.hits, search, now);
+        put_said_first(&mut found.hits, search);
+        leave_out_shown_questions(&mut found.hits);
+    }
     found.hits.truncate(search.limit.min(HITS_MAX));
     Ok(found)
+}
+
+/// Leaves out questions that are shown beside their answers.
+fn leave_out_shown_questions(hits: &mut Vec<RankedHit>) {
+    let beside: Vec<RecordId> = hits
+        .iter()
+        .filter_map(|hit| hit.asked.as_ref().map(|asked| asked.id))
+        .collect();
+    hits.retain(|hit| !beside.contains(&hit.hit.id));
+}
+
+/// Leaves out the session that asks: its own words are no news to it. Its client does not say
+/// which session it is, but the session's log holds the call with this very question.
+fn leave_out_asking_session(hits: &mut Vec<RankedHit>, search: &Search, now: Timestamp) {
+    let query = search.query.trim().to_lowercase();
+    let is_fresh = |hit: &RankedHit, seconds: i64| {
+        let age = hit.hit.at.map(|at| now.duration_since(at).as_secs());
+        age.is_some_and(|age| age < seconds)
+    };
+    let asks = |hit: &&RankedHit| {
+        let tool = hit.hit.tool.as_deref().unwrap_or_default();
+        let calls =
+            recall::echo::is_memory_tool(tool) || recall::echo::runs_memory_command(&hit.text);
+        hit.hit.kind == Kind::ToolUse
+            && calls
+            && hit.text.to_lowercase().contains(&query)
+            && is_fresh(hit, CALL_SECONDS)
+    };
+    let asking: Vec<SessionId> = hits
+        .iter()
+        .filter(asks)
+        .map(|hit| hit.hit.session.clone())
+        .collect();
+    hits.retain(|hit| {
+        let is_question = hit.hit.kind == Kind::Prompt && recall::echo::asks(&hit.text);
+        let was_just_asked = is_question && is_fresh(hit, PROMPT_SECONDS);
+        !was_just_asked && !asking.contains(&hit.hit.session)
+    });
+}
+
+/// Puts what people and agents said before what tools returned, and that before calls, thoughts
+/// and announcements, as far as it is nearly as good as the best hit.
+fn put_said_first(hits: &mut [RankedHit], search: &Search) {
+    if !search.kinds.is_empty() {
+        return;
+    }
+    let best = hits.first().map_or(0.0, |hit| hit.hit.score);
+    let tier = |hit: &RankedHit| -> u8 {
+        let is_near = best - hit.hit.score <= NEAR_POINTS;
+        match hit.hit.kind {
+            Kind::Thinking | Kind::ToolUse => 3,
+            Kind::Assistant if recall::echo::is_chatter(&hit.text) => 3,
+            Kind::Prompt if recall::echo::asks(&hit.text) => 2,
+            Kind::Prompt | Kind::Assistant | Kind::Summary | Kind::Approval if is_near => 0,
+            _ if is_near => 1,
+            _ => 2,
+        }
+    };
+    // The sort is stable, so hits of one tier stay in the order of their scores.
+    hits.sort_by_key(tier);
 }
 
 fn take(
@@ -90,7 +177,10 @@ fn take(
         workspace_key: key.cloned(),
         session: search.session.clone(),
         since: search.since,
-        limit: search.limit.min(HITS_MAX),
+        limit: match search.audience {
+            Audience::Person => search.limit.min(HITS_MAX),
+            Audience::Agent => (SPARE_HITS * search.limit).min(HITS_MAX),
+        },
         ..Query::default()
     };
     let ask = Ask {

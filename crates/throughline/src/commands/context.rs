@@ -63,6 +63,11 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
         output::json(&recalled)?;
     } else {
         print(&recalled, args.explain)?;
+        if matches!(recalled.answer, Answer::Abstain(_))
+            && let Some(hint) = elsewhere(&store, &occasion.prompt, &workspace, now)?
+        {
+            say(&hint);
+        }
     }
     let Answer::Inject(pack) = &recalled.answer else {
         return Ok(Outcome::NothingFound);
@@ -71,6 +76,41 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
         store.record_injection(serve::prompt::shown(&occasion, pack, now))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Returns a hint at the sessions of another workspace that a silent prompt may be about.
+fn elsewhere(
+    store: &store::Store,
+    prompt: &str,
+    here: &memory::Workspace,
+    now: jiff::Timestamp,
+) -> anyhow::Result<Option<String>> {
+    let found = recall::search(store, &recall::Ask::from(prompt), now)?;
+    if found.verdict != recall::Verdict::Inject {
+        return Ok(None);
+    }
+    let is_other = |key: &&str| *key != here.key;
+    let keys = found
+        .hits
+        .iter()
+        .filter_map(|hit| hit.hit.workspace.as_deref());
+    let Some(best) = keys.clone().find(is_other) else {
+        return Ok(None);
+    };
+    let sessions: std::collections::BTreeSet<_> = found
+        .hits
+        .iter()
+        .filter(|hit| hit.hit.workspace.as_deref() == Some(best))
+        .map(|hit| &hit.hit.session)
+        .collect();
+    let known = store.workspaces_like(best, 1)?;
+    let folder = known.first().map_or(best, |workspace| &workspace.root);
+    let (count, plural) = (sessions.len(), if sessions.len() == 1 { "" } else { "s" });
+    let verb = if count == 1 { "matches" } else { "match" };
+    let folder = safe(folder);
+    Ok(Some(format!(
+        "Nothing in this workspace; {count} session{plural} elsewhere {verb} (--workspace {folder})."
+    )))
 }
 
 fn prompt(args: &ContextArgs) -> anyhow::Result<String> {

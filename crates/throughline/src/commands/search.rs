@@ -235,7 +235,13 @@ fn print(
             count(digest_only, "older session"),
         ));
     }
-    for group in by_session(&found.hits) {
+    // A question is shown beside its answer, where that is shown.
+    let beside = |hit: &&RankedHit| {
+        let answer = hit.answered_by;
+        answer.is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer))
+    };
+    let hits: Vec<&RankedHit> = found.hits.iter().filter(beside).collect();
+    for group in by_session(&hits) {
         write!(out, "{}", session_text(app, group[0]))?;
         for hit in group {
             write!(out, "{}", hit_text(app, hit))?;
@@ -257,9 +263,9 @@ fn print(
 }
 
 /// Returns the hits of each session together, the session of the best hit first.
-fn by_session(hits: &[RankedHit]) -> Vec<Vec<&RankedHit>> {
+fn by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
     let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
-    for hit in hits {
+    for hit in hits.iter().copied() {
         match groups
             .iter_mut()
             .find(|group| group[0].hit.session == hit.hit.session)
@@ -289,8 +295,8 @@ fn session_text(app: &App<'_>, hit: &RankedHit) -> String {
     )
 }
 
-fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
-    let hit = &hit.hit;
+fn hit_text(app: &App<'_>, ranked: &RankedHit) -> String {
+    let hit = &ranked.hit;
     let paint = Paint {
         color: app.environment.color,
     };
@@ -307,13 +313,20 @@ fn hit_text(app: &App<'_>, hit: &RankedHit) -> String {
     } else {
         "  (no longer in its source)"
     };
+    let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
+        let line = output::text::safe(asked.text.lines().next().unwrap_or_default());
+        let line: String = line.chars().take(ASKED_CHARS_MAX).collect();
+        format!("    {}\n", paint.dim(&format!("asked: {line}")))
+    });
     format!(
-        "  {when}  {}{note}\n    {}\n",
+        "  {when}  {}{note}\n{asked}    {}\n",
         output::text::safe(&what),
         paint.matches(&hit.snippet.text, &hit.snippet.matches),
     )
 }
 
+/// Longest part of a question that is shown beside its answer, in characters.
+const ASKED_CHARS_MAX: usize = 120;
 /// Parts of a score that are shown.
 const PARTS_SHOWN: usize = 8;
 

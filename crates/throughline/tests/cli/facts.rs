@@ -146,6 +146,26 @@ fn what_a_prompt_gets() {
 }
 
 #[test]
+fn a_silent_prompt_names_the_workspace_that_knows() {
+    let env = TestEnv::with_samples();
+    let asked = "Where does the reorder threshold come from, config.toml or code?";
+    let ran = env.run(&["context", asked]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(
+        ran.stderr.contains("Nothing in this workspace; "),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains(&format!("(--workspace {PROJ})")),
+        "{}",
+        ran.stderr
+    );
+    let ran = env.run(&["context", "which tram goes to the zoo in Antwerp?"]);
+    assert!(!ran.stderr.contains("elsewhere"), "{}", ran.stderr);
+}
+
+#[test]
 fn any_prompt_is_answered() {
     let env = TestEnv::with_samples();
     let long = "threshold ".repeat(110_000);

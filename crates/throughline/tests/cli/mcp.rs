@@ -223,6 +223,37 @@ fn an_agent_sees_the_memory_of_its_own_folder_only() {
 }
 
 #[test]
+fn what_was_said_comes_before_tool_output() {
+    let env = TestEnv::with_samples();
+    let mut agent = Agent::start(&env, &folder(&env), INLINE);
+    for query in [
+        "threshold",
+        "REORDER_AT",
+        "where does the threshold come from?",
+    ] {
+        let found = agent.call("memory_search", &json!({ "query": query }));
+        let hits = found["hits"].as_array().unwrap();
+        let types: Vec<&str> = hits
+            .iter()
+            .map(|hit| hit["type"].as_str().unwrap())
+            .collect();
+        let is_said = ["fact", "prompt", "assistant", "summary"].contains(&types[0]);
+        assert!(is_said, "{query}: {types:?}");
+        let passes_by = |kind: &&str| ["tool_use", "thinking"].contains(kind);
+        let first = types.iter().position(passes_by).unwrap_or(types.len());
+        assert!(types[first..].iter().all(passes_by), "{query}: {types:?}");
+        let labels = found["text"]
+            .as_str()
+            .unwrap()
+            .matches("[tool output")
+            .count();
+        let is_output = |kind: &&&str| ["tool_result", "error"].contains(*kind);
+        assert_eq!(labels, types.iter().filter(is_output).count(), "{found}");
+    }
+    agent.leave();
+}
+
+#[test]
 fn a_session_is_read_page_by_page_without_a_gap() {
     let env = TestEnv::with_samples();
     let mut agent = Agent::start(&env, &folder(&env), HANDSHAKE[0]);

@@ -8,7 +8,7 @@ use super::{Call, Form, count};
 use crate::kinds::HitKind;
 use crate::mcp::fenced::{self, Fenced};
 use crate::requests::Refused;
-use crate::requests::search::{self, Found, Search};
+use crate::requests::search::{self, Audience, Found, Search};
 
 pub const FORM: Form = Form {
     name: "memory_search",
@@ -73,6 +73,7 @@ pub fn run(call: &Call<'_>, args: &Args) -> Result<Answer, Refused> {
         kinds: args.kind.and_then(HitKind::record).into_iter().collect(),
         facts: matches!(args.kind, None | Some(HitKind::Fact)),
         sensitive: call.settings.injection.recall.sensitive,
+        audience: Audience::Agent,
         ..Search::default()
     };
     let mut found = search::search(call.store, call.reach, &asked, call.now)?;
@@ -111,13 +112,17 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
         let title = hit.title.as_deref().map_or_else(String::new, |title| {
             format!(", in the session {:?}", fenced::name(title))
         });
+        let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
+            format!(", asked {:?}", fenced::name(&asked.text))
+        });
         let lost = if hit.in_source {
             ""
         } else {
             ", no longer in its source"
         };
+        let origin = fenced::origin(ranked.trust);
         let age = fenced::age(hit.at, call.now);
-        let head = format!("{number}. {who}, {age}{title}{lost}");
+        let head = format!("{number}. {who}{asked}, {age}{title}{lost}{origin}");
         fenced.add(&head, &hit.snippet.text);
         hits.push(Hit {
             number: count(number),

@@ -1,0 +1,278 @@
+//! A question beside its answer: the last words of the agent's turn stand in for the question.
+//!
+//! A stored question matches the same question better than any answer does. It is moved behind
+//! the answer that the agent gave it, and the answer carries it along to be shown with it.
+
+use memory::words::Words;
+use memory::{Kind, RecordId};
+use serde::Serialize;
+use store::{Detail, Lookup, Result};
+
+use crate::ask::{Ask, Question};
+use crate::candidates::Candidate;
+use crate::echo;
+use crate::passages::Reader;
+use crate::rank::{self, ECHO_POINTS, Read};
+use crate::turns;
+
+/// Hits among which questions and calls of memory tools are looked for.
+const HITS_MAX: usize = 40;
+/// Questions whose turns are read.
+const QUESTIONS_MAX: usize = 8;
+/// Agent texts at the end of a turn of which the last one that says something is the answer.
+const ENDINGS_MAX: usize = 4;
+/// Shell results whose commands are read.
+const SHELL_RESULTS_MAX: usize = 10;
+/// Records before a shell result that may be its call.
+const CALL_ROWS: i64 = 3;
+/// Two questions that share this much of their words are the same one.
+const SAME_OVERLAP: f64 = 0.8;
+/// How sure it is at least that the answer to the same question answers it again.
+pub const SAME_CONFIDENCE: f64 = 0.6;
+/// Agent texts behind a report of trouble that are read for its cause.
+const CAUSES_MAX: usize = 10;
+/// How far thoughts and announcements stay behind the best hit that states something.
+const CHATTER_POINTS: f64 = -4.0;
+/// Keeps an answer in front of its question, and in front of equals.
+const STEP: f64 = 0.01;
+
+/// Parts of the names of tools that run shell commands.
+const SHELLS: &[&str] = &["bash", "shell", "exec", "terminal", "command"];
+/// Words by which an agent says what the trouble was.
+const CAUSE_WORDS: &[&str] = &[
+    "because", "cause", "caused", "causes", "culprit", "fix", "fixed", "missing", "problem",
+    "reason", "root", "since", "so", "was", "were", "wrong",
+];
+/// How an agent says that it found no answer.
+const NO_ANSWER: &[&str] = &[
+    "i don't know",
+    "i do not know",
+    "i couldn't find",
+    "i could not find",
+    "i can't find",
+    "i cannot find",
+    "i have no information",
+    "there is no information",
+    "nothing in memory",
+    "no record of",
+    "not sure",
+];
+
+/// The question that a record answers.
+#[derive(Clone, Debug, Serialize)]
+pub struct AnsweredQuestion {
+    pub id: RecordId,
+    pub text: String,
+}
+
+/// Puts the answers of found questions in front of them, and calls of memory tools behind.
+pub fn put_first(
+    lookup: &Lookup<'_>,
+    ask: &Ask,
+    question: &Question,
+    reader: &mut Reader<'_>,
+    read: &mut Vec<Read>,
+) -> Result<()> {
+    demote_memory_output(lookup, read)?;
+    let query = Words::of(&ask.query.text);
+    let asked = distinct_questions(read);
+    let stated = read.iter().take(HITS_MAX).filter(|read| states(read));
+    let best_stated = stated.map(|read| read.score).reduce(f64::max);
+    demote_chatter(read, best_stated);
+    let may_pair = may_pair(ask, question);
+    let is_question = echo::has_question(&ask.query.text);
+    for (at, words, is_latest) in asked {
+        let restates = echo::restates(&query, &words);
+        let answer = if is_latest && may_pair {
+            find_answer(lookup, &read[at])?
+        } else {
+            None
+        };
+        let answer = answer.map(|(candidate, detail)| {
+            let reading = reader.read(&detail.text);
+            Read::new(candidate, detail, reading, 1)
+        });
+        // Somebody who looks for a word wants what holds it, not what was replied to it.
+        match answer.filter(|answer| is_question || answer.own() != 0) {
+            Some(answer) => {
+                let target = best_stated.map_or(read[at].score, |best| best.min(read[at].score));
+                raise(
+                    read,
+                    at,
+                    answer,
+                    target,
+                    echo::is_same_matter(&query, &words),
+                );
+            }
+            None if restates => {
+                let score = read[at].score + ECHO_POINTS;
+                let behind = best_stated.map_or(score, |best| score.min(best + ECHO_POINTS));
+                let points = behind - read[at].score;
+                read[at].add("echo", 1.0, points);
+            }
+            None => {}
+        }
+    }
+    rank::sort(read);
+    Ok(())
+}
+
+/// Says whether a hit may be an answer: it is neither a question nor work that goes by.
+fn states(read: &Read) -> bool {
+    let goes_by = match read.detail.kind {
+        Kind::Thinking | Kind::ToolUse => true,
+        Kind::Assistant => read.detail.speaker.is_none() && echo::is_chatter(&read.detail.text),
+        Kind::Prompt => read.is_question(),
+        _ => read.is_memory_output(),
+    };
+    !goes_by
+}
+
+/// Puts thoughts, announcements and calls of memory tools behind the best hit that states
+/// something.
+fn demote_chatter(read: &mut [Read], best_stated: Option<f64>) {
+    let Some(best) = best_stated else { return };
+    for read in read.iter_mut().take(HITS_MAX) {
+        let is_talk = matches!(read.detail.kind, Kind::Thinking | Kind::Assistant);
+        let target = best + CHATTER_POINTS;
+        let goes_by = (is_talk && !states(read)) || read.is_memory_output();
+        if goes_by && read.score > target {
+            let points = target - read.score;
+            read.add("chatter", 1.0, points);
+        }
+    }
+}
+
+/// Filters that choose single records would be broken by an answer that was not looked for.
+fn may_pair(ask: &Ask, question: &Question) -> bool {
+    let query = &ask.query;
+    let chooses = query.since.is_some() || query.until.is_some();
+    let chooses = chooses || query.tool.is_some() || query.path.is_some();
+    let wants = query.kinds.is_empty() || query.kinds.contains(&Kind::Assistant);
+    let is_plain = question.required.is_empty() && question.words.unwanted.is_empty();
+    wants && is_plain && !chooses
+}
+
+/// Returns where the questions are, with their words, and whether each is the latest of its kind.
+fn distinct_questions(read: &[Read]) -> Vec<(usize, Words, bool)> {
+    let mut asked: Vec<usize> = (0..read.len().min(HITS_MAX))
+        .filter(|at| read[*at].is_question())
+        .collect();
+    // The latest answer to a question is the one that may still hold.
+    asked.sort_by_key(|at| std::cmp::Reverse(read[*at].candidate.row));
+    let mut all: Vec<(usize, Words, bool)> = Vec::new();
+    let mut paired = 0;
+    for at in asked {
+        let words = Words::of(&read[at].detail.text);
+        let is_same = |(_, other, _): &(usize, Words, bool)| other.overlap(&words) >= SAME_OVERLAP;
+        let is_latest = paired < QUESTIONS_MAX && !all.iter().any(is_same);
+        paired += usize::from(is_latest);
+        all.push((at, words, is_latest));
+    }
+    all
+}
+
+/// Returns the last text of a question's turn that says something, with its candidate.
+fn find_answer(lookup: &Lookup<'_>, asked: &Read) -> Result<Option<(Candidate, Detail)>> {
+    let turn = turns::after(lookup, asked.candidate.row, asked.candidate.mark.session)?;
+    let endings = turn.iter().rev();
+    let endings = endings.filter(|(_, mark)| mark.kind == Kind::Assistant);
+    for (row, mark) in endings.take(ENDINGS_MAX) {
+        let answers = |detail: &Detail| says_something(&detail.text);
+        if let Some(detail) = lookup.details(&[*row])?.pop().filter(answers) {
+            return Ok(Some((Candidate::new(*row, *mark), detail)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns what an agent found out about trouble that a person reported: the first text behind
+/// the report that names a cause and shares a word with it, else the last of its turn.
+pub fn find_cause(
+    lookup: &Lookup<'_>,
+    query: &Words,
+    (row, session): (i64, u32),
+) -> Result<Option<Detail>> {
+    let rows = turns::following(lookup, row, session)?;
+    let said = rows.iter().filter(|(_, mark)| mark.kind == Kind::Assistant);
+    let said: Vec<i64> = said.map(|(row, _)| *row).take(CAUSES_MAX).collect();
+    let turn_end = rows.iter().find(|(_, mark)| mark.kind == Kind::Prompt);
+    let turn_end = turn_end.map_or(i64::MAX, |(row, _)| *row);
+    let texts = lookup.details(&said)?;
+    let is_cause = |detail: &&Detail| {
+        let shared = Words::of(&detail.text);
+        let mut shared = shared.stems.intersection(&query.stems);
+        names_cause(&detail.text)
+            && shared.any(|stem| memory::words::weight(stem) >= 1.0)
+            && says_something(&detail.text)
+    };
+    let last = |detail: &&Detail| detail.row < turn_end && says_something(&detail.text);
+    let cause = texts.iter().find(is_cause);
+    Ok(cause.or_else(|| texts.iter().rev().find(last)).cloned())
+}
+
+fn names_cause(text: &str) -> bool {
+    let words = echo::plain_words(text);
+    words
+        .iter()
+        .any(|word| CAUSE_WORDS.contains(&word.as_str()))
+}
+
+fn says_something(text: &str) -> bool {
+    let head = text[..text.floor_char_boundary(120)].to_lowercase();
+    let gives_up = NO_ANSWER.iter().any(|phrase| head.contains(phrase));
+    !text.trim().is_empty() && !gives_up && !echo::is_chatter(text) && !echo::asks(text)
+}
+
+/// Lifts an answer to at least `target`, and puts its question right behind it.
+fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, is_same: bool) {
+    let question = AnsweredQuestion {
+        id: read[asked].detail.id,
+        text: read[asked].detail.text.clone(),
+    };
+    let confidence = read[asked].confidence;
+    let id = answer.detail.id;
+    let known = read.iter().position(|read| read.detail.id == id);
+    let at = known.unwrap_or(read.len());
+    if known.is_none() {
+        read.push(answer);
+    }
+    let answer = &mut read[at];
+    if known.is_none() || answer.score < target + STEP {
+        answer.add("answers_question", 1.0, target + STEP - answer.score);
+    }
+    if is_same {
+        // The same was asked before, so what is known of the question is known of its answer.
+        let confidence = confidence.max(SAME_CONFIDENCE);
+        answer.unit_confidence = Some(answer.unit_confidence.unwrap_or(0.0).max(confidence));
+    }
+    let score = answer.score;
+    answer.asked.get_or_insert(question);
+    let asked = &mut read[asked];
+    asked.answered_by = Some(id);
+    if asked.score > score - STEP {
+        asked.add("echo", 1.0, score - STEP - asked.score);
+    }
+}
+
+/// Takes points from what the shell printed when an agent asked this memory there.
+fn demote_memory_output(lookup: &Lookup<'_>, read: &mut [Read]) -> Result<()> {
+    let mut looked_up = 0;
+    for read in read.iter_mut().take(HITS_MAX) {
+        let tool = read.detail.tool.as_deref().unwrap_or_default();
+        let tool = tool.to_lowercase();
+        let is_shell = SHELLS.iter().any(|name| tool.contains(name));
+        if read.detail.kind != Kind::ToolResult || !is_shell || looked_up == SHELL_RESULTS_MAX {
+            continue;
+        }
+        looked_up += 1;
+        let row = read.candidate.row;
+        let calls: Vec<i64> = ((row - CALL_ROWS).max(1)..row).collect();
+        let calls = lookup.details(&calls)?;
+        let asks = |call: &Detail| call.session == read.detail.session && echo::asks_memory(call);
+        if calls.iter().any(asks) {
+            read.add("echo", 1.0, ECHO_POINTS);
+        }
+    }
+    Ok(())
+}

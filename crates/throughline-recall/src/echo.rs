@@ -1,0 +1,299 @@
+//! Texts that repeat a question instead of answering it.
+//!
+//! A question asked before holds all the words of the same question asked again, so it would be
+//! the best hit of every search. It tells nothing; what the agent answered does.
+
+use memory::Kind;
+use memory::words::Words;
+use store::Detail;
+
+/// A longer question that does not open like one states something before it asks.
+const PLAIN_QUESTION_BYTES: usize = 80;
+/// Text behind the first sentence that still leaves a prompt a question and nothing else.
+const AFTERTHOUGHT_BYTES: usize = 60;
+/// The share of a text's words that must stand in the query for the text to repeat it.
+const RESTATED_SHARE: f64 = 0.7;
+/// The share of the query that a text must hold to be about the same matter, and the least number
+/// of its telling words.
+const SAME_SHARE: f64 = 0.65;
+const SAME_TELLING_MIN: usize = 2;
+/// Chatter is short; a longer text that opens like it goes on to say something.
+const CHATTER_BYTES_MAX: usize = 240;
+
+/// First words of questions that state nothing before they ask.
+const OPENINGS: &[&str] = &[
+    "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
+    "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
+    "which", "who", "whose", "why", "will", "would",
+];
+/// First words of questions that need no question mark, when a verb of [`AUXILIARIES`] is near.
+const INTERROGATIVES: &[&str] = &[
+    "how", "what", "when", "where", "which", "who", "whose", "why",
+];
+const AUXILIARIES: &[&str] = &[
+    "are", "arent", "can", "cant", "could", "did", "didnt", "do", "does", "doesnt", "dont", "has",
+    "have", "is", "isnt", "must", "shall", "should", "was", "wasnt", "were", "will", "wont",
+    "would",
+];
+/// Pronouns that turn "what we do is …" into a statement.
+const SUBJECTS: &[&str] = &["he", "i", "it", "she", "they", "this", "we", "you"];
+/// Requests for information that need no question mark.
+const REQUESTS: &[&[&str]] = &[
+    &["tell", "me"],
+    &["remind", "me"],
+    &["show", "me"],
+    &["give", "me", "the"],
+    &["explain"],
+    &["recall"],
+    &["do", "you", "know"],
+    &["do", "you", "remember"],
+    &["i", "want", "to", "know"],
+    &["i", "need", "to", "know"],
+    &["i", "wonder"],
+    &["look", "up"],
+    &["find", "out"],
+    &["search", "memory"],
+    &["search", "the", "memory"],
+    &["search", "your", "memory"],
+    &["check", "memory"],
+    &["check", "the", "memory"],
+    &["ask", "memory"],
+    &["use", "memory_search"],
+];
+/// How an agent announces what it is about to do.
+const CHATTER: &[&[&str]] = &[
+    &["let", "me"],
+    &["let", "s"],
+    &["lets"],
+    &["i", "ll"],
+    &["ill"],
+    &["i", "will"],
+    &["i", "am", "going", "to"],
+    &["i", "m", "going", "to"],
+    &["now", "let", "me"],
+    &["now", "i"],
+    &["first", "let", "me"],
+    &["first", "i"],
+    &["sure", "let", "me"],
+    &["ok", "let", "me"],
+    &["okay", "let", "me"],
+    &["good", "let", "me"],
+    &["looking", "at"],
+    &["looking", "into"],
+    &["checking"],
+    &["searching"],
+    &["reading"],
+];
+/// Parts of the names of tools that ask a memory.
+const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
+/// Commands that ask this memory from a shell.
+const MEMORY_COMMANDS: &[&str] = &[
+    "throughline search",
+    "throughline context",
+    "throughline how",
+    "throughline fix",
+    "throughline show",
+    "throughline blame",
+    "throughline facts",
+];
+
+/// Says whether a prompt is a question and nothing else: it tells nobody anything.
+pub fn asks(text: &str) -> bool {
+    let mut sentences = sentences(text);
+    let first = sentences.next().unwrap_or_default().trim();
+    let rest: usize = sentences.map(str::len).sum();
+    if rest >= AFTERTHOUGHT_BYTES {
+        return false;
+    }
+    let words = plain_words(first);
+    let opens = words
+        .first()
+        .is_some_and(|word| OPENINGS.contains(&word.as_str()));
+    if first.ends_with('?') {
+        // A question that first states context is still informative.
+        return first.len() < PLAIN_QUESTION_BYTES || opens;
+    }
+    is_unmarked_question(&words)
+}
+
+/// Says whether a prompt asks something anywhere; otherwise it gives a task or states something.
+pub fn has_question(text: &str) -> bool {
+    sentences(text).any(|sentence| {
+        let sentence = sentence.trim();
+        sentence.ends_with('?') || is_unmarked_question(&plain_words(sentence))
+    })
+}
+
+/// Says whether words form a question that was typed without its question mark.
+fn is_unmarked_question(words: &[String]) -> bool {
+    let begins = |phrase: &&[&str]| {
+        words.len() > phrase.len() && phrase.iter().zip(words).all(|(a, b)| *a == b.as_str())
+    };
+    if REQUESTS.iter().any(begins) {
+        return true;
+    }
+    let [first, rest @ ..] = words else {
+        return false;
+    };
+    let is_subject = |word: &String| SUBJECTS.contains(&word.as_str());
+    INTERROGATIVES.contains(&first.as_str())
+        && rest.first().is_some_and(|second| !is_subject(second))
+        && rest
+            .iter()
+            .take(4)
+            .any(|word| AUXILIARIES.contains(&word.as_str()))
+}
+
+/// Says whether a text says little that the query does not say itself.
+pub fn restates(query: &Words, text: &Words) -> bool {
+    let weight = text.weight();
+    let shared: f64 = text
+        .stems
+        .intersection(&query.stems)
+        .map(|stem| memory::words::weight(stem))
+        .sum();
+    weight > 0.0 && shared / weight >= RESTATED_SHARE
+}
+
+/// Says whether a text is about the same matter as the query: it repeats the query, or holds most
+/// of what the query says.
+pub fn is_same_matter(query: &Words, text: &Words) -> bool {
+    let shared = || query.stems.intersection(&text.stems);
+    let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
+    let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
+    restates(query, text)
+        || (telling.count() >= SAME_TELLING_MIN && weight / query.weight().max(1e-9) >= SAME_SHARE)
+}
+
+/// Says whether an agent only announces what it is about to do.
+pub fn is_chatter(text: &str) -> bool {
+    if text.len() > CHATTER_BYTES_MAX {
+        return false;
+    }
+    let words = plain_words(text);
+    CHATTER.iter().any(|phrase| {
+        words.len() >= phrase.len() && phrase.iter().zip(&words).all(|(a, b)| *a == b.as_str())
+    })
+}
+
+/// Says whether a record is a question that an agent put to a memory tool, or its answer.
+pub fn asks_memory(detail: &Detail) -> bool {
+    if !matches!(detail.kind, Kind::ToolUse | Kind::ToolResult | Kind::Error) {
+        return false;
+    }
+    is_memory_tool(detail.tool.as_deref().unwrap_or_default())
+        || (detail.kind == Kind::ToolUse && runs_memory_command(&detail.text))
+}
+
+/// Says whether a tool reads a memory.
+pub fn is_memory_tool(tool: &str) -> bool {
+    let tool = tool.to_lowercase();
+    MEMORY_TOOLS.iter().any(|name| tool.contains(name))
+}
+
+/// Says whether a shell command asks this memory.
+pub fn runs_memory_command(text: &str) -> bool {
+    MEMORY_COMMANDS.iter().any(|command| text.contains(command))
+}
+
+/// Returns the sentences of a text with their ends. A dot inside a name ends nothing.
+pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let end = sentence_end(rest);
+            let (sentence, tail) = rest.split_at(end);
+            rest = tail;
+            if sentence.trim().len() > 1 {
+                return Some(sentence);
+            }
+        }
+        None
+    })
+}
+
+fn sentence_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let ends = match c {
+            '\n' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+            _ => false,
+        };
+        if ends {
+            return at + c.len_utf8();
+        }
+    }
+    text.len()
+}
+
+/// Returns the words of a text in lower case; "don't" is "dont".
+pub fn plain_words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '_'))
+        .map(|word| {
+            let letters = word.chars().filter(|c| c.is_alphanumeric() || *c == '_');
+            letters.flat_map(char::to_lowercase).collect::<String>()
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_question_tells_nothing() {
+        for text in [
+            "How do we deploy?",
+            "and the staging one?",
+            "What's the best way to keep the deploy keys of all our clusters in one safe place?",
+            "tell me the port that metrics are served on",
+            "which port does the metrics endpoint use",
+            "search the memory for metrics",
+            "why does grafana not show staging logs",
+        ] {
+            assert!(asks(text), "{text}");
+        }
+        for text in [
+            "I keep the deploy keys in the vault of the team since May, how do I rotate them?",
+            "Deploy from the release branch only.",
+            "What we do is deploy from main.",
+            "Show the total in euros.",
+            "How it works: the worker polls every 5 s.",
+        ] {
+            assert!(!asks(text), "{text}");
+        }
+        assert!(has_question(
+            "grafana shows no logs again, what was it last time?"
+        ));
+        assert!(!has_question(
+            "Add a section on how to reach the metrics endpoint"
+        ));
+    }
+
+    #[test]
+    fn a_query_is_restated_by_its_own_words() {
+        let query = Words::of("What port does the metrics endpoint listen on?");
+        let says = |text: &str| restates(&query, &Words::of(text));
+        assert!(says("which port does the metrics endpoint use?"));
+        assert!(!says(
+            "we decided to use port 8123 for the metrics endpoint, not the default 9090"
+        ));
+        assert!(!says(""));
+    }
+
+    #[test]
+    fn announcements_are_chatter() {
+        assert!(is_chatter("Let me check the metrics module."));
+        assert!(is_chatter("I'll look at the config first."));
+        assert!(!is_chatter("The metrics endpoint listens on 8123."));
+    }
+
+    #[test]
+    fn names_do_not_end_sentences() {
+        let all: Vec<_> = sentences("It comes from config.toml. Never hard-code it!").collect();
+        assert_eq!(all, ["It comes from config.toml.", " Never hard-code it!"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! What a person laid down: decisions and rules that a prompt has to do with.
+//!
+//! The gate is fitted to questions, which name what they are about. A task names the file and the
+//! feature, and the rule that governs it need share little more than one word with it. A rule in
+//! the user's own words may be shown when a name, a number or several telling words tie it to the
+//! prompt, or when it was laid down in a turn that changed the very file the prompt names.
+
+use std::collections::BTreeSet;
+
+use memory::words::{self, Words};
+use memory::{Kind, Trust};
+
+use crate::echo;
+
+/// A longer text is a report or a paste, not a rule.
+const RULE_BYTES_MAX: usize = 800;
+/// Words of a prompt that a rule must share when no name ties them, and the least share of them.
+const SHARED_MIN: usize = 2;
+const SHARED_SHARE: f64 = 0.3;
+/// The least share when the prompt asks for a decision.
+const DECIDED_SHARE: f64 = 0.5;
+/// A number with fewer digits is no name.
+const NUMBER_DIGITS_MIN: usize = 3;
+
+/// Words by which people lay something down.
+const RULE_WORDS: &[&str] = &[
+    "agreed",
+    "always",
+    "avoid",
+    "chose",
+    "chosen",
+    "decided",
+    "decision",
+    "dont",
+    "forbidden",
+    "instead",
+    "must",
+    "mustnt",
+    "never",
+    "only",
+    "prefer",
+    "rule",
+    "settled",
+    "shouldnt",
+    "stick",
+];
+const RULE_OPENINGS: &[&str] = &["keep", "no", "put", "serve", "use"];
+/// Stems by which a prompt asks for what was laid down.
+const DECISION_STEMS: &[&str] = &[
+    "agre", "agreed", "choos", "chose", "decid", "decision", "policy", "rule", "settl", "settled",
+];
+
+/// Says whether a text of the user lays something down.
+pub fn is_rule(kind: Kind, trust: Trust, text: &str) -> bool {
+    if kind != Kind::Prompt || trust != Trust::User || text.len() > RULE_BYTES_MAX {
+        return false;
+    }
+    !echo::asks(text)
+        && echo::sentences(text).any(|sentence| {
+            let words = echo::plain_words(sentence);
+            let opens = words
+                .first()
+                .is_some_and(|word| RULE_OPENINGS.contains(&word.as_str()));
+            let rules = |word: &String| RULE_WORDS.contains(&word.as_str());
+            !sentence.trim_end().ends_with('?') && (opens || words.iter().any(rules))
+        })
+}
+
+/// What a prompt names, to be compared with rules.
+#[derive(Debug)]
+pub struct PromptTopics {
+    /// Stems that say what the prompt is about.
+    telling: BTreeSet<String>,
+    /// Identifiers and numbers.
+    names: BTreeSet<String>,
+    /// Files, by the last part of their path.
+    pub files: BTreeSet<String>,
+    asks_decision: bool,
+}
+
+impl PromptTopics {
+    pub fn of(prompt: &str) -> Self {
+        let said = Words::of(prompt);
+        let asks_decision =
+            echo::has_question(prompt) && said.stems.iter().any(|stem| is_decision_stem(stem));
+        let mut topics = Self {
+            telling: BTreeSet::new(),
+            names: BTreeSet::new(),
+            files: BTreeSet::new(),
+            asks_decision,
+        };
+        for stem in said.stems {
+            if let Some(file) = file_name(&stem) {
+                topics.files.insert(file.to_owned());
+            } else if is_name(&stem) {
+                topics.names.insert(stem);
+            } else if is_telling(&stem) {
+                topics.telling.insert(stem);
+            }
+        }
+        topics
+    }
+
+    /// Says whether a rule is about what the prompt is about, by its own words.
+    pub fn are_governed_by(&self, rule: &Words) -> bool {
+        if self.names.intersection(&rule.stems).next().is_some() {
+            return true;
+        }
+        let shared = self.telling.intersection(&rule.stems).count();
+        let share = shared as f64 / self.telling.len().max(1) as f64;
+        let mut files = rule.stems.iter().filter_map(|stem| file_name(stem));
+        let names_file = files.any(|file| self.files.contains(file));
+        (shared >= SHARED_MIN && share >= SHARED_SHARE)
+            || (shared >= 1 && names_file)
+            || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
+            || (shared >= 1 && shared == self.telling.len() && self.files.is_empty())
+    }
+
+    /// Says whether a record about a file that the prompt names, or the rule behind it, has
+    /// anything else to do with the prompt.
+    pub fn touch(&self, path: Option<&str>, text: &Words, rule: &Words) -> bool {
+        let is_named = path.is_some_and(|path| {
+            let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+            self.files.contains(&file.to_lowercase())
+        });
+        let shares = |stem: &String| text.stems.contains(stem) || rule.stems.contains(stem);
+        is_named && self.telling.iter().chain(&self.names).any(shares)
+    }
+}
+
+fn is_decision_stem(stem: &str) -> bool {
+    DECISION_STEMS.contains(&stem)
+}
+
+fn is_telling(stem: &str) -> bool {
+    stem.chars().count() > 2 && words::weight(stem) >= 1.0 && !is_decision_stem(stem)
+}
+
+/// Says whether a stem is an identifier or a number.
+fn is_name(stem: &str) -> bool {
+    let digits = stem.chars().filter(char::is_ascii_digit).count();
+    let is_number = digits == stem.len();
+    if is_number {
+        return digits >= NUMBER_DIGITS_MIN;
+    }
+    stem.contains('_') && stem.len() > 3
+}
+
+/// Returns the name of the file that a word is, if it is one.
+fn file_name(stem: &str) -> Option<&str> {
+    let name = stem.rsplit('/').next().unwrap_or(stem);
+    let (base, extension) = name.rsplit_once('.')?;
+    let is_extension = (1..=5).contains(&extension.len())
+        && extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_extension && base.contains(char::is_alphanumeric)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "We decided that the threshold must come from config.toml, not from code. \
+        Never hard-code it again.";
+
+    fn is_governed(prompt: &str, rule: &str) -> bool {
+        PromptTopics::of(prompt).are_governed_by(&Words::of(rule))
+    }
+
+    #[test]
+    fn rules_and_what_only_tells() {
+        let is = |text: &str| is_rule(Kind::Prompt, Trust::User, text);
+        assert!(is(RULE) && is("Use uv, never pip."));
+        assert!(!is("The build fails on Windows."));
+        assert!(!is("Should we always use uv?"));
+        assert!(!is_rule(Kind::ToolResult, Trust::Tool, RULE));
+    }
+
+    #[test]
+    fn a_rule_is_tied_by_names_and_words() {
+        assert!(is_governed("What did we decide about the threshold?", RULE));
+        let port = "We decided to serve metrics on port 8123, since Prometheus took 9090.";
+        assert!(is_governed("why aren't we on 9090?", port));
+        assert!(is_governed(
+            "which port should prometheus scrape, why not the default?",
+            port
+        ));
+        assert!(!is_governed("rename the customer struct", port));
+        assert!(!is_governed("What did we decide about the logo?", port));
+    }
+
+    #[test]
+    fn a_file_ties_a_task_to_the_rule_of_its_turn() {
+        let rule = Words::of(RULE);
+        let edit = Words::of("-REORDER_AT = 5\n+REORDER_AT = load_config()");
+        let touches =
+            |prompt: &str| PromptTopics::of(prompt).touch(Some("/src/inventory.py"), &edit, &rule);
+        assert!(touches("add a constant REORDER_AT = 10 to inventory.py"));
+        assert!(touches(
+            "implement the reorder threshold feature in inventory.py"
+        ));
+        assert!(!touches("add a docstring to inventory.py"));
+        assert!(!touches("raise the threshold in orders.py"));
+    }
+}
