@@ -83,16 +83,6 @@ fn what_went_is_still_found_by_title_and_digest() {
     assert_eq!(found["digest_only_sessions"], 8);
     let hits = found["hits"].as_array().unwrap();
     assert!(!hits.is_empty() && hits.iter().all(|hit| hit["digest_only"] == true));
-    let facts = json(
-        &env.run(&["search", "threshold config.toml", "--json"])
-            .stdout,
-    );
-    let fact = &facts["facts"][0];
-    assert!(
-        fact["text"].as_str().unwrap().contains("config.toml"),
-        "{facts}"
-    );
-    assert!(fact["session"].is_string() && fact["digest_only"] == true);
     // The id of a hit names its session.
     let id = hits[0]["id"].as_str().unwrap();
     let shown = env.run(&["show", id]).stdout;
@@ -110,6 +100,41 @@ fn what_went_is_still_found_by_title_and_digest() {
     let found = json(&env.run(&["search", "threshold", "--json"]).stdout);
     let hits = found["hits"].as_array().unwrap();
     assert!(hits.iter().all(|hit| hit["session"] != session), "{hits:?}");
+}
+
+#[test]
+fn a_fact_of_what_went_is_still_found() {
+    let env = TestEnv::new();
+    let logs = env.home().join(".claude/projects/-home-dev-proj");
+    std::fs::create_dir_all(&logs).unwrap();
+    let session = "11111111-aaaa-4aaa-8aaa-aaaaaaaaaaaa";
+    let said = "We decided to keep the quince index in PostgreSQL.";
+    let line = serde_json::json!({
+        "type": "user", "uuid": "a1", "sessionId": session, "cwd": "/home/dev/proj",
+        "timestamp": "2026-11-10T09:00:00Z",
+        "message": { "role": "user", "content": said },
+    });
+    std::fs::write(logs.join(format!("{session}.jsonl")), format!("{line}\n")).unwrap();
+    env.run(&["ingest"]);
+    let facts = |env: &TestEnv| {
+        let found = json(
+            &env.run(&["search", "quince index PostgreSQL", "--json"])
+                .stdout,
+        );
+        found["facts"].clone()
+    };
+    assert_eq!(facts(&env), Value::Null, "its records are found");
+    let config = "[retention]\nraw_soft_cap_bytes = 0";
+    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    env.run(&["retain"]);
+    let facts = facts(&env);
+    assert_eq!(facts[0]["session"], format!("claude:{session}"), "{facts}");
+    assert_eq!(facts[0]["digest_only"], true);
+    let shown = env.run(&["search", "quince index PostgreSQL"]).stdout;
+    assert!(
+        shown.contains("fact (only the digest of this session is left)"),
+        "{shown}"
+    );
 }
 
 #[test]
