@@ -137,7 +137,7 @@ fn watchers_and_sweeps_at_once_do_not_disturb_each_other() {
     assert_eq!(env.run(&["ingest"]).code, Some(0));
     let found = env.run(&["search", "crowd", "-n", "100", "--json"]);
     assert_eq!(
-        found.stdout.matches("crowd number").count(),
+        found.stdout.matches("\"snippet\":\"crowd number").count(),
         40,
         "{}",
         found.stdout
