@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use memory::{Entry, Message, Record, SessionId, SessionPatch, Workspace};
 use store::{Batch, Cursor, Door, From, Incoming, Oddities, Reading};
 
+use super::in_flight::InFlight;
 use super::{Report, Sweep};
 use crate::git::Workspaces;
 use crate::scope::Scope;
@@ -27,7 +28,7 @@ pub(super) struct Intake<'a> {
 }
 
 impl Intake<'_> {
-    pub fn batch(&mut self, chunk: Chunk, source: usize) -> Report {
+    pub fn batch(&mut self, chunk: Chunk, source: usize, in_flight: &InFlight) -> Report {
         let mut counted = Sweep::default();
         counted.count(self.source, &chunk);
         let (last, restarted) = (chunk.last, chunk.restarted);
@@ -43,6 +44,7 @@ impl Intake<'_> {
         let understood = !chunk.parsed.entries.is_empty();
         let incoming = self.incoming(chunk.parsed.entries);
         let cleaned = self.door.clean(incoming);
+        counted.clamped = cleaned.clamped;
         if restarted {
             self.kept.extend(cleaned.ids.iter().copied());
         }
@@ -77,6 +79,9 @@ impl Intake<'_> {
             log: chunk.log.filter(|_| self.archive),
         };
         let batch = Batch::new(&mut self.door, cleaned, from).after(after);
+        // Given back when the batch is written and dropped.
+        let share = in_flight.take(batch.size_bytes());
+        let batch = batch.holding(share);
         Report::Batch {
             source,
             batch: Box::new(batch),
