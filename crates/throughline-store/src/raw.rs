@@ -3,16 +3,19 @@
 //! A source's log is kept in pieces, each as it was read. A source that is read again from its start
 //! gets a new generation of pieces; the old one goes when the new one is whole.
 
+use std::collections::HashSet;
+
 use memory::SessionId;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::forget::{Lines, Needles};
 use crate::records::Texts;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
+use crate::verify::DamagedTexts;
 use crate::{Store, blocks, bodies};
 
 /// Which pieces have lost their text.
@@ -63,26 +66,36 @@ pub(crate) fn body(text: &str) -> Option<Body> {
 
 impl Store {
     /// Calls `each` with every piece of a session's logs, in their order: the number of its log, the
-    /// log's path and the text. A log that several sessions share is given whole.
+    /// log's path and the text. A log that several sessions share is given whole. Returns the pieces
+    /// that were left out because their text is not what was written.
     pub fn each_raw(
         &self,
         session: &SessionId,
         mut each: impl FnMut(i64, &str, &str),
-    ) -> Result<()> {
+    ) -> Result<DamagedTexts> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.body, r.block, r.start, r.length, f.id FROM sessions s
+                "SELECT f.path, r.body, r.block, r.start, r.length, r.hash, f.id,
+                    r.offset FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
                  JOIN raw r ON r.source = f.id AND r.generation = f.generation
                  WHERE s.name = ?1 ORDER BY f.path, f.id, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
             let mut texts = Texts::default();
+            let mut damaged = DamagedTexts::default();
             while let Some(row) = rows.next()? {
-                let text = texts.piece(connection, row, 1)?;
-                each(row.get(5)?, &row.get::<_, String>(0)?, &text);
+                let path: String = row.get(0)?;
+                match texts.piece(connection, row, 1) {
+                    Ok(text) => each(row.get(6)?, &path, &text),
+                    Err(Error::LostBody(_)) => {
+                        let offset: i64 = row.get(7)?;
+                        damaged.add(format!("log {path} from byte {offset}"));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-            Ok(())
+            Ok(damaged)
         })
     }
 }
@@ -178,29 +191,23 @@ pub(crate) fn release(tx: &Transaction<'_>, kept: &Kept) -> Result<()> {
 }
 
 impl Texts {
-    /// Returns the text of a piece if it is what was written. Of a packed one only its place tells.
-    pub fn verified_piece(
-        &mut self,
-        connection: &Connection,
-        row: &Row<'_>,
-        first: usize,
-    ) -> Result<String> {
-        match row.get::<_, Option<i64>>(first + 1)? {
-            Some(_) => self.piece(connection, row, first),
-            None => bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?),
-        }
-    }
-
-    /// Returns the text of a piece. Its columns `body, block, start, length` begin at `first`.
+    /// Returns the text of a piece if it is what was written. Its columns `body, block, start,
+    /// length, hash` begin at `first`.
     pub fn piece(
         &mut self,
         connection: &Connection,
         row: &Row<'_>,
         first: usize,
     ) -> Result<String> {
-        match row.get(first + 1)? {
-            Some(block) => self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?),
-            None => bodies::text(connection, &row.get::<_, Vec<u8>>(first)?),
+        let Some(block) = row.get(first + 1)? else {
+            return bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?);
+        };
+        let text = self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?)?;
+        match row.get::<_, Option<Vec<u8>>>(first + 4)? {
+            Some(hash) if !bodies::is_named(&text, &hash) => {
+                Err(Error::LostBody(format!("block {block}")))
+            }
+            _ => Ok(text),
         }
     }
 }
@@ -213,8 +220,14 @@ pub(crate) fn scrub(
     fresh: &[Secret],
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
-    for old in kept_of(tx, of_session, &[&session.id])? {
-        let text = text(tx, &old)?;
+    // Two generations of a log may share a text, which is replaced in both at once.
+    let all: HashSet<_> = kept_of(tx, of_session, &[&session.id])?
+        .into_iter()
+        .collect();
+    for old in all {
+        let Some(text) = readable_text(tx, &old)? else {
+            continue;
+        };
         if !fresh
             .iter()
             .any(|secret| text.contains(secret.value.as_str()))
@@ -239,7 +252,7 @@ pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Resu
             .execute(params![hash, new.hash])?,
         Kept::Block(block, start, _) => tx
             .prepare_cached(
-                "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL
+                "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL, hash = NULL
                  WHERE block = ?1 AND start = ?2",
             )?
             .execute(params![block, start, new.hash])?,
@@ -247,8 +260,21 @@ pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Resu
     release(tx, old)
 }
 
+/// Returns the text of a piece, or `None` where it is missing or unreadable. What is damaged must
+/// not stop the work on the rest; `doctor --deep` reports it.
+pub(crate) fn readable_text(connection: &Connection, kept: &Kept) -> Result<Option<String>> {
+    match text(connection, kept) {
+        Ok(text) => Ok(Some(text)),
+        Err(error @ Error::LostBody(_)) => {
+            tracing::warn!(%error, "a piece of an archived log cannot be read");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns the text of a piece.
-pub(crate) fn text(connection: &Connection, kept: &Kept) -> Result<String> {
+fn text(connection: &Connection, kept: &Kept) -> Result<String> {
     match kept {
         Kept::Body(hash) => bodies::text(connection, hash),
         Kept::Block(block, start, length) => {
@@ -266,26 +292,48 @@ pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
     Ok(old.len())
 }
 
-/// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.
+/// What taking forgotten texts out of a source's log changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blanked {
+    /// Pieces that held something forgotten.
+    pub pieces: usize,
+    /// Pieces whose text could not be read. They may have held something forgotten, so they are
+    /// deleted.
+    pub unreadable: usize,
+}
+
+/// Takes forgotten texts and lines out of a source's log.
 pub(crate) fn blank(
     tx: &Transaction<'_>,
     source: i64,
     needles: &Needles,
     lines: &Lines,
-) -> Result<usize> {
+) -> Result<Blanked> {
     let mut statement = tx.prepare_cached(
-        "SELECT offset, body, block, start, length FROM raw WHERE source = ?1
-         ORDER BY generation, offset",
+        "SELECT generation, offset FROM raw WHERE source = ?1 ORDER BY generation, offset",
     )?;
-    let pieces: Vec<(u64, Kept)> = statement
-        .query_map([source], |row| Ok((row.get(0)?, Kept::of(row, 1)?)))?
+    let places: Vec<(i64, u64)> = statement
+        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
-    let mut count = 0;
+    let mut blanked = Blanked::default();
     // Lines can be counted only from the start of a log.
     let mut before: Option<u64> = None;
-    for (offset, old) in pieces {
+    for (generation, offset) in places {
         let first = if offset == 0 { Some(0) } else { before };
-        let text = text(tx, &old)?;
+        // Where a text is kept is asked for when its turn comes: replacing the text of a piece
+        // moves every other piece with the same text.
+        let here = "source = ?1 AND generation = ?2 AND offset = ?3";
+        let Some(old) = kept_of(tx, here, &[&source, &generation, &offset])?.pop() else {
+            continue;
+        };
+        let Some(text) = readable_text(tx, &old)? else {
+            tx.prepare_cached(&format!("DELETE FROM raw WHERE {here}"))?
+                .execute(params![source, generation, offset])?;
+            release(tx, &old)?;
+            blanked.unreadable += 1;
+            before = None;
+            continue;
+        };
         let here = first.map_or_else(Lines::new, |first| {
             let within = lines.iter().filter(|line| **line > first);
             within.map(|line| line - first).collect()
@@ -295,7 +343,7 @@ pub(crate) fn blank(
             continue;
         };
         replace_text(tx, &old, &new)?;
-        count += 1;
+        blanked.pieces += 1;
     }
-    Ok(count)
+    Ok(blanked)
 }
