@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use memory::Session;
-use store::{ExportFilter, Exported, Store};
+use store::{DamagedTexts, ExportFilter, Exported, Store};
 
 use crate::commands::{App, show};
 use crate::output::table::count;
+use crate::output::text::safe;
 use crate::output::{Outcome, hinted, say};
 
 /// Write everything as JSON Lines, or give a session's own log back
@@ -81,11 +82,24 @@ fn everything(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
     };
     bar.finish_and_clear();
     report(&exported);
+    if !exported.damaged.is_empty() {
+        return Ok(report_damaged(&exported.damaged));
+    }
     Ok(if exported.sessions == 0 {
         Outcome::NothingFound
     } else {
         Outcome::Done
     })
+}
+
+/// Says what was left out because it is damaged.
+fn report_damaged(damaged: &DamagedTexts) -> Outcome {
+    say(&format!("error: left out {}", safe(&damaged.to_string())));
+    say(
+        "hint: `throughline doctor --repair` drops what is damaged and lets the next ingest read \
+         it again",
+    );
+    Outcome::Failed
 }
 
 fn report(exported: &Exported) {
@@ -135,7 +149,10 @@ fn private(path: &Path) -> anyhow::Result<std::fs::File> {
 
 fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Outcome> {
     let session = show::the_session(store, session)?;
-    let logs = logs(store, &session)?;
+    let (logs, damaged) = logs(store, &session)?;
+    if logs.is_empty() && !damaged.is_empty() {
+        return Ok(report_damaged(&damaged));
+    }
     if logs.is_empty() && session.evicted > 0 {
         return Err(hinted(
             format!("the log of {} was evicted to save space", session.id),
@@ -157,14 +174,20 @@ fn raw(store: &Store, session: &str, output: Option<&Path>) -> anyhow::Result<Ou
             None => stdout().lock().write_all(text.as_bytes())?,
         }
     }
+    if !damaged.is_empty() {
+        return Ok(report_damaged(&damaged));
+    }
     Ok(Outcome::Done)
 }
 
 /// Returns the session's logs by path. A log that was moved is known at both places; the longer one
 /// has it all.
-fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, String>> {
+fn logs(
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<(BTreeMap<String, String>, DamagedTexts)> {
     let mut by_source: BTreeMap<i64, (String, String)> = BTreeMap::new();
-    store.each_raw(&session.id, |source, path, text| {
+    let damaged = store.each_raw(&session.id, |source, path, text| {
         let (_, log) = by_source
             .entry(source)
             .or_insert_with(|| (path.to_owned(), String::new()));
@@ -190,7 +213,7 @@ fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, Str
         .map(|(path, _)| path.clone())
         .collect();
     all.retain(|path, _| !parts.contains(path));
-    Ok(all)
+    Ok((all, damaged))
 }
 
 fn save(folder: &Path, path: &str, text: &str) -> anyhow::Result<()> {
