@@ -221,9 +221,9 @@ pub(crate) fn scrub(
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
     // Two generations of a log may share a text, which is replaced in both at once.
-    let all: HashSet<_> = kept_of(tx, of_session, &[&session.id])?
-        .into_iter()
-        .collect();
+    let mut all = kept_of(tx, of_session, &[&session.id])?;
+    let mut met = HashSet::new();
+    all.retain(|kept| met.insert(kept.clone()));
     for old in all {
         let Some(text) = readable_text(tx, &old)? else {
             continue;
