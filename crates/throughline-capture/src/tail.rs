@@ -20,6 +20,16 @@ pub const LINE_BYTES_MAX: usize = 16 << 20;
 pub const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 /// How much is read before it is handed on: small enough to bound memory, large enough to batch.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// How many entries and passed-over lines are handed on together at most. Short lines make many of
+/// them, and each takes far more memory than its line.
+const CHUNK_ITEMS_MAX: usize = 4_000;
+/// A compressed log may unpack to this much, however small it is.
+const UNPACKED_BYTES_MIN: u64 = 256 << 20;
+/// Beyond that, a compressed log may unpack to this many times its own size. Real logs shrink to a
+/// tenth, repetitive ones to a hundredth.
+const UNPACKED_RATIO_MAX: u64 = 1_000;
+/// The largest zstd window that is unpacked: 32 MiB, and so much memory each reader needs.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 /// How much of a file's head, and of its text before the cursor, is compared.
 const FINGERPRINT_BYTES: u64 = 4096;
 /// A file that did not change for this long is finished, final newline or not.
@@ -110,6 +120,10 @@ pub fn read(
         parsed: Parsed::default(),
         archived: resumed.map_or(0, |cursor| cursor.archived),
         log: String::new(),
+        offset_max: match source.format {
+            Format::LinesZstd => unpacked_bytes_max(stamp.size),
+            Format::Lines | Format::Document | Format::Database => u64::MAX,
+        },
     };
     match source.format {
         Format::Lines => {
@@ -121,7 +135,8 @@ pub fn read(
             )
         }
         Format::LinesZstd => {
-            let decoder = zstd::stream::read::Decoder::new(&file)?;
+            let mut decoder = zstd::stream::read::Decoder::new(&file)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
             tail.lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
         }
         Format::Document | Format::Database => tail.document(&file, emit),
@@ -162,6 +177,12 @@ fn read_database(
     Ok(())
 }
 
+/// Returns to how many bytes a compressed log of this size may unpack.
+fn unpacked_bytes_max(size: u64) -> u64 {
+    size.saturating_mul(UNPACKED_RATIO_MAX)
+        .max(UNPACKED_BYTES_MIN)
+}
+
 /// Returns the first block of a file, as text.
 pub fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
@@ -184,6 +205,8 @@ struct Tail {
     /// Everything before it is in the archive or in `log`.
     archived: u64,
     log: String,
+    /// Reading stops here, for what a compressed log unpacks to is not in its size.
+    offset_max: u64,
 }
 
 impl Tail {
@@ -202,7 +225,14 @@ impl Tail {
                 Got::Line | Got::Tail => self.feed(&buffer),
                 Got::TooLong(length) => self.pass_over(length),
             }
-            if self.offset - self.read_from >= CHUNK_BYTES {
+            if self.offset >= self.offset_max {
+                self.parsed.skipped.push(Skipped {
+                    line: self.line + 1,
+                    why: Why::TooLong,
+                });
+                break;
+            }
+            if self.is_chunk_full() {
                 let chunk = self.chunk(file, false)?;
                 if emit(chunk).is_break() {
                     return Ok(());
@@ -213,6 +243,11 @@ impl Tail {
         let chunk = self.chunk(file, true)?;
         let _finished = emit(chunk);
         Ok(())
+    }
+
+    fn is_chunk_full(&self) -> bool {
+        self.offset - self.read_from >= CHUNK_BYTES
+            || self.parsed.entries.len() + self.parsed.skipped.len() >= CHUNK_ITEMS_MAX
     }
 
     fn document(
@@ -442,5 +477,74 @@ fn stamp(metadata: &Metadata) -> Stamp {
         size: metadata.len(),
         mtime_ns: since_epoch(metadata.modified()).unwrap_or_default(),
         ctime_ns: since_epoch(metadata.created()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes an error of every line.
+    struct Refusing;
+
+    impl Reader for Refusing {
+        fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+            out.skip(line, Why::Malformed);
+        }
+
+        fn state(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn tail(offset_max: u64) -> Tail {
+        Tail {
+            reader: Box::new(Refusing),
+            key: [0; 16],
+            stamp: Stamp::default(),
+            settled: true,
+            restarted: false,
+            line: 0,
+            offset: 0,
+            read_from: 0,
+            parsed: Parsed::default(),
+            archived: 0,
+            log: String::new(),
+            offset_max,
+        }
+    }
+
+    /// Reads lines and returns how many items each chunk has, and where reading ended.
+    fn items(text: &str, offset_max: u64) -> (Vec<usize>, u64) {
+        let (mut chunks, mut end) = (Vec::new(), 0);
+        let read = tail(offset_max).lines(text.as_bytes(), None, &mut |chunk| {
+            chunks.push(chunk.parsed.entries.len() + chunk.parsed.skipped.len());
+            end += chunk.read_bytes;
+            ControlFlow::Continue(())
+        });
+        assert!(read.is_ok());
+        (chunks, end)
+    }
+
+    #[test]
+    fn short_lines_do_not_pile_up_in_a_chunk() {
+        let (chunks, _) = items(&"x\n".repeat(3 * CHUNK_ITEMS_MAX + 1), u64::MAX);
+        assert_eq!(
+            chunks,
+            [CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, 1]
+        );
+    }
+
+    #[test]
+    fn a_log_that_unpacks_without_end_is_cut() {
+        let (chunks, end) = items(&"0123456\n".repeat(1000), 80);
+        assert_eq!(
+            (chunks, end),
+            (vec![11], 80),
+            "ten lines and a note of the cut"
+        );
+        assert_eq!(unpacked_bytes_max(132 << 10), UNPACKED_BYTES_MIN);
+        assert_eq!(unpacked_bytes_max(1 << 30), UNPACKED_RATIO_MAX << 30);
+        assert_eq!(unpacked_bytes_max(u64::MAX), u64::MAX);
     }
 }

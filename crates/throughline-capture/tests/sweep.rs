@@ -324,3 +324,63 @@ proptest! {
         }
     }
 }
+
+fn answer(session: &str, uuid: &str, tokens: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"{uuid}","parentUuid":null,"sessionId":"{session}","timestamp":"2026-01-05T09:00:01.000Z","cwd":"/work/proj","version":"2.1.98","requestId":"req-{uuid}","message":{{"id":"msg-{uuid}","role":"assistant","model":"m","content":[{{"type":"text","text":"done {uuid}"}}],"usage":{{"input_tokens":{tokens},"output_tokens":9223372036854775807,"cache_read_input_tokens":18446744073709551615}}}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn an_absurd_number_stops_nothing() {
+    let machine = Machine::new();
+    let first = prompt("a", "u1", "a walrus swims")
+        + &answer("a", "u2", "9223372036854775808")
+        + &answer("a", "u3", "18446744073709551615");
+    fs::write(machine.claude_log("a.jsonl"), first).unwrap();
+    fs::write(
+        machine.claude_log("b.jsonl"),
+        prompt("b", "u4", "an otter dives"),
+    )
+    .unwrap();
+    let swept = machine.sweep_at(LONG_AFTER);
+    assert_eq!((swept.ingested, swept.failed), (2, 0), "{swept:?}");
+    assert_eq!(swept.clamped, 2, "{swept:?}");
+    assert_eq!((machine.finds("walrus"), machine.finds("otter")), (1, 1));
+    let store = Store::open(&machine.home()).unwrap();
+    let usage = store.usage(&store::UsageFilter::default()).unwrap();
+    assert!(
+        usage.iter().any(|row| row.usage.input >= 1 << 53),
+        "{usage:?}"
+    );
+    let filter = store::SessionFilter {
+        limit: 9,
+        ..store::SessionFilter::default()
+    };
+    assert_eq!(store.sessions(&filter).unwrap().len(), 2);
+}
+
+#[test]
+fn a_source_that_the_store_refuses_costs_only_itself() {
+    let machine = Machine::new();
+    for (name, word) in [("a", "walrus"), ("b", "badger"), ("c", "otter")] {
+        let log = prompt(name, &format!("u-{name}"), &format!("look at the {word}"));
+        fs::write(machine.claude_log(&format!("{name}.jsonl")), log).unwrap();
+    }
+    drop(Store::open(&machine.home()).unwrap());
+    let database = rusqlite::Connection::open(Store::path_in(&machine.home())).unwrap();
+    database
+        .execute_batch(
+            "CREATE TRIGGER refuse BEFORE INSERT ON sessions WHEN new.name = 'claude:b'
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+        )
+        .unwrap();
+    let swept = machine.sweep_at(LONG_AFTER);
+    assert_eq!((swept.ingested, swept.failed), (2, 1), "{swept:?}");
+    assert_eq!(swept.trouble.len(), 1);
+    assert!(swept.trouble[0].path.ends_with("b.jsonl"), "{swept:?}");
+    assert_eq!((machine.finds("walrus"), machine.finds("otter")), (1, 1));
+    database.execute_batch("DROP TRIGGER refuse").unwrap();
+    let again = machine.sweep_at(LONG_AFTER);
+    assert_eq!((again.failed, machine.finds("badger")), (0, 1), "{again:?}");
+}

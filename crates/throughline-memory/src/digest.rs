@@ -270,6 +270,18 @@ pub struct PartTrust {
 }
 
 impl PartTrust {
+    /// Returns the same parts with no trust above `trust`.
+    #[must_use]
+    pub fn lowered_to(self, trust: Trust) -> Self {
+        let lower = |part: Option<Trust>| part.map(|known| known.min(trust));
+        Self {
+            asked: lower(self.asked),
+            said: lower(self.said),
+            done: lower(self.done),
+            errors: lower(self.errors),
+        }
+    }
+
     /// Returns the trust of the digest as a whole.
     pub fn lowest(&self) -> Trust {
         [self.asked, self.said, self.done, self.errors]

@@ -17,7 +17,9 @@ const NAME: &str = "throughline-memory";
 /// What a line of quoted text begins with.
 pub const QUOTED: &str = "  > ";
 
-/// Returns `text` without the fenced parts. An open fence that never closes ends with the text.
+/// Returns `text` without the fenced parts. A part is a whole block as Throughline writes it: an
+/// opening tag, text without another opening mark, and a closing tag. Anything else that mentions
+/// the marks is somebody's text and stays.
 pub fn strip(text: &str) -> Cow<'_, str> {
     if !text.contains(OPEN) {
         return Cow::Borrowed(text);
@@ -25,14 +27,40 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(OPEN) {
-        kept.push_str(&rest[..start]);
-        rest = match rest[start..].find(CLOSE) {
-            Some(end) => &rest[start + end + CLOSE.len()..],
-            None => "",
+        let (before, from_mark) = rest.split_at(start);
+        kept.push_str(before);
+        rest = match block_bytes(from_mark) {
+            Some(size) => &from_mark[size..],
+            None => {
+                kept.push_str(OPEN);
+                &from_mark[OPEN.len()..]
+            }
         };
     }
     kept.push_str(rest);
     Cow::Owned(kept)
+}
+
+/// The longest opening tag that is taken for one of ours.
+const TAG_BYTES_MAX: usize = 200;
+
+/// Returns the size of the block that `text`, which begins with the opening mark, begins with.
+fn block_bytes(text: &str) -> Option<usize> {
+    let attributes = &text[OPEN.len()..];
+    let end = attributes.find(['>', '<', '\n'])?;
+    let is_tag = attributes[end..].starts_with('>')
+        && end <= TAG_BYTES_MAX
+        && (end == 0 || attributes.starts_with(' '));
+    if !is_tag {
+        return None;
+    }
+    let body = OPEN.len() + end + 1;
+    let close = text[body..].find(CLOSE)?;
+    // Text inside a block of ours never holds the opening mark, so such a mark begins another one.
+    if text[body..body + close].contains(OPEN) {
+        return None;
+    }
+    Some(body + close + CLOSE.len())
 }
 
 /// Returns `text` between the marks, with what it is. A mark inside of it cannot end the fence.
@@ -135,8 +163,27 @@ mod tests {
     fn only_the_fenced_part_goes() {
         let text = "fix it\n<throughline-memory id=\"7\">old</throughline-memory>\nthanks";
         assert_eq!(strip(text), "fix it\n\nthanks");
-        assert_eq!(strip("a <throughline-memory b"), "a ");
         assert_eq!(strip("plain"), "plain");
+    }
+
+    #[test]
+    fn text_that_only_mentions_the_mark_stays() {
+        for text in [
+            "what is <throughline-memory and why is the build red?",
+            "a <throughline-memory id=\"7\">\nthe rest of the page",
+            "a <throughline-memory\n> b </throughline-memory> c",
+            "a <throughline-memoryless> b </throughline-memory> c",
+        ] {
+            assert_eq!(strip(text), text);
+        }
+        let block = wrap("7f", "old");
+        let text = format!("see <throughline-memory id=\"1\">, then {block} and on");
+        let expected = "see <throughline-memory id=\"1\">, then  and on";
+        assert_eq!(
+            strip(&text),
+            expected,
+            "an unclosed mark does not reach into a block"
+        );
     }
 
     #[test]

@@ -197,6 +197,12 @@ impl TitleRank {
     }
 }
 
+/// The largest token count that is kept for one response. Every count up to here is exact in a
+/// database column, in a floating-point sum and in a JSON number.
+pub const TOKENS_MAX: u64 = 1 << 53;
+/// The largest cost in dollars that is kept for one response.
+pub const COST_USD_MAX: f64 = 1e9;
+
 /// Tokens as providers bill them. `input` excludes what was read from or written to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -211,17 +217,33 @@ pub struct Usage {
 impl Usage {
     /// Returns everything the model read and wrote.
     pub const fn total(&self) -> u64 {
-        self.input + self.output + self.cache_read + self.cache_write
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+
+    /// Returns the usage with no count above [`TOKENS_MAX`].
+    #[must_use]
+    pub fn clamped(self) -> Self {
+        Self {
+            input: self.input.min(TOKENS_MAX),
+            output: self.output.min(TOKENS_MAX),
+            cache_read: self.cache_read.min(TOKENS_MAX),
+            cache_write: self.cache_write.min(TOKENS_MAX),
+            reasoning: self.reasoning.min(TOKENS_MAX),
+        }
     }
 }
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.reasoning += other.reasoning;
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cache_read, other.cache_read);
+        add(&mut self.cache_write, other.cache_write);
+        add(&mut self.reasoning, other.reasoning);
     }
 }
 
@@ -235,6 +257,27 @@ pub struct UsageEntry {
     pub model: Option<String>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+}
+
+impl UsageEntry {
+    /// Limits the counts and the cost to what can be stored and added up. Returns whether a value
+    /// was out of range.
+    pub fn clamp(&mut self) -> bool {
+        let usage = self.usage.clamped();
+        let cost = self.cost_usd.map(clamped_cost);
+        let is_odd = usage != self.usage || cost != self.cost_usd;
+        (self.usage, self.cost_usd) = (usage, cost);
+        is_odd
+    }
+}
+
+/// Returns a cost that can be added up: finite, not negative, at most [`COST_USD_MAX`].
+pub fn clamped_cost(usd: f64) -> f64 {
+    if usd.is_nan() {
+        0.0
+    } else {
+        usd.clamp(0.0, COST_USD_MAX)
+    }
 }
 
 #[cfg(test)]
@@ -269,6 +312,33 @@ mod tests {
                 Some("custom")
             );
         }
+    }
+
+    #[test]
+    fn counts_saturate() {
+        let most = Usage {
+            input: u64::MAX,
+            output: u64::MAX,
+            cache_read: 1,
+            cache_write: u64::MAX,
+            reasoning: 7,
+        };
+        let mut sum = most;
+        sum += most;
+        assert_eq!((sum.total(), sum.reasoning), (u64::MAX, 14));
+        let mut entry = UsageEntry {
+            session: SessionId::of(Flavor::Claude, "s"),
+            key: String::new(),
+            at: None,
+            model: None,
+            usage: most,
+            cost_usd: Some(f64::INFINITY),
+        };
+        assert!(entry.clamp());
+        assert_eq!(entry.usage.input, TOKENS_MAX);
+        assert_eq!((entry.usage.cache_read, entry.usage.reasoning), (1, 7));
+        assert_eq!(entry.cost_usd, Some(COST_USD_MAX));
+        assert!(!entry.clamp(), "a clamped entry is in range");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum ClientError {
     Refused(u16),
     #[error("the daemon answers with something else: {0}")]
     Odd(String),
+    #[error("the daemon's socket is not used: {0}")]
+    Foreign(String),
 }
 
 impl ClientError {
@@ -42,9 +44,8 @@ pub fn hook(
     timeout: Duration,
 ) -> Result<Reply, ClientError> {
     use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
 
-    let mut stream = UnixStream::connect(socket).map_err(ClientError::Unreachable)?;
+    let mut stream = connect(socket)?;
     let mut converse = || -> io::Result<Vec<u8>> {
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
@@ -57,6 +58,41 @@ pub fn hook(
         Ok(bytes)
     };
     reply(&converse().map_err(ClientError::Silent)?)
+}
+
+/// Connects to the daemon's socket. Fails unless its folder is this user's own, and so is the process
+/// that listens: another user's would get to see prompts, and its answers would reach the agent.
+#[cfg(unix)]
+pub(crate) fn connect(socket: &Path) -> Result<std::os::unix::net::UnixStream, ClientError> {
+    let foreign = |why: &dyn std::fmt::Display| ClientError::Foreign(why.to_string());
+    if let Some(folder) = socket.parent() {
+        store::check_folder(folder).map_err(|error| foreign(&error))?;
+    }
+    let stream =
+        std::os::unix::net::UnixStream::connect(socket).map_err(ClientError::Unreachable)?;
+    check_peer(&stream).map_err(|why| foreign(&why))?;
+    Ok(stream)
+}
+
+/// Fails unless the process at the other end is this user's.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn check_peer(stream: &std::os::unix::net::UnixStream) -> Result<(), String> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)
+        .map_err(|error| format!("its owner is not known: {error}"))?;
+    let user = rustix::process::geteuid();
+    if peer.uid == user {
+        return Ok(());
+    }
+    let (peer, user) = (peer.uid.as_raw(), user.as_raw());
+    Err(format!(
+        "user {peer} listens there, and you are user {user}"
+    ))
+}
+
+/// Elsewhere the owner of the folder, which nobody else can write to, has to do.
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+fn check_peer(_: &std::os::unix::net::UnixStream) -> Result<(), String> {
+    Ok(())
 }
 
 /// Elsewhere there is no such socket.
@@ -96,6 +132,26 @@ fn reply(bytes: &[u8]) -> Result<Reply, ClientError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_in_a_folder_of_others_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("daemon.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(connect(&socket).is_ok());
+        for mode in [0o777, 0o770, 0o702] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(dir.path(), permissions).unwrap();
+            let error = connect(&socket).unwrap_err();
+            assert!(matches!(error, ClientError::Foreign(_)), "{error}");
+            assert!(
+                error.to_string().contains("other users can write"),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn only_a_whole_and_good_reply_is_taken() {

@@ -55,7 +55,14 @@ impl Store {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let Some(pack) = self.read(|connection| prepare(connection, session))? else {
+            let prepared = match self.read(|connection| prepare(connection, session)) {
+                Err(error @ (Error::LostBody(_) | Error::Damaged(_))) => {
+                    tracing::warn!(session, %error, "session with a damaged text not packed");
+                    continue;
+                }
+                prepared => prepared?,
+            };
+            let Some(pack) = prepared else {
                 continue;
             };
             let (text_bytes, packed_bytes) = (pack.text_bytes, pack.size_bytes());
@@ -207,7 +214,7 @@ type Text<K> = (K, Option<Kept>, String);
 /// Returns the pieces of the logs that are this session's alone.
 fn pieces(connection: &Connection, session: i64) -> Result<Vec<Text<(i64, i64, i64)>>> {
     let mut statement = connection.prepare_cached(
-        "SELECT r.source, r.generation, r.offset, r.body, r.block, r.start, r.length
+        "SELECT r.source, r.generation, r.offset, r.body, r.block, r.start, r.length, r.hash
          FROM source_sessions x JOIN sources f ON f.id = x.source
          JOIN raw r ON r.source = f.id AND r.generation <= f.generation
          WHERE x.session = ?1 AND NOT EXISTS (
@@ -295,7 +302,8 @@ fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     for moved in &pack.pieces {
         let (source, generation, offset) = moved.key;
         tx.prepare_cached(
-            "UPDATE raw SET body = x'', block = ?4, start = ?5, length = ?6
+            "UPDATE raw SET hash = CASE WHEN block IS NULL THEN body ELSE hash END,
+                body = x'', block = ?4, start = ?5, length = ?6
              WHERE source = ?1 AND generation = ?2 AND offset = ?3",
         )?
         .execute(params![

@@ -12,13 +12,11 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::seal::Key;
-use crate::verify::{self, Depth};
+use crate::verify;
 use crate::{KEY, Store, installation_key, open, swap};
 
 /// Four megabytes at a time.
 const STEP_PAGES: i32 = 1024;
-/// How many records of a fresh copy are compared with their checksums.
-const SAMPLE_RECORDS: u64 = 2_000;
 
 /// A copy that was made.
 #[derive(Clone, Debug, Serialize)]
@@ -97,7 +95,7 @@ impl Store {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         carry(partial, self.key.as_ref(), &installation_key(folder)?)?;
         let copied = open::plainly(partial, self.key.as_ref())?;
-        let found = verify::sound(&copied, partial, Depth::Sample(SAMPLE_RECORDS))?;
+        let found = verify::sound(&copied, partial)?;
         if found != records {
             return Err(Error::Unsound {
                 path: partial.to_owned(),
@@ -143,10 +141,13 @@ pub(crate) fn copy(
     Ok(())
 }
 
+/// The table of what a copy carries beside the store, and the statement that makes it.
+pub(crate) const CARRIED: &str = "carried";
+pub(crate) const CARRIED_SQL: &str = "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB)";
+
 fn carry(path: &Path, key: Option<&Key>, redaction_key: &[u8; 32]) -> Result<()> {
     let connection = open::plainly(path, key)?;
-    connection
-        .execute_batch("CREATE TABLE IF NOT EXISTS carried (name TEXT PRIMARY KEY, value BLOB)")?;
+    connection.execute_batch(&format!("DROP TABLE IF EXISTS {CARRIED}; {CARRIED_SQL}"))?;
     connection.execute(
         "INSERT OR REPLACE INTO carried (name, value) VALUES (?1, ?2)",
         rusqlite::params![KEY, redaction_key],

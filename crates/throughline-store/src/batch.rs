@@ -25,6 +25,8 @@ pub struct Batch {
     reading: Reading,
     piece: Option<Piece>,
     after: After,
+    /// Dropped with the batch, when it is written.
+    held: Option<Box<dyn std::any::Any + Send>>,
 }
 
 /// Where the source's cursor must stand for a batch to be written.
@@ -94,6 +96,13 @@ pub struct From<'a> {
     pub log: Option<Log>,
 }
 
+/// What a record takes in memory besides its text and terms, and a line that was passed over.
+const RECORD_BYTES: usize = 1 << 10;
+const SKIPPED_BYTES: usize = 64;
+/// So many bytes weigh as much as a record when batches share a commit: a group is kept in memory
+/// until it is on disk.
+const WEIGHT_BYTES: usize = 16 << 10;
+
 impl Batch {
     pub fn new(door: &mut Door<'_>, cleaned: Cleaned, from: From<'_>) -> Self {
         let log = from.log;
@@ -127,7 +136,26 @@ impl Batch {
             reading,
             piece,
             after: After::Anything,
+            held: None,
         }
+    }
+
+    /// Keeps something until the batch is written or given up.
+    pub fn holding(mut self, held: impl Send + 'static) -> Self {
+        self.held = Some(Box::new(held));
+        self
+    }
+
+    /// Returns about how much memory the batch takes.
+    pub fn size_bytes(&self) -> usize {
+        let records = &self.cleaned.records;
+        let texts = records
+            .iter()
+            .map(|record| RECORD_BYTES + record.content.as_str().len() + record.terms.len());
+        let piece = self.piece.as_ref().map_or(0, |piece| piece.body.data.len());
+        let blocks = self.cleaned.blocks.iter().map(Vec::len);
+        let odd = self.cursor.skipped.len() * SKIPPED_BYTES;
+        texts.sum::<usize>() + piece + blocks.sum::<usize>() + odd
     }
 
     /// Lets the batch be written only if the source's cursor is still the one it was read from.
@@ -142,7 +170,7 @@ impl Store {
     /// soon after, or at [`Store::flush`].
     pub fn append(&self, batch: Batch) -> Ticket<Written> {
         let redactor = self.redactor_handle();
-        let weight = batch.cleaned.records.len();
+        let weight = batch.cleaned.records.len() + batch.size_bytes() / WEIGHT_BYTES;
         self.writer().submit(weight, Hurry::Bulk, move |tx, names| {
             apply(tx, names, &redactor, &batch)
         })

@@ -136,7 +136,17 @@ pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)])
     if release(tx, id)? {
         return Ok(());
     }
-    let mut bytes = read(tx, id)?;
+    let mut bytes = match read(tx, id) {
+        Ok(bytes) => bytes,
+        Err(error @ Error::LostBody(_)) => {
+            // None of its texts can be read any more, but its bytes may hold what is to go.
+            tracing::warn!(%error, "an unreadable block is deleted");
+            tx.prepare_cached("DELETE FROM blocks WHERE id = ?1")?
+                .execute([id])?;
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     for (start, size) in parts {
         let rest = bytes.get_mut(*start..);
         if let Some(text) = rest.and_then(|text| text.get_mut(..*size)) {

@@ -38,11 +38,16 @@ pub(crate) fn unpack(hash: &[u8], data: &[u8]) -> Result<String> {
 /// Returns a text if it is what its name says.
 pub(crate) fn verified(connection: &Connection, hash: &[u8]) -> Result<String> {
     let text = text(connection, hash)?;
-    if blake3::hash(text.as_bytes()).as_bytes()[..16] != *hash {
+    if !is_named(&text, hash) {
         let name = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         return Err(Error::LostBody(name));
     }
     Ok(text)
+}
+
+/// Says whether a text has this name.
+pub(crate) fn is_named(text: &str, hash: &[u8]) -> bool {
+    blake3::hash(text.as_bytes()).as_bytes()[..16] == *hash
 }
 
 /// Deletes a text that nothing refers to any more.

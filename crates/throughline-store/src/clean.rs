@@ -46,6 +46,8 @@ pub struct Cleaned {
     pub(crate) blocks: Vec<Vec<u8>>,
     /// The ids of the records, in order.
     pub ids: Vec<RecordId>,
+    /// Usage entries with a number out of range, which was clamped.
+    pub clamped: usize,
 }
 
 #[derive(Debug)]
@@ -192,7 +194,10 @@ impl<'a> Door<'a> {
             })
             .collect();
         let blocks = self.blocks(&mut records);
+        let mut usage = incoming.usage;
+        let clamped = usage.iter_mut().map(|entry| usize::from(entry.clamp()));
         Cleaned {
+            clamped: clamped.sum(),
             blocks,
             ids: records.iter().map(|record| record.id).collect(),
             records,
@@ -201,11 +206,7 @@ impl<'a> Door<'a> {
                 .into_iter()
                 .map(|(p, w)| self.session(p, w))
                 .collect(),
-            usage: incoming
-                .usage
-                .into_iter()
-                .map(|usage| self.usage(usage))
-                .collect(),
+            usage: usage.into_iter().map(|entry| self.usage(entry)).collect(),
             secrets: self.secrets(),
         }
     }

@@ -51,6 +51,19 @@ pub enum Error {
     Seal(#[from] crate::seal::SealError),
     #[error("{} is not sound: {why}", path.display())]
     Unsound { path: PathBuf, why: String },
+    #[error("refusing to use the folder {}: {why}", path.display())]
+    UnsafeFolder {
+        path: PathBuf,
+        why: String,
+        /// The command that makes it safe.
+        fix: String,
+    },
+    #[error("{} is not a regular file", path.display())]
+    NotAFile { path: PathBuf },
+    #[error("{} is an export, not a backup", path.display())]
+    IsAnExport { path: PathBuf },
+    #[error("{} has another schema than Throughline makes: {what}", path.display())]
+    ForeignSchema { path: PathBuf, what: String },
     #[error("{} exists already", path.display())]
     Exists { path: PathBuf },
 }
@@ -105,6 +118,27 @@ impl Error {
             _ => None,
         };
         code == Some(ErrorCode::SystemIoFailure)
+    }
+
+    /// Says whether a failed write says nothing about what was to be written: every other write
+    /// would fail as well.
+    pub fn concerns_all_writes(&self) -> bool {
+        if self.is_disk_full() || self.is_disk_failure() || self.is_read_only() {
+            return true;
+        }
+        match self {
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::OutOfMemory
+                        | ErrorCode::NotADatabase
+                )
+            ),
+            Self::WriterStopped | Self::Io { .. } | Self::Seal(_) => true,
+            _ => false,
+        }
     }
 
     /// Says whether the disk is full, so that a sweep can stop and go on later.

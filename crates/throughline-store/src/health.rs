@@ -87,7 +87,7 @@ impl Health {
 }
 
 /// Asks SQLite, which looks at its pages, its indexes and the search index.
-fn problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
+pub(crate) fn problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let check = if deep {
         "integrity_check"
@@ -148,9 +148,10 @@ fn damaged(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
     let records = look(records::SELECT, &mut |row| {
         records::record_of(connection, row, &mut texts).map(drop)
     });
-    let distinct = "SELECT DISTINCT body, block, start, length FROM raw ORDER BY block, start";
+    let distinct = "SELECT DISTINCT body, block, start, length, hash FROM raw
+         ORDER BY block, start";
     let pieces = look(distinct, &mut |row| {
-        texts.verified_piece(connection, row, 0).map(drop)
+        texts.piece(connection, row, 0).map(drop)
     });
     for outcome in [records, pieces] {
         outcome.or_else(|error| note(error, problems))?;

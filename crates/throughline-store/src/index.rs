@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use memory::Kind;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::marks::{self, Mark};
 use crate::residue::{self, Remedy};
 use crate::sessions::{Known, timestamp};
@@ -126,7 +126,7 @@ pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<V
             let text = digest.text.to_lowercase();
             found.extend(words.iter().all(|word| text.contains(word)).then_some(row));
         }
-        for stored in records::rows_of(connection, "row = ?1", &[&row])? {
+        for stored in records::rows_with_lost_texts(connection, "row = ?1", &[&row])? {
             let around = [stored.path.as_deref(), stored.tool.as_deref()];
             let text = around
                 .into_iter()
@@ -339,7 +339,14 @@ fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<
         let Some(flavor) = memory::Flavor::from_name(&row.get::<_, String>(3)?) else {
             continue;
         };
-        let text = records::text_cached(connection, row, 9, &cache)?;
+        let text = match records::text_cached(connection, row, 9, &cache) {
+            Err(error @ Error::LostBody(_)) => {
+                // Nothing can be found in a text that cannot be read; the others still can.
+                tracing::warn!(%error, "a record is left out of the search index");
+                continue;
+            }
+            text => text?,
+        };
         let (tool, path, speaker): (Option<String>, Option<String>, Option<String>) =
             (row.get(6)?, row.get(7)?, row.get(8)?);
         let kind = records::kind(row.get(4)?);

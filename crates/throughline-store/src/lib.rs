@@ -57,6 +57,7 @@ mod residue;
 mod restore;
 pub mod retention;
 mod safety;
+mod schema;
 mod scrub;
 pub mod seal;
 pub mod search;
@@ -97,7 +98,8 @@ pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UN
 pub use crate::lease::{Asked, Lease, Work};
 pub use crate::lookup::{Detail, Held, Lookup, Presence, Scope, Within};
 pub use crate::marks::Mark;
-pub use crate::portable::{ExportFilter, Exported, ImportScope, Imported, LogRule};
+pub use crate::open::check_folder;
+pub use crate::portable::{Claims, ExportFilter, Exported, ImportScope, Imported, LogRule};
 pub use crate::raw::RawPiece;
 pub use crate::records::StoredRecord;
 pub use crate::repair::{Repaired, repair};
@@ -113,9 +115,10 @@ pub use crate::steps::Step;
 pub use crate::summaries::{Kept, Look, NewSummary, Notes, Reached, StoredSummary, Way};
 pub use crate::swap::{OnStep, Recovered, SwapStep};
 pub use crate::timeline::Counts;
-pub use crate::tombstones::{Grave, Lifted, Tombstone};
+pub use crate::tombstones::{CarriedTombstones, Grave, Lifted, Tombstone};
 pub use crate::touches::Touch;
 pub use crate::usage::{RequestSize, UsageFilter, UsageRow};
+pub use crate::verify::DamagedTexts;
 pub use crate::worth::Worth;
 pub use crate::writer::Ticket;
 
@@ -151,6 +154,7 @@ impl Store {
 
     /// Opens the store in a folder, whose key may lie in the keychain.
     pub fn open_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
+        check_folder(folder)?;
         open::private_dir(folder)?;
         let (guard, recovered) = swap::settle(folder)?;
         let path = Self::path_in(folder);
@@ -182,6 +186,7 @@ impl Store {
     /// Opens a store for somebody who asks: what writes is started only when something is written. `None` when it
     /// is encrypted, or something must be done to it first; then [`Store::open_with`] opens it.
     pub fn open_to_ask(folder: &Path) -> Result<Option<Self>> {
+        check_folder(folder)?;
         let (guard, recovered) = swap::settle(folder)?;
         let path = Self::path_in(folder);
         if recovered.is_some() || seal::places::any(folder) {
@@ -208,6 +213,7 @@ impl Store {
 
     /// The same, of a store whose key may lie in the keychain.
     pub fn open_to_read_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
+        check_folder(folder)?;
         let guard = lock::shared(folder)?;
         let path = Self::path_in(folder);
         let key = seal::key_of_store(folder, keychain)?.map(|(key, _)| key);

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_terms_go_at_once.sql"),
     include_str!("migrations/0009_retention.sql"),
     include_str!("migrations/0010_detached_records.sql"),
+    include_str!("migrations/0011_raw_hash.sql"),
 ];
 
 /// How many had run when the search index got its present form.
@@ -103,10 +104,34 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
+/// How long another process's write is waited for before somebody is told.
+const BUSY_NOTICE: Duration = Duration::from_secs(2);
+/// How long each look at the write lock is apart from the next.
+const BUSY_STEP: Duration = Duration::from_millis(5);
+
+/// Lets a connection wait for the writes of other processes, and say so when it takes long.
+pub(crate) fn wait_for_writers(connection: &mut Connection) -> Result<()> {
+    fn wait(tries: i32) -> bool {
+        let waited = BUSY_STEP.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX));
+        if waited >= BUSY_NOTICE && waited < BUSY_NOTICE + BUSY_STEP {
+            tracing::warn!(
+                "another process is writing to the store; waiting up to {} s for it",
+                BUSY_TIMEOUT.as_secs()
+            );
+        }
+        if waited >= BUSY_TIMEOUT {
+            return false;
+        }
+        std::thread::sleep(BUSY_STEP);
+        true
+    }
+    Ok(connection.busy_handler(Some(wait))?)
+}
+
 /// Opens one of our files as it is: no settings, no migration.
 pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let mut connection = Connection::open(path)?;
+    wait_for_writers(&mut connection)?;
     seal::unlock(&connection, path, key)?;
     check_ours(&connection, path)?;
     Ok(connection)
@@ -283,8 +308,43 @@ pub(crate) fn log_bytes(path: &Path) -> u64 {
     fs::metadata(log).map_or(0, |file| file.len())
 }
 
-fn version(connection: &Connection) -> Result<i64> {
+pub(crate) fn version(connection: &Connection) -> Result<i64> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Fails unless a folder belongs to this user and only this user can write to it. Whoever can write
+/// to it can put another store, key or socket in the place of ours. A folder that is not there yet
+/// is made private later.
+#[cfg(unix)]
+pub fn check_folder(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = match fs::metadata(folder) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(folder)(error)),
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    let unsafe_folder = |why: String, fix: String| Error::UnsafeFolder {
+        path: folder.to_owned(),
+        why,
+        fix: format!("{fix} {}", folder.display()),
+    };
+    if owner != user {
+        let why = format!("it belongs to user {owner}, and you are user {user}");
+        return Err(unsafe_folder(why, format!("sudo chown -R {user}")));
+    }
+    if mode & 0o022 != 0 {
+        let why = format!("other users can write to it (mode {mode:04o})");
+        return Err(unsafe_folder(why, "chmod 700".to_owned()));
+    }
+    Ok(())
+}
+
+/// Elsewhere the profile's folders are the user's own.
+#[cfg(not(unix))]
+pub fn check_folder(_: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// Makes a folder that only its owner can enter.

@@ -11,11 +11,12 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::blocks::ZSTD_LEVEL;
 use crate::clean::Body;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::forget::{Lines, Needles};
 use crate::records::Texts;
 use crate::redact::{CleanString, Redactor, Secret};
 use crate::sessions::Known;
+use crate::verify::DamagedTexts;
 use crate::{Store, blocks, bodies};
 
 /// Earlier generations of a log that are kept; of more the smallest are deleted.
@@ -80,12 +81,17 @@ pub struct RawPiece<'a> {
 
 impl Store {
     /// Calls `each` with every piece of a session's logs, in their order, the log as it is now
-    /// before its earlier generations. A log that several sessions share is given whole.
-    pub fn each_raw(&self, session: &SessionId, mut each: impl FnMut(RawPiece<'_>)) -> Result<()> {
+    /// before its earlier generations. A log that several sessions share is given whole. Returns
+    /// the pieces that were left out because their text is not what was written.
+    pub fn each_raw(
+        &self,
+        session: &SessionId,
+        mut each: impl FnMut(RawPiece<'_>),
+    ) -> Result<DamagedTexts> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT f.path, r.body, r.block, r.start, r.length, f.id,
-                    f.generation - r.generation
+                "SELECT f.path, r.body, r.block, r.start, r.length, r.hash, f.id,
+                    r.offset, f.generation - r.generation
                  FROM sessions s
                  JOIN source_sessions x ON x.session = s.id JOIN sources f ON f.id = x.source
                  JOIN raw r ON r.source = f.id AND r.generation <= f.generation
@@ -93,16 +99,24 @@ impl Store {
             )?;
             let mut rows = statement.query([session.as_str()])?;
             let mut texts = Texts::default();
+            let mut damaged = DamagedTexts::default();
             while let Some(row) = rows.next()? {
-                let text = texts.piece(connection, row, 1)?;
-                each(RawPiece {
-                    source: row.get(5)?,
-                    earlier: row.get(6)?,
-                    path: &row.get::<_, String>(0)?,
-                    text: &text,
-                });
+                let path: String = row.get(0)?;
+                match texts.piece(connection, row, 1) {
+                    Ok(text) => each(RawPiece {
+                        source: row.get(6)?,
+                        earlier: row.get(8)?,
+                        path: &path,
+                        text: &text,
+                    }),
+                    Err(Error::LostBody(_)) => {
+                        let offset: i64 = row.get(7)?;
+                        damaged.add(format!("log {path} from byte {offset}"));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-            Ok(())
+            Ok(damaged)
         })
     }
 }
@@ -237,29 +251,23 @@ pub(crate) fn release(tx: &Transaction<'_>, kept: &Kept) -> Result<()> {
 }
 
 impl Texts {
-    /// Returns the text of a piece if it is what was written. Of a packed one only its place tells.
-    pub fn verified_piece(
-        &mut self,
-        connection: &Connection,
-        row: &Row<'_>,
-        first: usize,
-    ) -> Result<String> {
-        match row.get::<_, Option<i64>>(first + 1)? {
-            Some(_) => self.piece(connection, row, first),
-            None => bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?),
-        }
-    }
-
-    /// Returns the text of a piece. Its columns `body, block, start, length` begin at `first`.
+    /// Returns the text of a piece if it is what was written. Its columns `body, block, start,
+    /// length, hash` begin at `first`.
     pub fn piece(
         &mut self,
         connection: &Connection,
         row: &Row<'_>,
         first: usize,
     ) -> Result<String> {
-        match row.get(first + 1)? {
-            Some(block) => self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?),
-            None => bodies::text(connection, &row.get::<_, Vec<u8>>(first)?),
+        let Some(block) = row.get(first + 1)? else {
+            return bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?);
+        };
+        let text = self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?)?;
+        match row.get::<_, Option<Vec<u8>>>(first + 4)? {
+            Some(hash) if !bodies::is_named(&text, &hash) => {
+                Err(Error::LostBody(format!("block {block}")))
+            }
+            _ => Ok(text),
         }
     }
 }
@@ -272,8 +280,14 @@ pub(crate) fn scrub(
     fresh: &[Secret],
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
-    for old in kept_of(tx, of_session, &[&session.id])? {
-        let text = text(tx, &old)?;
+    // Two generations of a log may share a text, which is replaced in both at once.
+    let mut all = kept_of(tx, of_session, &[&session.id])?;
+    let mut met = HashSet::new();
+    all.retain(|kept| met.insert(kept.clone()));
+    for old in all {
+        let Some(text) = readable_text(tx, &old)? else {
+            continue;
+        };
         if !fresh
             .iter()
             .any(|secret| text.contains(secret.value.as_str()))
@@ -298,7 +312,7 @@ pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Resu
             .execute(params![hash, new.hash])?,
         Kept::Block(block, start, _) => tx
             .prepare_cached(
-                "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL
+                "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL, hash = NULL
                  WHERE block = ?1 AND start = ?2",
             )?
             .execute(params![block, start, new.hash])?,
@@ -306,8 +320,21 @@ pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Resu
     release(tx, old)
 }
 
+/// Returns the text of a piece, or `None` where it is missing or unreadable. What is damaged must
+/// not stop the work on the rest; `doctor --deep` reports it.
+pub(crate) fn readable_text(connection: &Connection, kept: &Kept) -> Result<Option<String>> {
+    match text(connection, kept) {
+        Ok(text) => Ok(Some(text)),
+        Err(error @ Error::LostBody(_)) => {
+            tracing::warn!(%error, "a piece of an archived log cannot be read");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns the text of a piece.
-pub(crate) fn text(connection: &Connection, kept: &Kept) -> Result<String> {
+fn text(connection: &Connection, kept: &Kept) -> Result<String> {
     match kept {
         Kept::Body(hash) => bodies::text(connection, hash),
         Kept::Block(block, start, length) => {
@@ -325,23 +352,26 @@ pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
     Ok(old.len())
 }
 
-/// Empties the lines of a source's log in which one of these values stands as a JSON string, and
-/// counts the pieces that held any. The lines keep their numbers.
-pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) -> Result<usize> {
+/// Empties the lines of a source's log in which one of these values stands as a JSON string. The
+/// lines keep their numbers. A piece that cannot be read is counted and stays as it is.
+pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) -> Result<Blanked> {
     let quoted: Vec<String> = values
         .iter()
         .filter(|value| !value.is_empty())
         .map(|value| serde_json::Value::from(value.as_str()).to_string())
         .collect();
     let names = |line: &str| quoted.iter().any(|value| line.contains(value.as_str()));
-    let mut count = 0;
+    let mut blanked = Blanked::default();
     let mut seen = HashSet::new();
     for old in kept_of(tx, "source = ?1", &[&source])? {
         // Two pieces may share one text, which is replaced for both at once.
         if !seen.insert(old.clone()) {
             continue;
         }
-        let text = text(tx, &old)?;
+        let Some(text) = readable_text(tx, &old)? else {
+            blanked.unreadable += 1;
+            continue;
+        };
         if !names(&text) {
             continue;
         }
@@ -351,37 +381,64 @@ pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) 
             .collect();
         let Some(new) = body(&kept) else { continue };
         replace_text(tx, &old, &new)?;
-        count += 1;
+        blanked.pieces += 1;
     }
-    Ok(count)
+    Ok(blanked)
 }
 
-/// Takes forgotten texts and lines out of a source's log, and counts the pieces that held any.
-/// `lines` are those of the log as it was last read, `earlier` those of its earlier generations.
+/// What taking forgotten texts out of a source's log changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Blanked {
+    /// Pieces that held something forgotten.
+    pub pieces: usize,
+    /// Pieces whose text could not be read. They may have held something forgotten, so they are
+    /// deleted.
+    pub unreadable: usize,
+}
+
+impl Blanked {
+    pub fn add(&mut self, other: Self) {
+        self.pieces += other.pieces;
+        self.unreadable += other.unreadable;
+    }
+}
+
+/// Takes forgotten texts and lines out of a source's log. `lines` are those of the log as it was
+/// last read, `earlier` those of its earlier generations.
 pub(crate) fn blank(
     tx: &Transaction<'_>,
     source: i64,
     needles: &Needles,
     lines: &Lines,
     earlier: &Lines,
-) -> Result<usize> {
+) -> Result<Blanked> {
     let current = generation(tx, source)?;
     let mut statement = tx.prepare_cached(
-        "SELECT offset, generation, body, block, start, length FROM raw WHERE source = ?1
-         ORDER BY generation, offset",
+        "SELECT generation, offset FROM raw WHERE source = ?1 ORDER BY generation, offset",
     )?;
-    let pieces: Vec<(u64, i64, Kept)> = statement
-        .query_map([source], |row| {
-            Ok((row.get(0)?, row.get(1)?, Kept::of(row, 2)?))
-        })?
+    let places: Vec<(i64, u64)> = statement
+        .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
-    let mut count = 0;
+    let mut blanked = Blanked::default();
     // Lines can be counted only from the start of a log.
     let mut before: Option<u64> = None;
-    for (offset, generation, old) in pieces {
+    for (generation, offset) in places {
         let lines = if generation < current { earlier } else { lines };
         let first = if offset == 0 { Some(0) } else { before };
-        let text = text(tx, &old)?;
+        // Where a text is kept is asked for when its turn comes: replacing the text of a piece
+        // moves every other piece with the same text.
+        let here = "source = ?1 AND generation = ?2 AND offset = ?3";
+        let Some(old) = kept_of(tx, here, &[&source, &generation, &offset])?.pop() else {
+            continue;
+        };
+        let Some(text) = readable_text(tx, &old)? else {
+            tx.prepare_cached(&format!("DELETE FROM raw WHERE {here}"))?
+                .execute(params![source, generation, offset])?;
+            release(tx, &old)?;
+            blanked.unreadable += 1;
+            before = None;
+            continue;
+        };
         let here = first.map_or_else(Lines::new, |first| {
             let within = lines.iter().filter(|line| **line > first);
             within.map(|line| line - first).collect()
@@ -391,7 +448,7 @@ pub(crate) fn blank(
             continue;
         };
         replace_text(tx, &old, &new)?;
-        count += 1;
+        blanked.pieces += 1;
     }
-    Ok(count)
+    Ok(blanked)
 }

@@ -158,10 +158,7 @@ pub(crate) fn record_of(
     texts: &mut Texts,
 ) -> Result<StoredRecord> {
     let id = RecordId::from_bytes(row.get(0)?);
-    let content = texts.text(connection, row, 16)?;
-    if row.get::<_, i64>(15)? != checksum(id, blake3::hash(content.as_bytes()).as_bytes()) {
-        return Err(Error::Damaged(id));
-    }
+    let content = texts.verified(connection, row, 16, id, row.get(15)?)?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     let tags: Option<String> = row.get(8)?;
     let metadata: Option<String> = row.get(9)?;
@@ -210,6 +207,22 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
+    /// Returns a record's text if it matches the checksum. The columns of [`TEXT`] begin at `first`.
+    pub fn verified(
+        &mut self,
+        connection: &Connection,
+        row: &Row<'_>,
+        first: usize,
+        id: RecordId,
+        sum: i64,
+    ) -> Result<String> {
+        let text = self.text(connection, row, first)?;
+        if sum != checksum(id, blake3::hash(text.as_bytes()).as_bytes()) {
+            return Err(Error::Damaged(id));
+        }
+        Ok(text)
+    }
+
     pub fn text(&mut self, connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
         if let Some(content) = row.get(first)? {
             return Ok(content);
@@ -549,7 +562,11 @@ pub(crate) fn reindex(
     before: Known,
     session: Known,
 ) -> Result<()> {
-    for stored in rows_of(tx, "session = ?1 AND copy = 0", &[&session.id])? {
+    for stored in rows_with_lost_texts(tx, "session = ?1 AND copy = 0", &[&session.id])? {
+        if stored.is_lost {
+            names.index.lose(tx, stored.row)?;
+            continue;
+        }
         take_as(tx, names, before, &stored)?;
         add_to_index(tx, names, session, &stored, &stored.text)?;
     }
@@ -601,6 +618,9 @@ fn take_as(
 ) -> Result<()> {
     if !names.index.holds(tx, stored.row)? {
         return Ok(());
+    }
+    if stored.is_lost {
+        return names.index.lose(tx, stored.row);
     }
     let terms = stored.terms(&stored.text);
     names
@@ -654,7 +674,9 @@ pub(crate) struct StoredRow {
     pub body: Option<Vec<u8>>,
     /// Block, start and size.
     pub block: Option<(i64, usize, usize)>,
+    /// Empty where it is missing or unreadable.
     pub text: String,
+    pub is_lost: bool,
 }
 
 impl StoredRow {
@@ -681,10 +703,37 @@ impl StoredRow {
     }
 }
 
+/// Returns rows with their texts. Fails where a text is missing or unreadable.
 pub(crate) fn rows_of(
     connection: &Connection,
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<StoredRow>> {
+    read_rows(connection, condition, values, LostText::Fail)
+}
+
+/// Returns rows with their texts; a text that is missing or unreadable is empty. For work that must
+/// not stop at a damaged record, such as removing it.
+pub(crate) fn rows_with_lost_texts(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<StoredRow>> {
+    read_rows(connection, condition, values, LostText::Empty)
+}
+
+/// What a text that cannot be read becomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LostText {
+    Fail,
+    Empty,
+}
+
+fn read_rows(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn rusqlite::ToSql],
+    lost_text: LostText,
 ) -> Result<Vec<StoredRow>> {
     let sql = format!(
         "SELECT row, id, session, kind, copy, {TEXT}, at, tool, path,
@@ -697,13 +746,18 @@ pub(crate) fn rows_of(
     while let Some(row) = rows.next()? {
         let block: Option<i64> = row.get(6)?;
         let (start, size): (Option<usize>, usize) = (row.get(7)?, row.get(8)?);
+        let text = match text_cached(connection, row, 5, &cache) {
+            Err(Error::LostBody(_)) if lost_text == LostText::Empty => None,
+            text => Some(text?),
+        };
         all.push(StoredRow {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
             kind: kind(row.get(3)?),
             copy: row.get(4)?,
-            text: text_cached(connection, row, 5, &cache)?,
+            is_lost: text.is_none(),
+            text: text.unwrap_or_default(),
             at: timestamp(row.get(10)?),
             tool: row.get(11)?,
             path: row.get(12)?,

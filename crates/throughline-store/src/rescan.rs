@@ -338,7 +338,9 @@ fn pieces(
         .query_map([session], |row| raw::Kept::of(row, 0))?
         .collect::<Result<_, _>>()?;
     for kept in kept {
-        let text = raw::text(connection, &kept)?;
+        let Some(text) = raw::readable_text(connection, &kept)? else {
+            continue;
+        };
         let clean = redactor.lines_in(&text, seen, &mut []);
         if clean.as_str() != text {
             found.note(&text, clean.as_str());

@@ -2,6 +2,7 @@
 //! store's home of its own.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -9,10 +10,12 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::backup::{self, CopyProgress};
 use crate::error::{Error, Result};
+use crate::redact::Redactor;
 use crate::seal::{self, Form, Key, KeyId, KeyPlace, Keychain, SealError, places};
 use crate::swap::{self, Old, OnStep, SwapStep};
-use crate::verify::{self, Depth};
-use crate::{DATABASE, KEY, Store, lock, open};
+use crate::tombstones::{self, CarriedTombstones};
+use crate::verify;
+use crate::{DATABASE, KEY, Store, installation_key, lock, open, schema};
 
 /// Folders of what was there before begin with this.
 pub(crate) const SAFETY: &str = "before-restore-";
@@ -40,6 +43,8 @@ pub struct Restored {
     /// Older ones that had to go.
     pub removed_copies: Vec<PathBuf>,
     pub redaction_key: RedactionKey,
+    /// What the tombstones of the store that was there did to the restored one.
+    pub tombstones: CarriedTombstones,
 }
 
 /// Which redaction key the store has now.
@@ -59,7 +64,9 @@ pub fn restore(
     progress: &mut dyn FnMut(CopyProgress),
     on_step: OnStep<'_>,
 ) -> Result<Restored> {
+    open::check_folder(folder)?;
     open::private_dir(folder)?;
+    refuse_other_files(from.file)?;
     if swap::is_name_of_store(from.file, &Store::path_in(folder)) {
         return Err(Error::Unsound {
             path: from.file.to_owned(),
@@ -92,24 +99,27 @@ fn exchange(
     open::private_file(&aside)?;
     backup::copy(source, &aside, key.as_ref(), progress)?;
     let mut copy = open::plainly(&aside, key.as_ref())?;
+    schema::check(&copy, from.file)?;
     let carried = backup::unpack(&copy)?;
     open::migrate(&mut copy, from.file, open::known_format())?;
     on_step(SwapStep::Written)?;
-    let records = verify::sound(&copy, from.file, Depth::All)?;
-    drop(copy);
+    let records = verify::whole(&copy, from.file)?;
     if records != expected {
         return Err(Error::Unsound {
             path: from.file.to_owned(),
             why: format!("{expected} records, of which {records} arrived"),
         });
     }
+    let redaction_key = carried.or_else(|| key_beside(from.file));
+    let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
+    let records = verify::count(&copy)?;
+    drop(copy);
     on_step(SwapStep::Checked)?;
     let key = key.as_ref().map(Key::id).zip(place);
     if let Some((id, place)) = &key {
         places::remember(folder, *id, place)?;
         on_step(SwapStep::KeyKept)?;
     }
-    let redaction_key = carried.or_else(|| key_beside(from.file));
     let safety_copy = keep(folder, now)?;
     swap::commit(folder, redaction_key.as_deref(), Old::Drop, on_step)?;
     Ok(Restored {
@@ -121,7 +131,66 @@ fn exchange(
             Some(_) => RedactionKey::Restored,
             None => RedactionKey::Other,
         },
+        tombstones,
     })
+}
+
+/// The beginning of what `throughline export` writes.
+const EXPORT_HEAD: &[u8] = b"{\"memory\":";
+
+/// Fails unless a path names a regular file that may be a database. A pipe would be waited for.
+fn refuse_other_files(path: &Path) -> Result<()> {
+    let metadata = fs::metadata(path).map_err(Error::io(path))?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    let mut head = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(EXPORT_HEAD.len() as u64).read_to_end(&mut head))
+        .map_err(Error::io(path))?;
+    if head == EXPORT_HEAD {
+        return Err(Error::IsAnExport {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Forgets in the copy what was forgotten in the store that it replaces.
+fn carry_tombstones(
+    folder: &Path,
+    from: &RestoreFrom<'_>,
+    restored_key: Option<&[u8]>,
+    copy: &mut Connection,
+    now: Timestamp,
+) -> Result<CarriedTombstones> {
+    if !Store::path_in(folder).exists() {
+        return Ok(CarriedTombstones::default());
+    }
+    let present = seal::key_of_store(folder, from.keychain)
+        .and_then(|key| open::reader(&Store::path_in(folder), key.as_ref().map(|(key, _)| key)));
+    let present = match present {
+        Ok(present) => present,
+        // A damaged store is what people restore backups for.
+        Err(error) => {
+            tracing::warn!(%error, "the tombstones of the present store cannot be read");
+            return Ok(CarriedTombstones::unreadable());
+        }
+    };
+    let own = Redactor::new(installation_key(folder)?);
+    let restored = match restored_key.map(<[u8; 32]>::try_from) {
+        Some(Ok(key)) => Redactor::new(key),
+        _ => Redactor::new(installation_key(folder)?),
+    };
+    match tombstones::carry_over(&present, &own, copy, &restored, now) {
+        Err(error) if error.is_corrupt() => {
+            tracing::warn!(%error, "the tombstones of the present store cannot be read");
+            Ok(CarriedTombstones::unreadable())
+        }
+        carried => carried,
+    }
 }
 
 fn key_of(folder: &Path, from: &RestoreFrom<'_>) -> Result<Option<(Key, KeyPlace)>> {

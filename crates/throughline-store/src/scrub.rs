@@ -85,7 +85,9 @@ fn change(connection: &Connection, scope: &dyn ImportScope, source: i64) -> Resu
     let mut keep = scope.log_filter();
     let in_order = "source = ?1 ORDER BY generation, offset";
     for old in raw::kept_of(connection, in_order, &[&source])? {
-        let text = raw::text(connection, &old)?;
+        let Some(text) = raw::readable_text(connection, &old)? else {
+            continue;
+        };
         // A log without a session was archived although its workspace is denied, or is a history.
         if !is_captured && !scope.allows_log(&text) {
             change.is_denied = true;

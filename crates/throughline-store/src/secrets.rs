@@ -62,7 +62,7 @@ fn scrub(
     session: Known,
     fresh: &[Secret],
 ) -> Result<()> {
-    for stored in records::rows_of(tx, "session = ?1", &[&session.id])? {
+    for stored in records::rows_with_lost_texts(tx, "session = ?1", &[&session.id])? {
         if !fresh
             .iter()
             .any(|secret| stored.text.contains(secret.value.as_str()))

@@ -150,9 +150,12 @@ const SELECT: &str = "
     LEFT JOIN digests d ON d.session = s.id
     LEFT JOIN evictions e ON e.session = s.id
     LEFT JOIN workspaces w ON w.id = s.workspace
-    LEFT JOIN (SELECT session, sum(input) AS input, sum(output) AS output,
-                      sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
-                      sum(reasoning) AS reasoning, sum(cost_usd) AS cost
+    LEFT JOIN (SELECT session, CAST(total(max(input, 0)) AS INTEGER) AS input,
+                      CAST(total(max(output, 0)) AS INTEGER) AS output,
+                      CAST(total(max(cache_read, 0)) AS INTEGER) AS cache_read,
+                      CAST(total(max(cache_write, 0)) AS INTEGER) AS cache_write,
+                      CAST(total(max(reasoning, 0)) AS INTEGER) AS reasoning,
+                      sum(cost_usd) AS cost
                FROM usage GROUP BY session) u ON u.session = s.id
     LEFT JOIN sources f ON f.id = (
         SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)";

@@ -83,7 +83,7 @@ impl Store {
     /// Adds up what was spent since a time.
     pub fn spent(&self, since: Timestamp) -> Result<Spent> {
         const SQL: &str = "
-            SELECT coalesce(sum(input + output + cache_read + cache_write), 0),
+            SELECT CAST(total(input + output + cache_read + cache_write) AS INTEGER),
                    coalesce(sum(usd), 0.0) FROM model_calls WHERE at >= ?1";
         self.read(|connection| {
             let row = |row: &rusqlite::Row<'_>| {
@@ -105,6 +105,7 @@ fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> R
         None => None,
     };
     let [purpose, model, outcome] = texts;
+    let usage = call.usage.clamped();
     tx.prepare_cached(
         "INSERT INTO model_calls (at, purpose, session, model, input, output, cache_read,
             cache_write, usd, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -114,11 +115,11 @@ fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> R
         purpose.as_str(),
         session,
         model.as_str(),
-        call.usage.input,
-        call.usage.output,
-        call.usage.cache_read,
-        call.usage.cache_write,
-        call.usd,
+        usage.input,
+        usage.output,
+        usage.cache_read,
+        usage.cache_write,
+        call.usd.map(memory::session::clamped_cost),
         outcome.as_str(),
     ])?;
     let oldest = call.at.as_millisecond() - i64::try_from(KEPT_FOR.as_millis()).unwrap_or(i64::MAX);

@@ -73,7 +73,8 @@ impl Store {
 
     /// Returns what was used, in order of sessions.
     pub fn usage(&self, filter: &UsageFilter) -> Result<Vec<UsageRow>> {
-        // A log that does not date its usage dates its session.
+        // A log that does not date its usage dates its session. `sum` fails when integers
+        // overflow; `total` adds floating-point numbers, and the cast saturates.
         const SQL: &str = "
             WITH dated AS (
                 SELECT u.*, s.name, s.title, s.flavor, w.key AS workspace,
@@ -86,7 +87,10 @@ impl Store {
                     (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
                   AND (?3 IS NULL OR s.name = ?3))
             SELECT name, title, flavor, workspace, model, moment - moment % ?6 AS quarter,
-                   sum(input), sum(output), sum(cache_read), sum(cache_write), sum(reasoning),
+                   CAST(total(max(input, 0)) AS INTEGER), CAST(total(max(output, 0)) AS INTEGER),
+                   CAST(total(max(cache_read, 0)) AS INTEGER),
+                   CAST(total(max(cache_write, 0)) AS INTEGER),
+                   CAST(total(max(reasoning, 0)) AS INTEGER),
                    count(*), sum(cost_usd)
             FROM dated
             WHERE (?4 IS NULL OR moment >= ?4) AND (?5 IS NULL OR moment < ?5)

@@ -3,23 +3,53 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use memory::RecordId;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::records;
+use crate::{health, records};
 
-/// How much of a file is compared with its checksums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// At most this many records, spread over all.
-    Sample(u64),
-    All,
+/// Damaged texts that are reported by name; the rest are only counted.
+const NAMED_MAX: usize = 20;
+
+/// Texts that are not what was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DamagedTexts {
+    pub count: usize,
+    /// The first of them: "record ID" or "log PATH from byte OFFSET".
+    pub first: Vec<String>,
 }
 
-/// Fails unless SQLite finds the file sound and its records are as they were written. Returns how
-/// many records there are.
-pub(crate) fn sound(connection: &Connection, path: &Path, depth: Depth) -> Result<u64> {
+impl DamagedTexts {
+    pub(crate) fn add(&mut self, name: String) {
+        self.count += 1;
+        if self.first.len() < NAMED_MAX {
+            self.first.push(name);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl std::fmt::Display for DamagedTexts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let texts = if self.count == 1 { "text" } else { "texts" };
+        let names = self.first.join(", ");
+        write!(f, "{} {texts} not as written: {names}", self.count)?;
+        match self.count - self.first.len() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// Fails unless SQLite finds the file sound and every text of a record and of an archived log is as
+/// it was written. Returns how many records there are.
+pub(crate) fn sound(connection: &Connection, path: &Path) -> Result<u64> {
     let unsound = |why: String| Error::Unsound {
         path: path.to_owned(),
         why,
@@ -30,16 +60,23 @@ pub(crate) fn sound(connection: &Connection, path: &Path, depth: Depth) -> Resul
     if found != "ok" {
         return Err(unsound(found));
     }
-    let records = count(connection)?;
-    let every = match depth {
-        Depth::Sample(most) => records.div_ceil(most.max(1)).max(1),
-        Depth::All => 1,
-    };
-    let damaged = damaged(connection, every)?;
-    if damaged > 0 {
-        return Err(unsound(format!(
-            "{damaged} records are not as they were written"
-        )));
+    let damaged = damaged_texts(connection)?;
+    if !damaged.is_empty() {
+        return Err(unsound(damaged.to_string()));
+    }
+    count(connection)
+}
+
+/// Fails unless `doctor --deep` would find nothing wrong with a file. Returns how many records
+/// there are.
+pub(crate) fn whole(connection: &Connection, path: &Path) -> Result<u64> {
+    let records = sound(connection, path)?;
+    let problems = health::problems(connection, true)?;
+    if !problems.is_empty() {
+        return Err(Error::Unsound {
+            path: path.to_owned(),
+            why: problems.join("; "),
+        });
     }
     Ok(records)
 }
@@ -48,19 +85,35 @@ pub(crate) fn count(connection: &Connection) -> Result<u64> {
     Ok(connection.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?)
 }
 
-/// Counts records that do not match their checksums, looking at one of so many.
-pub(crate) fn damaged(connection: &Connection, every: u64) -> Result<u64> {
-    let sql = format!("{} WHERE r.row % ?1 = 0", records::SELECT);
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query([every])?;
-    let mut damaged = 0;
-    let mut texts = records::Texts::default();
-    while let Some(row) = rows.next()? {
-        match records::record_of(connection, row, &mut texts) {
-            Ok(_) => {}
-            Err(Error::Damaged(_) | Error::LostBody(_)) => damaged += 1,
-            Err(error) => return Err(error),
+/// Returns the records and pieces of logs whose texts do not match their checksums.
+pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
+    let mut damaged = DamagedTexts::default();
+    let mut note = |checked: Result<String>, name: &dyn Fn() -> String| match checked {
+        Ok(_) => Ok(()),
+        Err(Error::Damaged(_) | Error::LostBody(_)) => {
+            damaged.add(name());
+            Ok(())
         }
+        Err(error) => Err(error),
+    };
+    let mut texts = records::Texts::default();
+    let sql = format!("SELECT r.id, r.checksum, {} FROM records r", records::TEXT);
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = RecordId::from_bytes(row.get(0)?);
+        let checked = texts.verified(connection, row, 2, id, row.get(1)?);
+        note(checked, &|| format!("record {id}"))?;
+    }
+    let sql = "SELECT f.path, r.offset, r.body, r.block, r.start, r.length, r.hash FROM raw r
+         LEFT JOIN sources f ON f.id = r.source ORDER BY r.block, r.start";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let path: Option<String> = row.get(0)?;
+        let offset: i64 = row.get(1)?;
+        let name = || format!("log {} from byte {offset}", path.as_deref().unwrap_or("?"));
+        note(texts.piece(connection, row, 2), &name)?;
     }
     Ok(damaged)
 }

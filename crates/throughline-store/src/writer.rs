@@ -228,7 +228,7 @@ struct LogKeeper {
 }
 
 impl LogKeeper {
-    fn look(&mut self, connection: &Connection, store: &Path) {
+    fn look(&mut self, connection: &mut Connection, store: &Path) {
         let size = open::log_bytes(store);
         if size <= self.limit_bytes {
             return;
@@ -366,26 +366,26 @@ mod tests {
     fn the_log_is_emptied_once_nobody_reads() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        let connection = open::writer(&path, None).unwrap();
-        let write = || {
+        let mut connection = open::writer(&path, None).unwrap();
+        let write = |connection: &Connection| {
             let sql = "INSERT INTO workspaces (key) VALUES (hex(randomblob(4000)))";
             connection.execute_batch(sql).unwrap();
         };
-        write();
+        write(&connection);
         let reader = open::reader(&path, None).unwrap();
         reader
             .execute_batch("BEGIN; SELECT * FROM workspaces")
             .unwrap();
-        write();
+        write(&connection);
         let mut log = LogKeeper { limit_bytes: 1 };
-        log.look(&connection, &path);
+        log.look(&mut connection, &path);
         assert!(open::log_bytes(&path) > 0, "somebody reads");
         assert!(log.limit_bytes > open::LOG_BYTES_MAX / 4);
         reader.execute_batch("COMMIT").unwrap();
-        log.look(&connection, &path);
+        log.look(&mut connection, &path);
         assert!(open::log_bytes(&path) > 0, "it has not grown since");
         log.limit_bytes = 1;
-        log.look(&connection, &path);
+        log.look(&mut connection, &path);
         assert_eq!(open::log_bytes(&path), 0);
         assert_eq!(log.limit_bytes, open::LOG_BYTES_MAX);
     }

@@ -554,3 +554,54 @@ fn another_programs_file_is_not_repaired() {
     assert!(matches!(refused, Error::NothingLeft { .. }), "{refused}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
+
+/// Changes a store behind its back.
+fn tamper(folder: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(Store::path_in(folder)).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn damaged_texts_leave_by_no_way_in_silence() {
+    let record = "UPDATE records SET checksum = checksum + 1 WHERE row = 3";
+    let body = "UPDATE bodies SET data = (SELECT b.data FROM bodies b WHERE b.hash <> bodies.hash
+            ORDER BY b.hash LIMIT 1)
+        WHERE hash = (SELECT body FROM raw WHERE block IS NULL ORDER BY source LIMIT 1)";
+    let packed = "UPDATE raw SET start = start + 1, length = length - 1
+        WHERE source = 1 AND offset = 0";
+    for (original, sql, what) in [
+        (Original::new(), record, "record "),
+        (Original::new(), body, "log /logs/"),
+        (
+            Original::packed(),
+            packed,
+            "log /logs/000.jsonl from byte 0",
+        ),
+    ] {
+        let copy = original.damaged(|_| {});
+        tamper(copy.path(), sql);
+        let store = Store::open(copy.path()).unwrap();
+        let mut out = Vec::new();
+        let filter = throughline_store::ExportFilter::default();
+        let exported = store.export(&filter, &mut out, &|_, _| {}).unwrap();
+        let damaged = exported.damaged;
+        assert_eq!(damaged.count, 1, "{sql}: {damaged}");
+        assert!(damaged.first[0].starts_with(what), "{sql}: {damaged}");
+        assert_eq!(exported.sessions, SESSIONS, "the rest comes out");
+        let text = String::from_utf8(out).unwrap();
+        if let Some(id) = damaged.first[0].strip_prefix("record ") {
+            assert!(!text.contains(&format!("\"id\":\"{id}\"")), "{id}");
+        }
+        let file = copy.path().join("copy.db");
+        let overwrite = throughline_store::Overwrite::Refuse;
+        let error = store.backup(&file, overwrite, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(&damaged.first[0]), "{error}");
+        assert!(!file.exists(), "a copy that is not sound does not appear");
+        let mut logs = 0;
+        for session in 0..SESSIONS {
+            let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
+            logs += store.each_raw(&id, |_, _, _| {}).unwrap().count;
+        }
+        assert_eq!(logs > 0, what.starts_with("log"), "{sql}");
+    }
+}

@@ -89,6 +89,10 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
 
 fn log(home: &Path) -> io::Result<File> {
     let path = log_in(home);
+    if path.is_symlink() {
+        let why = format!("{} is a symbolic link; remove it", path.display());
+        return Err(io::Error::other(why));
+    }
     let is_long = path.metadata().is_ok_and(|log| log.len() > LOG_BYTES_MAX);
     let mut options = OpenOptions::new();
     options.create(true).append(!is_long);

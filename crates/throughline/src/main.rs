@@ -31,7 +31,10 @@ fn main() -> ExitCode {
     if let Some(called) = commands::hook::called(&arguments) {
         return commands::hook::answer(called).into();
     }
-    let cli = Cli::parse_from(cli::rewrite(arguments));
+    let cli = match Cli::try_parse_from(cli::rewrite(arguments)) {
+        Ok(cli) => cli,
+        Err(error) => return output::complain_of_arguments(&error),
+    };
     match run(&cli) {
         Ok(outcome) => outcome.into(),
         Err(error) => output::complain(&error).into(),

@@ -14,6 +14,7 @@ use store::{
 };
 
 use super::access::Access;
+use super::in_flight::InFlight;
 use super::{Report, Sweep};
 use crate::scope::Scope;
 use crate::scope::archive::LogFilter;
@@ -38,7 +39,7 @@ pub(super) struct Intake<'a> {
 }
 
 impl Intake<'_> {
-    pub fn batch(&mut self, chunk: Chunk, source: usize) -> Report {
+    pub fn batch(&mut self, chunk: Chunk, source: usize, in_flight: &InFlight) -> Report {
         let mut counted = Sweep::default();
         counted.count(self.source, &chunk);
         let Chunk {
@@ -64,6 +65,7 @@ impl Intake<'_> {
         };
         self.learn_withheld();
         let cleaned = self.door.clean(incoming);
+        counted.clamped = cleaned.clamped;
         if restarted {
             self.held.extend(cleaned.ids.iter().copied());
         }
@@ -80,6 +82,9 @@ impl Intake<'_> {
             log,
         };
         let batch = Batch::new(&mut self.door, cleaned, from).after(after);
+        // Given back when the batch is written and dropped.
+        let share = in_flight.take(batch.size_bytes());
+        let batch = batch.holding(share);
         Report::Batch {
             source,
             batch: Box::new(batch),

@@ -5,10 +5,11 @@
 //! whatever interrupts a sweep, the next one goes on where it stopped.
 
 mod access;
+mod in_flight;
 mod intake;
 mod todo;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ use serde::Serialize;
 use store::{ArchiveScrub, Batch, Cursor, Store, Ticket, UNREAD, Written};
 
 use self::access::Access;
+use self::in_flight::InFlight;
 use self::intake::Intake;
 use self::todo::Todo;
 use crate::git::Workspaces;
@@ -33,6 +35,9 @@ use crate::{Adapter, Format, Source};
 
 /// Batches that a reading thread may be ahead of the writer.
 const AHEAD_MAX: usize = 12;
+/// Bytes of batches that a reading thread may be ahead of the disk: long lines fill it sooner than
+/// `AHEAD_MAX` batches would. Each thread has its own, for only one of them is written at a time.
+const AHEAD_BYTES_MAX: usize = 24 << 20;
 /// Up to here cursors are asked for one by one.
 const FEW_SOURCES: usize = 64;
 /// How often a sweep looks again at what another process was faster with.
@@ -54,7 +59,12 @@ pub struct Sweep {
     pub skipped_lines: BTreeMap<String, usize>,
     /// Kinds of entries that an adapter did not know, by agent.
     pub unknown: BTreeMap<String, u64>,
+    /// Usage entries whose numbers were out of range and were clamped.
+    pub clamped: usize,
     pub trouble: Vec<Trouble>,
+    /// Sources whose records the store could not write. They are named in `trouble`, and the next
+    /// sweep reads them again.
+    pub failed: usize,
     /// It was asked to stop before it was done.
     pub interrupted: bool,
     /// When the first of the sources that were left open counts as finished and must be looked at
@@ -131,6 +141,7 @@ fn sweep_once(store: &Store, plan: &Plan<'_>, now: Timestamp) -> store::Result<S
     let mut written = Writing {
         store,
         tickets: VecDeque::new(),
+        failed: BTreeSet::new(),
         progress: plan.progress,
         todo: &todo,
     };
@@ -254,6 +265,7 @@ fn read_sources(
     reports: &Sender<Report>,
 ) {
     let mut workspaces = Workspaces::default();
+    let in_flight = InFlight::new(AHEAD_BYTES_MAX);
     loop {
         let index = next.fetch_add(1, Ordering::Relaxed);
         let (Some(source), Some(adapter)) = (todo.sources.get(index), todo.adapter(index)) else {
@@ -297,7 +309,7 @@ fn read_sources(
             archive: plan.archive,
         };
         let read = tail::read(adapter, source, cursor, now, &mut |chunk| {
-            let report = intake.batch(chunk, index);
+            let report = intake.batch(chunk, index, &in_flight);
             let heard = reports.send(report).is_ok();
             if heard && !plan.stop.load(Ordering::Relaxed) {
                 ControlFlow::Continue(())
@@ -349,7 +361,10 @@ fn in_order<E>(
 /// The writing side: batches under way, and what has come of them.
 struct Writing<'a> {
     store: &'a Store,
-    tickets: VecDeque<Ticket<Written>>,
+    /// Batches under way, each with the index of its source.
+    tickets: VecDeque<(usize, Ticket<Written>)>,
+    /// Sources of which the store refused a batch.
+    failed: BTreeSet<usize>,
     progress: &'a (dyn Fn(Progress) + Sync),
     todo: &'a Todo<'a>,
 }
@@ -357,9 +372,14 @@ struct Writing<'a> {
 impl Writing<'_> {
     fn take(&mut self, report: Report, sweep: &mut Sweep) -> store::Result<()> {
         match report {
-            Report::Batch { batch, counted, .. } => {
-                self.tickets.push_back(self.store.append(*batch));
+            Report::Batch {
+                source,
+                batch,
+                counted,
+            } => {
+                self.tickets.push_back((source, self.store.append(*batch)));
                 sweep.read_bytes += counted.read_bytes;
+                sweep.clamped += counted.clamped;
                 sweep.is_open_until(counted.settles_at);
                 for (why, count) in counted.skipped_lines {
                     *sweep.skipped_lines.entry(why).or_default() += count;
@@ -374,9 +394,12 @@ impl Writing<'_> {
                     None => sweep.ingested += 1,
                     Some(trouble) => sweep.trouble.push(trouble),
                 }
-                while let Some(written) = self.tickets.front().and_then(Ticket::poll) {
+                while let Some((index, ticket)) = self.tickets.front()
+                    && let Some(written) = ticket.poll()
+                {
+                    let index = *index;
                     self.tickets.pop_front();
-                    sweep.add(written?);
+                    self.add(index, written, sweep)?;
                 }
                 (self.progress)(self.todo.progress(sweep, source + 1));
                 Ok(())
@@ -386,8 +409,39 @@ impl Writing<'_> {
 
     fn settle(&mut self, sweep: &mut Sweep) -> store::Result<()> {
         self.store.flush()?;
-        for ticket in self.tickets.drain(..) {
-            sweep.add(ticket.wait()?);
+        while let Some((index, ticket)) = self.tickets.pop_front() {
+            self.add(index, ticket.wait(), sweep)?;
+        }
+        Ok(())
+    }
+
+    /// Counts what became of a batch. A batch that fails for a reason of its own costs only its
+    /// source: the source is reported, and its cursor stays, so the next sweep tries again.
+    fn add(
+        &mut self,
+        index: usize,
+        written: store::Result<Written>,
+        sweep: &mut Sweep,
+    ) -> store::Result<()> {
+        match written {
+            Ok(written) if self.failed.contains(&index) => {
+                // Later batches of a failed source find its cursor where it was.
+                sweep.add(Written {
+                    overtaken: false,
+                    ..written
+                });
+            }
+            Ok(written) => sweep.add(written),
+            Err(error) if error.concerns_all_writes() => return Err(error),
+            Err(error) => {
+                if self.failed.insert(index)
+                    && let Some(source) = self.todo.sources.get(index)
+                {
+                    sweep.failed += 1;
+                    sweep.ingested = sweep.ingested.saturating_sub(1);
+                    sweep.trouble.push(Trouble::new(&source.path, &error));
+                }
+            }
         }
         Ok(())
     }
@@ -402,6 +456,8 @@ impl Sweep {
         self.no_longer_in_source += again.no_longer_in_source;
         self.read_bytes += again.read_bytes;
         self.trouble = again.trouble;
+        self.failed = again.failed;
+        self.clamped = again.clamped;
         self.interrupted = again.interrupted;
         self.settles_at = again.settles_at;
         self.overtaken = again.overtaken;

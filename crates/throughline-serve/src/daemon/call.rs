@@ -1,11 +1,11 @@
 //! How our own commands speak to the daemon: one request over its socket, without an async runtime.
 
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use super::home::socket_in;
+use crate::client::{ClientError, connect};
 
 /// Answers that are longer are not for commands.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
@@ -19,7 +19,10 @@ pub struct Answered {
 
 /// Asks the daemon of a folder.
 pub fn call(home: &Path, method: &str, path: &str, timeout: Duration) -> io::Result<Answered> {
-    let mut stream = UnixStream::connect(socket_in(home))?;
+    let mut stream = connect(&socket_in(home)).map_err(|error| match error {
+        ClientError::Unreachable(error) => error,
+        error => io::Error::other(error),
+    })?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
     let head = format!(

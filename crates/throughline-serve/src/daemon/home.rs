@@ -86,6 +86,8 @@ pub fn lock(home: &Path) -> Result<File, DaemonError> {
         path: path.clone(),
         error,
     };
+    // Before its mode is set: whoever could write here may have left something.
+    store::check_folder(home)?;
     fs::create_dir_all(home).map_err(write)?;
     fs::set_permissions(home, fs::Permissions::from_mode(0o700)).map_err(write)?;
     let lock = private(&path, OpenOptions::new().create(true)).map_err(write)?;

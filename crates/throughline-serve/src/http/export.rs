@@ -75,12 +75,14 @@ pub async fn export(
             chunks,
             waiting: Vec::with_capacity(CHUNK_BYTES),
         };
-        if let Err(error) = front.desk.store.export(&filter, &mut out, &|_, _| {}) {
-            tracing::warn!(%error, "an export was not finished");
-            // The reader must not take what came for the whole.
-            let cut = io::Error::other("the export was not finished");
-            let _left = out.send(Err(cut));
-        }
+        let problem = match front.desk.store.export(&filter, &mut out, &|_, _| {}) {
+            Ok(exported) if exported.damaged.is_empty() => return,
+            Ok(exported) => exported.damaged.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(%problem, "the export is not complete");
+        // The reader must not take what came for the whole.
+        let _left = out.send(Err(io::Error::other("the export is not complete")));
     });
     let body = Body::from_stream(ReceiverStream::new(stream));
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], body).into_response())

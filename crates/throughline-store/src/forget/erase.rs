@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::needles::{Lines, Needles, words_of};
 use super::{Doomed, Forgotten, traces};
 use crate::error::Result;
+use crate::raw::Blanked;
 use crate::records::StoredRow;
 use crate::redact::Redactor;
 use crate::tombstones::{self, Grave, Key};
@@ -148,7 +149,7 @@ fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
 }
 
 fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>> {
-    let stored = records::rows_of(tx, condition, &[&value])?;
+    let stored = records::rows_with_lost_texts(tx, condition, &[&value])?;
     let sql = "SELECT message, ordinal, coalesce(log_line, line), source, context, detached
         FROM records WHERE row = ?1";
     let mut statement = tx.prepare_cached(sql)?;
@@ -205,6 +206,7 @@ fn erase_singles(
     }
     erase_records(tx, names, singles)?;
     forgotten.records += singles.len();
+    forgotten.unreadable += lost_texts(singles);
     forgotten.facts += facts_of_records(tx, singles)?;
     let needles = needles(tx, singles)?;
     let mut sources = BTreeSet::new();
@@ -219,7 +221,7 @@ fn erase_singles(
     }
     sources.extend(singles.iter().map(|going| going.source));
     let lines = LogLines::of(singles);
-    forgotten.archived_pieces += blank_sources(tx, &sources, &needles, &lines)?;
+    forgotten.add_blanked(blank_sources(tx, &sources, &needles, &lines)?);
     contexts(tx, singles)
 }
 
@@ -232,9 +234,12 @@ fn record_keys(redactor: &Redactor, session: &str, going: &Going) -> Vec<Key> {
     } = going;
     let mut keys = vec![
         tombstones::copy_key(redactor, stored.id),
-        tombstones::text_key(redactor, session, &stored.text),
         tombstones::entry_key(redactor, session, message, *ordinal, stored.kind),
     ];
+    if stored.is_lost {
+        return keys;
+    }
+    keys.push(tombstones::text_key(redactor, session, &stored.text));
     if stored.kind == Kind::Prompt {
         keys.extend(tombstones::prompt_key(redactor, &stored.text));
     }
@@ -258,7 +263,7 @@ fn erase_sessions(
         let mut keys = vec![tombstones::session_key(redactor, &name)];
         for going in all.iter().filter(|going| !going.stored.copy) {
             keys.push(tombstones::copy_key(redactor, going.stored.id));
-            if going.stored.kind == Kind::Prompt {
+            if going.stored.kind == Kind::Prompt && !going.stored.is_lost {
                 keys.extend(tombstones::prompt_key(redactor, &going.stored.text));
             }
         }
@@ -276,9 +281,10 @@ fn erase_sessions(
             injections::forget_item(tx, going.stored.id.as_bytes())?;
         }
         forgotten.records += all.len();
+        forgotten.unreadable += lost_texts(&all);
         forgotten.facts += facts_of_session(tx, id)?;
-        forgotten.archived_pieces += erase_logs(tx, id, ids, &all)?;
-        forgotten.archived_pieces += erase_mentions(tx, id, &name, &flavor)?;
+        forgotten.add_blanked(erase_logs(tx, id, ids, &all)?);
+        forgotten.add_blanked(erase_mentions(tx, id, &name, &flavor)?);
         erase_session(tx, id, &name)?;
         contexts(tx, &all)?;
     }
@@ -287,28 +293,29 @@ fn erase_sessions(
 }
 
 /// Takes a session out of its logs: one of its own goes whole, one that it shares is rewritten.
-fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> Result<usize> {
-    let mut pieces = 0;
+fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> Result<Blanked> {
+    let mut blanked = Blanked::default();
     let mut shared = BTreeSet::new();
     for source in sources_of(tx, id)? {
         let sessions = sessions_of(tx, source)?;
         if sessions.contains(&id) && sessions.iter().all(|id| doomed.contains(id)) {
-            pieces += raw::erase(tx, source)?;
+            blanked.pieces += raw::erase(tx, source)?;
             sources::hide(tx, source)?;
         } else {
             shared.insert(source);
         }
     }
     if shared.is_empty() {
-        return Ok(pieces);
+        return Ok(blanked);
     }
     let needles = needles(tx, all)?;
-    Ok(pieces + blank_sources(tx, &shared, &needles, &LogLines::of(all))?)
+    blanked.add(blank_sources(tx, &shared, &needles, &LogLines::of(all))?);
+    Ok(blanked)
 }
 
 /// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
 /// last session it was.
-fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Result<usize> {
+fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Result<Blanked> {
     let mut values = vec![SessionId::new(name).native().to_owned()];
     let workspace = "SELECT workspace FROM sessions WHERE id = ?1 AND workspace NOT IN (
         SELECT workspace FROM sessions WHERE id <> ?1 AND workspace IS NOT NULL)";
@@ -326,11 +333,16 @@ fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Re
     let mut statement = tx.prepare_cached(histories)?;
     let rows = statement.query_map([flavor], |row| row.get(0))?;
     let histories: Vec<i64> = rows.collect::<Result<_, _>>()?;
-    let mut pieces = 0;
+    let mut blanked = Blanked::default();
     for source in histories {
-        pieces += raw::blank_lines(tx, source, &values)?;
+        blanked.add(raw::blank_lines(tx, source, &values)?);
     }
-    Ok(pieces)
+    Ok(blanked)
+}
+
+/// Counts the records whose text could not be read.
+fn lost_texts(all: &[Going]) -> usize {
+    all.iter().filter(|going| going.stored.is_lost).count()
 }
 
 /// Tables whose rows belong to one session.
@@ -428,16 +440,16 @@ fn blank_sources(
     all: &BTreeSet<i64>,
     needles: &Needles,
     lines: &LogLines,
-) -> Result<usize> {
-    let mut pieces = 0;
+) -> Result<Blanked> {
+    let mut all_blanked = Blanked::default();
     let none = Lines::new();
     for source in all {
         let current = lines.current.get(source).unwrap_or(&none);
         let earlier = lines.earlier.get(source).unwrap_or(&none);
-        pieces += raw::blank(tx, *source, needles, current, earlier)?;
+        all_blanked.add(raw::blank(tx, *source, needles, current, earlier)?);
         sources::blank(tx, *source, needles)?;
     }
-    Ok(pieces)
+    Ok(all_blanked)
 }
 
 /// Takes a title away that was made of a forgotten record, and keeps it away.

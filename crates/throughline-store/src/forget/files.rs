@@ -16,6 +16,18 @@ const ORIGINALS: &str = "originals";
 /// What was changed there.
 const INSTALLED: &str = "installed.json";
 
+/// Files of hooks and of the daemon: marks, logs, a socket, a token. None holds captured text.
+const RUNTIME: &[&str] = &[
+    "daemon.json",
+    "daemon.log",
+    "daemon.sock",
+    "daemon.token",
+    "daemon.tries",
+    "hook.log",
+    "hook.log.old",
+    "hook.seen",
+];
+
 /// A file in the folder of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManagedFile {
@@ -89,7 +101,8 @@ fn role(name: &str) -> Role {
     }
     let is_ours = name.starts_with(crate::KEY)
         || name.ends_with(".lock")
-        || [places::LIST, "config.toml", INSTALLED].contains(&name);
+        || [places::LIST, "config.toml", INSTALLED].contains(&name)
+        || RUNTIME.contains(&name);
     if is_ours {
         Role::Settings
     } else {
@@ -106,4 +119,19 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     listed
         .map(|entry| Ok(entry.map_err(Error::io(folder))?.path()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_files_are_not_taken_for_others() {
+        for name in RUNTIME {
+            assert_eq!(role(name), Role::Settings, "{name}");
+        }
+        for name in ["notes.txt", "daemon.log.mine", "memory.backup"] {
+            assert_eq!(role(name), Role::Foreign, "{name}");
+        }
+    }
 }

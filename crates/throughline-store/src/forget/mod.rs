@@ -125,11 +125,33 @@ pub struct Forgotten {
     pub facts: usize,
     /// Pieces of archived logs that were dropped or rewritten.
     pub archived_pieces: usize,
+    /// Records and pieces of archived logs whose text was missing or unreadable. They are removed
+    /// like the rest, but what they said could not be looked for elsewhere.
+    pub unreadable: usize,
     /// The agents' own files that still hold it.
     pub sources: Vec<String>,
     pub traces: Traces,
     /// Copies of the store beside it, which held it too.
     pub copies_removed: Vec<PathBuf>,
+}
+
+impl Forgotten {
+    fn add_blanked(&mut self, blanked: crate::raw::Blanked) {
+        self.archived_pieces += blanked.pieces + blanked.unreadable;
+        self.unreadable += blanked.unreadable;
+    }
+}
+
+/// Forgets a selection within a transaction of somebody else's.
+pub(crate) fn erase_selected(
+    tx: &rusqlite::Transaction<'_>,
+    names: &mut crate::writer::Names,
+    redactor: &crate::redact::Redactor,
+    selection: &Selection,
+    now: Timestamp,
+) -> Result<Forgotten> {
+    let doomed = select::doomed(tx, selection)?;
+    erase::erase(tx, names, redactor, &doomed, now)
 }
 
 impl Store {

@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::{Doomed, DoomedFact, DoomedRecord, Selection};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sessions::{self, timestamp};
 use crate::{blocks, digest_rows, index, records};
 
@@ -257,7 +257,7 @@ fn shown(
         Some(block) => {
             if !cache.contains_key(&block) {
                 cache.clear();
-                cache.insert(block, blocks::whole(connection, block)?);
+                cache.insert(block, readable(blocks::whole(connection, block))?);
             }
             let (start, size): (usize, usize) = (stored.get(8)?, stored.get(9)?);
             let whole = cache.get(&block).map_or("", String::as_str);
@@ -266,7 +266,7 @@ fn shown(
                 .unwrap_or_default()
                 .to_owned()
         }
-        None => records::text(connection, stored, 6)?,
+        None => readable(records::text(connection, stored, 6))?,
     };
     Ok(DoomedRecord {
         id: RecordId::from_bytes(stored.get(0)?),
@@ -278,6 +278,15 @@ fn shown(
         text: first_line(&text),
         row,
     })
+}
+
+/// Returns a text to show, empty where it is missing or unreadable: what is damaged can be
+/// forgotten too.
+fn readable(text: Result<String>) -> Result<String> {
+    match text {
+        Err(Error::LostBody(_)) => Ok(String::new()),
+        text => text,
+    }
 }
 
 fn first_line(text: &str) -> String {

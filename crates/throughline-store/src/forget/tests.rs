@@ -31,23 +31,12 @@ fn present(folder: &Path, name: &str) {
 
 /// Returns where a marker is: in which file's bytes, in which compressed text.
 fn places(folder: &Path, name: &str) -> Vec<String> {
+    let mut found = places_of_bytes(folder, name);
     let needle = marker(name)[2..].to_owned();
     let holds = |bytes: &[u8]| {
         let bytes = bytes.to_ascii_lowercase();
         memchr::memmem::find(&bytes, needle.as_bytes()).is_some()
     };
-    let mut found = Vec::new();
-    for file in managed_files(folder).unwrap() {
-        if holds(&std::fs::read(&file.path).unwrap()) {
-            found.push(
-                file.path
-                    .file_name()
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned(),
-            );
-        }
-    }
     let connection = Connection::open(Store::path_in(folder)).unwrap();
     let numbers = |sql: &str| -> Vec<Vec<u8>> {
         let mut statement = connection.prepare(sql).unwrap();
@@ -63,6 +52,28 @@ fn places(folder: &Path, name: &str) -> Vec<String> {
     for hash in numbers("SELECT hash FROM bodies") {
         if holds(bodies::text(&connection, &hash).unwrap().as_bytes()) {
             found.push(format!("body {hash:02x?}"));
+        }
+    }
+    found
+}
+
+/// Returns the files whose plain bytes hold a marker.
+fn places_of_bytes(folder: &Path, name: &str) -> Vec<String> {
+    let needle = marker(name)[2..].to_owned();
+    let holds = |bytes: &[u8]| {
+        let bytes = bytes.to_ascii_lowercase();
+        memchr::memmem::find(&bytes, needle.as_bytes()).is_some()
+    };
+    let mut found = Vec::new();
+    for file in managed_files(folder).unwrap() {
+        if holds(&std::fs::read(&file.path).unwrap()) {
+            found.push(
+                file.path
+                    .file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned(),
+            );
         }
     }
     found
@@ -715,5 +726,71 @@ proptest! {
             prop_assert_eq!(places(test.folder(), name).is_empty(), gone.contains(&at), "{}", name);
         }
         prop_assert_eq!(test.store().health(true).unwrap().damaged, Some(0));
+    }
+}
+
+/// A log of both sessions, such as a history of prompts.
+fn shared_log() -> Vec<Said> {
+    let (mut red, blue) = two_sessions();
+    red.truncate(4);
+    red.extend(blue);
+    red
+}
+
+#[test]
+fn a_text_that_two_generations_share_does_not_stop_forgetting() {
+    let test = Test::new();
+    test.read("/logs/history.jsonl", &shared_log());
+    // The log changed and changed back: its second generation has the same text.
+    test.read_as("/logs/history.jsonl", &shared_log(), Reading::Restarted);
+    let generations = "SELECT count(*) FROM raw GROUP BY body HAVING count(*) = 2";
+    let connection = Connection::open(test.store().path()).unwrap();
+    let twice = connection.prepare(generations).unwrap().exists([]).unwrap();
+    assert!(twice, "two generations share a text");
+    drop(connection);
+    let forgotten = test.forget(&of_session("red"));
+    assert_eq!((forgotten.sessions, forgotten.unreadable), (1, 0));
+    for name in ["prompt", "short", "long"] {
+        absent(test.folder(), name);
+    }
+    present(test.folder(), "other");
+    assert!(test.store().health(true).unwrap().is_sound());
+}
+
+#[test]
+fn unreadable_texts_are_forgotten_with_the_rest() {
+    for damage in [
+        "DELETE FROM bodies",
+        "UPDATE bodies SET data = x'00'",
+        "UPDATE blocks SET data = x'28b52ffd00'",
+        "DELETE FROM blocks; DELETE FROM bodies",
+    ] {
+        let (red, blue) = two_sessions();
+        let mut test = Test::new();
+        test.read("/logs/red.jsonl", &red);
+        test.read("/logs/blue.jsonl", &blue);
+        test.read("/logs/history.jsonl", &shared_log());
+        let record = test.record("red", "short");
+        let connection = Connection::open(test.store().path()).unwrap();
+        // What the damage takes away leaves no bytes of its own behind.
+        connection
+            .pragma_update(None, "secure_delete", true)
+            .unwrap();
+        connection.execute_batch(damage).unwrap();
+        drop(connection);
+        assert!(!test.store().health(true).unwrap().is_sound(), "{damage}");
+        let one = test.forget(&of_records(&[record]));
+        assert!(one.records >= 1, "{damage}: {one:?}");
+        let forgotten = test.forget(&of_session("red"));
+        assert_eq!(forgotten.sessions, 1, "{damage}");
+        assert!(one.unreadable + forgotten.unreadable > 0, "{damage}");
+        for name in ["prompt", "short", "long"] {
+            let found = places_of_bytes(test.folder(), name);
+            assert_eq!(found, Vec::<String>::new(), "{damage}: {name}");
+        }
+        test.store = None;
+        crate::repair(test.folder()).unwrap();
+        test.reopen();
+        assert!(test.store().health(true).unwrap().is_sound(), "{damage}");
     }
 }

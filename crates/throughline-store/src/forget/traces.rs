@@ -80,12 +80,12 @@ pub(crate) fn clear_on(
 }
 
 /// Empties the write-ahead log, and says whether that could be done.
-pub(crate) fn empty_log(connection: &Connection, patience: Duration) -> Result<bool> {
+pub(crate) fn empty_log(connection: &mut Connection, patience: Duration) -> Result<bool> {
     connection.busy_timeout(patience)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
         row.get::<_, bool>(0)
     });
-    connection.busy_timeout(open::BUSY_TIMEOUT)?;
+    open::wait_for_writers(connection)?;
     match busy {
         Ok(busy) => Ok(!busy),
         Err(error)

@@ -3,18 +3,20 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use memory::{SessionId, SessionKind, Usage};
+use memory::{RecordId, SessionId, SessionKind, Usage};
 use rusqlite::{Connection, Row, params};
 
 use super::line::{
     DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
     UsageLine, WorkspaceLine, hex,
 };
-use super::own;
+use super::{own, signature};
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::records::{self, Texts};
+use crate::redact::Redactor;
 use crate::sessions::timestamp;
+use crate::verify::DamagedTexts;
 
 /// What to export. Everything, unless it says otherwise.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +31,13 @@ pub struct ExportFilter {
 }
 
 /// How much went out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Exported {
     pub sessions: usize,
     pub records: usize,
     pub facts: usize,
+    /// What was left out because its text is not what was written.
+    pub damaged: DamagedTexts,
 }
 
 impl Store {
@@ -49,6 +53,7 @@ impl Store {
             let moment = connection.unchecked_transaction()?;
             let mut export = Export {
                 connection: &moment,
+                redactor: self.redactor(),
                 filter,
                 out,
                 exported: Exported::default(),
@@ -61,6 +66,8 @@ impl Store {
 
 struct Export<'a> {
     connection: &'a Connection,
+    /// Signs the lines, so that this store recognises them.
+    redactor: &'a Redactor,
     filter: &'a ExportFilter,
     out: &'a mut dyn Write,
     exported: Exported,
@@ -94,8 +101,12 @@ impl Export<'_> {
     }
 
     fn write(&mut self, line: &Line) -> Result<()> {
-        serde_json::to_writer(&mut *self.out, line).map_err(|error| written(error.into()))?;
-        self.out.write_all(b"\n").map_err(written)
+        let mut text = serde_json::to_vec(line).map_err(|error| written(error.into()))?;
+        if line.is_signed() {
+            signature::append(self.redactor, &mut text);
+        }
+        text.push(b'\n');
+        self.out.write_all(&text).map_err(written)
     }
 
     /// Returns the sessions asked for by number. There are few enough to hold.
@@ -169,7 +180,8 @@ impl Export<'_> {
     fn records(&mut self, session: i64) -> Result<()> {
         let sql = format!(
             "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
-                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {}
+                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {},
+                r.checksum
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN contexts c ON c.id = r.context
              WHERE r.session = ?1
@@ -181,9 +193,17 @@ impl Export<'_> {
         let mut rows = statement.query(params![session, self.since()])?;
         let mut texts = Texts::default();
         while let Some(row) = rows.next()? {
-            let line = record(row, texts.text(self.connection, row, 17)?)?;
-            self.write(&Line::Record(line))?;
-            self.exported.records += 1;
+            let id = RecordId::from_bytes(row.get(0)?);
+            match texts.verified(self.connection, row, 17, id, row.get(22)?) {
+                Ok(text) => {
+                    self.write(&Line::Record(record(row, text)?))?;
+                    self.exported.records += 1;
+                }
+                Err(Error::Damaged(_) | Error::LostBody(_)) => {
+                    self.exported.damaged.add(format!("record {id}"));
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -281,19 +301,29 @@ impl Export<'_> {
 
     /// Writes a log, and the earlier generations of it that are kept.
     fn log(&mut self, flavor: &str, path: &str, source: i64, generation: i64) -> Result<()> {
-        let sql = "SELECT offset, size, body, block, start, length, ?2 - generation FROM raw
+        let sql = "SELECT offset, size, body, block, start, length, hash, ?2 - generation FROM raw
              WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
         let mut texts = Texts::default();
         while let Some(row) = rows.next()? {
+            let offset = row.get(0)?;
+            let text = match texts.piece(self.connection, row, 2) {
+                Ok(text) => text,
+                Err(Error::LostBody(_)) => {
+                    let what = format!("log {path} from byte {offset}");
+                    self.exported.damaged.add(what);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let line = LogLine {
                 flavor: flavor.to_owned(),
                 path: path.to_owned(),
-                offset: row.get(0)?,
+                offset,
                 size: row.get(1)?,
-                earlier: row.get(6)?,
-                text: texts.piece(self.connection, row, 2)?,
+                earlier: row.get(7)?,
+                text,
             };
             self.write(&Line::Log(line))?;
         }

@@ -11,6 +11,7 @@ use super::line::{
 };
 use super::own::{CallLine, Clean, InjectionLine, SummaryLine};
 use super::scope::{ImportScope, ScopeCheck};
+use super::signature;
 use super::write::{self, Batch, Counts};
 use crate::clean::{Door, Incoming};
 use crate::error::{Error, Result};
@@ -32,6 +33,15 @@ const SKIPPED_KEPT_MAX: usize = 100;
 /// Batches on their way to the disk.
 const TICKETS_MAX: usize = 8;
 
+/// Whose lines are believed when they say that the user said, prefers or pinned something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claims {
+    /// Lines that were signed with this store's key. Others come in with the lowest trust.
+    Signed,
+    /// All of them: the user vouches for the file.
+    All,
+}
+
 /// What became of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Imported {
@@ -45,6 +55,11 @@ pub struct Imported {
     pub forgotten_records: usize,
     pub facts: usize,
     pub log_pieces: usize,
+    /// Lines of another store whose claims were not believed: their records and facts came in with
+    /// the lowest trust, unpinned, preferences as notes; running summaries were left out.
+    pub distrusted: usize,
+    /// Lines and usage entries with numbers out of range, which were clamped.
+    pub clamped: usize,
     /// Lines that could not be used.
     pub skipped: usize,
     /// The first of them: which line, and why.
@@ -59,10 +74,11 @@ impl Store {
     pub fn import(
         &self,
         input: &mut dyn BufRead,
+        claims: Claims,
         stop: &AtomicBool,
         progress: &dyn Fn(u64),
     ) -> Result<Imported> {
-        self.import_within(input, None, stop, progress)
+        self.import_within(input, None, claims, stop, progress)
     }
 
     /// Does the same within a scope: what the configuration does not let us capture stays out.
@@ -70,12 +86,14 @@ impl Store {
         &self,
         input: &mut dyn BufRead,
         scope: Option<&dyn ImportScope>,
+        claims: Claims,
         stop: &AtomicBool,
         progress: &dyn Fn(u64),
     ) -> Result<Imported> {
         let mut import = Import {
             store: self,
             scope: ScopeCheck::new(scope),
+            claims,
             door: self.door(),
             flavors: HashMap::new(),
             roots: HashMap::new(),
@@ -91,6 +109,7 @@ impl Store {
 struct Import<'a> {
     store: &'a Store,
     scope: ScopeCheck<'a>,
+    claims: Claims,
     door: Door<'a>,
     /// The agents of the sessions met so far.
     flavors: HashMap<String, Flavor>,
@@ -166,9 +185,26 @@ impl Import<'_> {
             check_format(&parsed)?;
         }
         match parsed {
-            Ok(line) => Ok(self.take(line, text.len())),
+            Ok(mut line) => {
+                self.report.clamped += usize::from(Line::clamp(&mut line));
+                if !self.believes(&line, text) {
+                    self.report.distrusted += usize::from(line.distrust());
+                    if let Line::Summary(_) = line {
+                        // Notes on a session are handed to its agent as they are.
+                        self.report.distrusted += 1;
+                        return Ok(Ok(()));
+                    }
+                }
+                Ok(self.take(line, text.len()))
+            }
             Err(error) => Ok(Err(error.to_string())),
         }
+    }
+
+    fn believes(&self, line: &Line, text: &[u8]) -> bool {
+        self.claims == Claims::All
+            || !line.is_signed()
+            || signature::is_own(self.store.redactor(), text)
     }
 
     fn take(&mut self, mut line: Line, size: usize) -> Result<(), String> {
@@ -327,6 +363,7 @@ impl Import<'_> {
     fn clean(&mut self, pending: Pending) -> Batch {
         let door = &mut self.door;
         let mut cleaned = door.clean(pending.incoming);
+        self.report.clamped += cleaned.clamped;
         cleaned.name_again(&pending.ids);
         for (usage, key) in cleaned.usage.iter_mut().zip(pending.usage_keys) {
             usage.key = key;

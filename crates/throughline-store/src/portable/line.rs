@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use memory::{Kind, SessionKind, Trust};
+use memory::session::{TOKENS_MAX, clamped_cost};
+use memory::{FactKind, Kind, SessionKind, Trust};
 use serde::{Deserialize, Serialize};
 
 use super::own::{CallLine, InjectionLine, SummaryLine};
@@ -206,6 +207,134 @@ pub(super) struct FactLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<(String, String)>,
 }
+
+/// The largest number of records, calls or uses that an imported line may state.
+const COUNT_MAX: u64 = 1 << 32;
+/// The largest position and size in a log that an imported line may state.
+const LOG_BYTES_MAX: u64 = 1 << 40;
+
+impl Line {
+    /// Says whether a line claims something that only a store of one's own is believed.
+    pub fn is_signed(&self) -> bool {
+        matches!(
+            self,
+            Self::Record(_) | Self::Digest(_) | Self::Summary(_) | Self::Fact(_)
+        )
+    }
+
+    /// Takes away what a line of another store claims in the user's name. Returns whether there
+    /// was such a claim.
+    pub fn distrust(&mut self) -> bool {
+        match self {
+            Self::Record(line) => std::mem::replace(&mut line.trust, Trust::Tool) != Trust::Tool,
+            Self::Fact(line) => {
+                let is_guidance = [FactKind::Preference, FactKind::Correction]
+                    .iter()
+                    .any(|kind| kind.name() == line.kind);
+                let is_claim = line.trust != Trust::Tool || line.pinned || is_guidance;
+                if is_guidance {
+                    FactKind::Note.name().clone_into(&mut line.kind);
+                }
+                line.pinned = false;
+                line.trust = Trust::Tool;
+                is_claim
+            }
+            Self::Digest(line) => {
+                let before = line.digest.trust;
+                line.digest.trust = before.lowered_to(Trust::Tool);
+                if let Some(base) = &mut line.base {
+                    base.trust = base.trust.lowered_to(Trust::Tool);
+                }
+                line.digest.trust != before
+            }
+            _ => false,
+        }
+    }
+
+    /// Limits the numbers of a line to what the store can hold and add up. Returns whether one was
+    /// out of range. Usage is limited where all usage is, at the door.
+    pub fn clamp(&mut self) -> bool {
+        let mut clamp = Clamp::default();
+        match self {
+            Self::Record(line) => clamp.limit(&mut line.line, LOG_BYTES_MAX),
+            Self::Log(line) => {
+                clamp.limit(&mut line.offset, LOG_BYTES_MAX);
+                clamp.limit(&mut line.size, LOG_BYTES_MAX);
+            }
+            Self::Eviction(line) => {
+                for count in [
+                    &mut line.records,
+                    &mut line.prompts,
+                    &mut line.tool_calls,
+                    &mut line.errors,
+                    &mut line.lost,
+                ] {
+                    clamp.limit(count, COUNT_MAX);
+                }
+            }
+            Self::Summary(line) => {
+                for count in [&mut line.version, &mut line.tokens, &mut line.tool_calls] {
+                    clamp.limit(count, COUNT_MAX);
+                }
+            }
+            Self::Fact(line) => clamp.limit(&mut line.times, COUNT_MAX),
+            Self::Call(line) => {
+                for count in [
+                    &mut line.input,
+                    &mut line.output,
+                    &mut line.cache_read,
+                    &mut line.cache_write,
+                ] {
+                    clamp.limit(count, TOKENS_MAX);
+                }
+                let usd = line.usd.map(clamped_cost);
+                clamp.is_odd |= usd != line.usd;
+                line.usd = usd;
+            }
+            Self::Injection(line) => {
+                clamp.limit(&mut line.tokens, COUNT_MAX);
+                clamp.limit_flag(&mut line.looked);
+                line.verdict
+                    .iter_mut()
+                    .for_each(|verdict| clamp.limit_flag(verdict));
+                for item in &mut line.items {
+                    clamp.limit(&mut item.tokens, COUNT_MAX);
+                    item.used.iter_mut().for_each(|used| clamp.limit_flag(used));
+                }
+            }
+            Self::Export { .. }
+            | Self::Workspace(_)
+            | Self::Session(_)
+            | Self::Source(_)
+            | Self::Usage(_)
+            | Self::Digest(_) => {}
+        }
+        clamp.is_odd
+    }
+}
+
+/// Limits numbers and remembers whether one was out of range.
+#[derive(Default)]
+struct Clamp {
+    is_odd: bool,
+}
+
+impl Clamp {
+    fn limit(&mut self, number: &mut u64, max: u64) {
+        self.is_odd |= *number > max;
+        *number = (*number).min(max);
+    }
+
+    /// Limits a number that says yes, no or against.
+    fn limit_flag(&mut self, number: &mut i64) {
+        let limited = (*number).clamp(-1, FLAG_MAX);
+        self.is_odd |= limited != *number;
+        *number = limited;
+    }
+}
+
+/// The largest value of a small state number in an imported line.
+const FLAG_MAX: i64 = 1 << 16;
 
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -2,16 +2,18 @@
 //!
 //! [`mod@line`] is the format, [`export`](crate::Store::export) writes it in an order that depends on
 //! nothing but what is stored, [`import`](crate::Store::import) reads it through the same door as
-//! every other text. What came out of a store and went into an empty one comes out the same.
+//! every other text. What came out of a store and went into an empty one comes out the same, given
+//! that both have the same key: [`signature`] says whose word a line is.
 
 mod export;
 mod import;
 mod line;
 mod own;
 mod scope;
+mod signature;
 mod write;
 
 pub use export::{ExportFilter, Exported};
-pub use import::Imported;
+pub use import::{Claims, Imported};
 pub use line::FORMAT;
 pub use scope::{ImportScope, LogRule};

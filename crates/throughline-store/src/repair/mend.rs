@@ -257,7 +257,7 @@ fn drop_bad_pieces(tx: &Transaction<'_>) -> Result<BTreeSet<i64>> {
 /// Returns the packed pieces that cannot be read: block, start and source of each.
 fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)>> {
     let mut statement = tx.prepare(
-        "SELECT source, body, block, start, length FROM raw WHERE block IS NOT NULL
+        "SELECT source, body, block, start, length, hash FROM raw WHERE block IS NOT NULL
          ORDER BY block, start",
     )?;
     let mut rows = statement.query([])?;

@@ -83,7 +83,7 @@ fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
 {"memory":"record","id":"00112233445566778899aabbccddeeff","session":"claude:s","message":"m","line":1,"ordinal":0,"type":"prompt","trust":"user","tool":"Bash","path":"/code/w/a","tags":["x"],"metadata":{"k":"v"},"cwd":"/code/w","branch":"b","content":"words"}
 "#;
     let running = std::sync::atomic::AtomicBool::new(false);
-    let taken = store.import(&mut text.as_bytes(), &running, &|_| {});
+    let taken = store.import(&mut text.as_bytes(), crate::Claims::All, &running, &|_| {});
     assert_eq!(taken.unwrap().skipped_lines, []);
     let session = SessionId::of(Flavor::Claude, "s");
     let Asked::Granted(lease) = store.lease(&session, Work::Extraction, at).unwrap() else {

@@ -145,7 +145,7 @@ fn held(
 ) -> Result<Vec<Held>> {
     const SQL: &str = "
         WITH texts AS (SELECT session, count(*) * ?1 + sum(size) AS weight FROM records GROUP BY session),
-             logs AS (SELECT x.session, sum(r.size) / 4 AS weight FROM source_sessions x
+             logs AS (SELECT x.session, CAST(total(r.size) AS INTEGER) / 4 AS weight FROM source_sessions x
                       JOIN raw r ON r.source = x.source GROUP BY x.session)
         SELECT s.name, w.key, coalesce(s.ended, s.started, 0), t.weight + coalesce(l.weight, 0),
                d.revision IS s.revision, EXISTS (
@@ -184,7 +184,9 @@ fn held(
         })
     })?;
     let mut held: Vec<Held> = rows.collect::<Result<_, _>>()?;
-    let weights: u64 = held.iter().map(|held| held.bytes).sum();
+    let weights: u64 = held
+        .iter()
+        .fold(0, |sum, held| sum.saturating_add(held.bytes));
     for held in &mut held {
         let share =
             u128::from(usage.raw_bytes) * u128::from(held.bytes) / u128::from(weights.max(1));

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::forget::{Role, managed_files};
 use crate::lock::{self, Guard};
 use crate::swap::{self, Old, OnStep, SwapStep};
-use crate::verify::{self, Depth};
+use crate::verify;
 use crate::{Store, open};
 
 /// How long another program's hold on the file is waited for.
@@ -175,7 +175,7 @@ fn exchange(
     export(&connection, &aside, to)?;
     on_step(SwapStep::Written)?;
     let copy = open::plainly(&aside, to)?;
-    let records = verify::sound(&copy, &aside, Depth::All)?;
+    let records = verify::sound(&copy, &aside)?;
     if verify::content(&copy)? != verify::content(&connection)? {
         return Err(Error::Unsound {
             path: aside,

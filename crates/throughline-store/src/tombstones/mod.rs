@@ -6,6 +6,7 @@
 //! A session has one of its name, and those of its records that a later fork could repeat. Every batch
 //! passes the [`Gate`], whatever way it came in ([`kept_out()`]).
 
+mod carry;
 mod kept_out;
 
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ use crate::sources::UNREAD;
 use crate::writer::Hurry;
 use crate::{Store, forget};
 
+pub use self::carry::CarriedTombstones;
+pub(crate) use self::carry::carry_over;
 pub(crate) use self::kept_out::kept_out;
 
 /// A shorter prompt ("yes", "go on") is said too often to be blocked without its session.
@@ -228,6 +231,16 @@ pub(crate) fn title_key(redactor: &Redactor, session: &str, title: &str) -> Key 
     (redactor.keyed("title", parts), Sort::Title)
 }
 
+/// What the keys of a record are made of.
+struct RecordPlace<'a> {
+    id: RecordId,
+    session: &'a str,
+    message: &'a str,
+    ordinal: u32,
+    kind: Kind,
+    text: &'a str,
+}
+
 /// Says of what a batch brings whether it was forgotten.
 #[derive(Debug)]
 pub(crate) struct Gate<'a> {
@@ -277,15 +290,31 @@ impl<'a> Gate<'a> {
         if self.is_open {
             return Ok(false);
         }
-        let (session, text) = (record.session.as_str(), record.content.as_str());
-        let message = record.message.as_str();
+        self.place(
+            tx,
+            &RecordPlace {
+                id: record.id,
+                session: record.session.as_str(),
+                message: record.message.as_str(),
+                ordinal: record.ordinal,
+                kind: record.kind,
+                text: record.content.as_str(),
+            },
+        )
+    }
+
+    /// Says whether a record that is known by these was forgotten.
+    fn place(&self, tx: &Connection, record: &RecordPlace<'_>) -> Result<bool> {
+        let RecordPlace {
+            session, message, ..
+        } = *record;
         let mut keys = vec![
             copy_key(self.redactor, record.id),
-            text_key(self.redactor, session, text),
+            text_key(self.redactor, session, record.text),
             entry_key(self.redactor, session, message, record.ordinal, record.kind),
         ];
         if MessageId::new(message).is_from_history() {
-            keys.extend(prompt_key(self.redactor, text));
+            keys.extend(prompt_key(self.redactor, record.text));
         }
         for key in keys {
             if has(tx, key)? {

@@ -282,3 +282,152 @@ fn an_encrypted_store_has_encrypted_copies() {
     home.restore(&copy).unwrap();
     assert_eq!(home.dump(), expected);
 }
+
+/// Changes a copy behind its back.
+fn tamper(copy: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(copy).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn a_copy_brings_data_and_no_programs() {
+    for (sql, named) in [
+        (
+            "CREATE TRIGGER gone AFTER INSERT ON facts BEGIN DELETE FROM records; END",
+            "unknown trigger \"gone\"",
+        ),
+        (
+            "DROP TABLE usage; CREATE VIEW usage AS SELECT * FROM facts",
+            "unknown view \"usage\"",
+        ),
+        (
+            "CREATE VIRTUAL TABLE more USING fts5 (text)",
+            "unknown table \"more\"",
+        ),
+        ("DROP TABLE tombstones", "no table \"tombstones\""),
+        (
+            "ALTER TABLE facts ADD COLUMN extra INTEGER DEFAULT (random())",
+            "changed table \"facts\"",
+        ),
+        (
+            "CREATE INDEX extra ON facts (lower(text))",
+            "unknown index \"extra\"",
+        ),
+        (
+            "DROP TABLE carried; CREATE TABLE carried (name, value, more)",
+            "unknown table \"carried\"",
+        ),
+    ] {
+        let (home, copy, _) = with_copy();
+        let present = home.dump();
+        tamper(&copy, sql);
+        let error = home.restore(&copy).unwrap_err();
+        assert!(matches!(error, Error::ForeignSchema { .. }), "{error}");
+        assert!(error.to_string().contains(named), "{sql}: {error}");
+        assert_eq!(home.dump(), present, "{sql}");
+    }
+}
+
+#[test]
+fn a_copy_with_a_damaged_text_is_refused() {
+    for sql in [
+        "UPDATE records SET checksum = checksum + 1 WHERE row = 2",
+        "UPDATE sessions SET records = records + 1",
+        "DELETE FROM bodies",
+    ] {
+        let (home, copy, _) = with_copy();
+        tamper(&copy, sql);
+        let error = home.restore(&copy).unwrap_err();
+        assert!(matches!(error, Error::Unsound { .. }), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn other_kinds_of_files_are_named_for_what_they_are() {
+    let home = Home::with_store();
+    let export = home.outside("export.jsonl");
+    let mut file = std::fs::File::create(&export).unwrap();
+    let filter = throughline_store::ExportFilter::default();
+    home.open().export(&filter, &mut file, &|_, _| {}).unwrap();
+    let error = home.restore(&export).unwrap_err();
+    assert!(matches!(error, Error::IsAnExport { .. }), "{error}");
+    let error = home.restore(&home.folder()).unwrap_err();
+    assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+    #[cfg(unix)]
+    {
+        let pipe = home.outside("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let error = home.restore(&pipe).unwrap_err();
+        assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+    }
+}
+
+/// Forgets a session and one record of another.
+fn forget_some(home: &Home) {
+    use throughline_store::forget::Selection;
+    let store = home.open();
+    let session = memory::SessionId::of(memory::Flavor::Claude, "long");
+    let mut record = None;
+    let other = memory::SessionId::of(memory::Flavor::Claude, "s");
+    store
+        .each_record(&other, |stored| {
+            if stored.content.contains("text 7 ") {
+                record = Some(stored.id);
+            }
+        })
+        .unwrap();
+    for selection in [
+        Selection {
+            sessions: vec![session],
+            ..Selection::default()
+        },
+        Selection {
+            records: vec![record.unwrap()],
+            ..Selection::default()
+        },
+    ] {
+        let doomed = store.doomed(&selection).unwrap();
+        let now = jiff::Timestamp::from_second(1_767_500_000).unwrap();
+        store.forget(doomed, now).unwrap();
+    }
+}
+
+#[track_caller]
+fn assert_forgotten(home: &Home) {
+    let dump = home.dump();
+    assert!(!dump.contains("text 7 about") && !dump.contains("claude:long"));
+    assert!(dump.contains("text 8 about"));
+}
+
+#[test]
+fn what_was_forgotten_does_not_return_with_a_copy() {
+    let (home, copy, _) = with_copy();
+    forget_some(&home);
+    assert_forgotten(&home);
+    let before = home.open().tombstones().unwrap();
+    let carried = home.restore(&copy).unwrap().tombstones;
+    assert_eq!((carried.tombstones, carried.left), (2, 0), "{carried:?}");
+    assert_eq!((carried.sessions, carried.records), (1, 2), "{carried:?}");
+    assert_forgotten(&home);
+    assert_eq!(home.open().tombstones().unwrap(), before);
+    let names = home.names();
+    let kept = names.iter().any(|name| name.starts_with("before-restore-"));
+    assert!(kept, "opening the store keeps what was there: {names:?}");
+    // The log still tells of it, and is kept out as before.
+    say(&home.open(), "long", "once more");
+    assert_forgotten(&home);
+}
+
+#[test]
+fn a_copy_with_another_key_brings_nothing_back_either() {
+    let (_other, copy, _) = with_copy();
+    let home = Home::with_store();
+    forget_some(&home);
+    let carried = home.restore(&copy).unwrap().tombstones;
+    assert_eq!((carried.sessions, carried.records), (1, 2), "{carried:?}");
+    assert_eq!((carried.tombstones, carried.left), (2, 0), "{carried:?}");
+    assert_forgotten(&home);
+    say(&home.open(), "long", "once more");
+    assert_forgotten(&home);
+}

@@ -34,6 +34,16 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
             "name another file, or replace it with --force",
         ));
     }
+    let folder = args
+        .file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(hinted(
+            format!("there is no folder {}", folder.display()),
+            "make it first, or name another file",
+        ));
+    }
     let overwrite = if args.force {
         Overwrite::Replace
     } else {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use memory::Session;
-use store::{ExportFilter, Exported, Store};
+use store::{DamagedTexts, ExportFilter, Exported, Store};
 
 use crate::commands::{App, show};
 use crate::output::table::count;
+use crate::output::text::safe;
 use crate::output::{Outcome, hinted, say};
 
 /// Write everything as JSON Lines, or give a session's own log back
@@ -81,11 +82,24 @@ fn everything(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
     };
     bar.finish_and_clear();
     report(&exported);
+    if !exported.damaged.is_empty() {
+        return Ok(report_damaged(&exported.damaged));
+    }
     Ok(if exported.sessions == 0 {
         Outcome::NothingFound
     } else {
         Outcome::Done
     })
+}
+
+/// Says what was left out because it is damaged.
+fn report_damaged(damaged: &DamagedTexts) -> Outcome {
+    say(&format!("error: left out {}", safe(&damaged.to_string())));
+    say(
+        "hint: `throughline doctor --repair` drops what is damaged and lets the next ingest read \
+         it again",
+    );
+    Outcome::Failed
 }
 
 fn report(exported: &Exported) {
@@ -140,7 +154,10 @@ fn raw(
     output: Option<&Path>,
 ) -> anyhow::Result<Outcome> {
     let session = show::the_session(store, session)?;
-    let logs = logs(store, &session)?;
+    let (logs, damaged) = logs(store, &session)?;
+    if logs.is_empty() && !damaged.is_empty() {
+        return Ok(report_damaged(&damaged));
+    }
     if logs.is_empty() && session.evicted > 0 {
         let why = show::why_removed(app, store, &session)?;
         let digest = format!("`throughline digest {}` shows what is left", session.id);
@@ -181,6 +198,9 @@ fn raw(
             None => stdout().lock().write_all(log.text.as_bytes())?,
         }
     }
+    if !damaged.is_empty() {
+        return Ok(report_damaged(&damaged));
+    }
     Ok(Outcome::Done)
 }
 
@@ -212,9 +232,12 @@ impl KeptLog {
 
 /// Returns the session's logs by path. A log that was moved is known at both places; the longer one
 /// has it all.
-fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, KeptLog>> {
+fn logs(
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<(BTreeMap<String, KeptLog>, DamagedTexts)> {
     let mut versions: BTreeMap<(i64, u64), (String, String)> = BTreeMap::new();
-    store.each_raw(&session.id, |piece| {
+    let damaged = store.each_raw(&session.id, |piece| {
         let (_, log) = versions
             .entry((piece.source, piece.earlier))
             .or_insert_with(|| (piece.path.to_owned(), String::new()));
@@ -240,7 +263,7 @@ fn logs(store: &Store, session: &Session) -> anyhow::Result<BTreeMap<String, Kep
         .map(|(path, _)| path.clone())
         .collect();
     all.retain(|path, _| !parts.contains(path));
-    Ok(all)
+    Ok((all, damaged))
 }
 
 fn save_all(folder: &Path, path: &str, log: &KeptLog) -> anyhow::Result<()> {

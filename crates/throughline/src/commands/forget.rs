@@ -218,6 +218,13 @@ fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
         count(forgotten.facts, "fact"),
         count(forgotten.archived_pieces, "piece"),
     ));
+    if forgotten.unreadable > 0 {
+        say(&format!(
+            "warning: {} could not be read and was removed unread, so its words could not be \
+             searched for in other logs; `throughline doctor --deep` checks the store",
+            count(forgotten.unreadable, "stored text"),
+        ));
+    }
     let sources = &forgotten.sources;
     for copy in &forgotten.copies_removed {
         say(&format!("Removed the copy {}.", copy.display()));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use store::Imported;
+use store::{Claims, Imported};
 
 use crate::commands::{App, ingest};
 use crate::output::table::count;
@@ -25,6 +25,13 @@ pub struct ImportArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
+    /// Believe what the file says of the user: what they said, prefer and pinned
+    ///
+    /// What this store exported itself is believed anyway. In files of other stores what the user
+    /// said comes in with the lowest trust, preferences and corrections as notes, and nothing is pinned.
+    #[arg(long)]
+    trust: bool,
+
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -42,9 +49,14 @@ pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Outcome> {
     let stop = ingest::stop_on_interrupt()?;
     let store = app.open()?;
     let bar = progress_bar(app, size);
+    let claims = if args.trust {
+        Claims::All
+    } else {
+        Claims::Signed
+    };
     let scope = app.config.scope();
     let progress = |read| bar.set_position(read);
-    let imported = store.import_within(&mut input, Some(&scope), &stop, &progress)?;
+    let imported = store.import_within(&mut input, Some(&scope), claims, &stop, &progress)?;
     bar.finish_and_clear();
     if args.json {
         output::json(&imported)?;
@@ -78,6 +90,19 @@ fn report(imported: &Imported) {
         count(imported.facts, "fact"),
         count(imported.known_records, "record"),
     ));
+    if imported.distrusted > 0 {
+        say(&format!(
+            "{} not signed by this store: taken in with the lowest trust, unpinned, preferences as \
+             notes, without running summaries. If the file is yours, import it with --trust.",
+            count(imported.distrusted, "line"),
+        ));
+    }
+    if imported.clamped > 0 {
+        say(&format!(
+            "Numbers out of range, clamped: {}.",
+            count(imported.clamped, "line"),
+        ));
+    }
     if imported.skipped > 0 {
         say(&format!(
             "{} could not be used:",

@@ -89,10 +89,10 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
     } else {
         ingested.say();
     }
-    Ok(if ingested.sweep.interrupted {
-        Outcome::Interrupted
-    } else {
-        Outcome::Done
+    Ok(match &ingested.sweep {
+        sweep if sweep.interrupted => Outcome::Interrupted,
+        sweep if sweep.failed > 0 => Outcome::Failed,
+        _ => Outcome::Done,
     })
 }
 
@@ -412,7 +412,20 @@ fn report(sweep: &Sweep, dry_run: bool) {
             kinds.join(", ")
         ));
     }
+    if sweep.clamped > 0 {
+        say(&format!(
+            "Token counts or costs out of range, clamped: {}.",
+            count(sweep.clamped, "response"),
+        ));
+    }
     warn(sweep);
+    if sweep.failed > 0 {
+        say(&format!(
+            "error: {} could not be stored; the others were\nhint: `throughline doctor --deep` \
+             checks the store, `throughline doctor --repair` repairs it",
+            count(sweep.failed, "log"),
+        ));
+    }
     if sweep.interrupted {
         say("Interrupted; run it again to go on.");
     }

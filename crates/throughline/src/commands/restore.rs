@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use store::{RedactionKey, RestoreFrom, Restored};
+use store::{CarriedTombstones, RedactionKey, RestoreFrom, Restored};
 
 use crate::commands::App;
 use crate::commands::backup::{progress_bar, show};
 use crate::keychain::SystemKeychain;
+use crate::output::table::count;
 use crate::output::{self, Outcome, say};
 
 /// Put a backup into the place of the store
@@ -35,6 +36,7 @@ struct Report {
     safety_copy: Option<PathBuf>,
     removed_copies: Vec<PathBuf>,
     redaction_key_restored: bool,
+    tombstones: CarriedTombstones,
 }
 
 pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Outcome> {
@@ -71,6 +73,7 @@ fn report(restored: Restored) -> Report {
         safety_copy: restored.safety_copy,
         removed_copies: restored.removed_copies,
         redaction_key_restored: restored.redaction_key == RedactionKey::Restored,
+        tombstones: restored.tombstones,
     }
 }
 
@@ -86,6 +89,7 @@ fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
             copy.display()
         ));
     }
+    tell_tombstones(&restored.tombstones);
     for copy in &restored.removed_copies {
         say(&format!("Removed the older {}.", copy.display()));
     }
@@ -96,5 +100,36 @@ fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
     }
     if was_encrypted && restored.key.is_none() {
         say("warning: the store is not encrypted any more; `throughline encrypt` encrypts it");
+    }
+}
+
+/// Says what stays forgotten.
+fn tell_tombstones(carried: &CarriedTombstones) {
+    if carried.tombstones > 0 {
+        say(&format!(
+            "Applied {} of the earlier store: {} and {} of the backup stay forgotten.",
+            count(
+                usize::try_from(carried.tombstones).unwrap_or(usize::MAX),
+                "tombstone"
+            ),
+            count(carried.sessions, "session"),
+            count(carried.records, "record"),
+        ));
+    }
+    if carried.left > 0 {
+        say(&format!(
+            "warning: the backup has another redaction key, so {} could not be taken along; what \
+             they keep out comes back if its agent still has it",
+            count(
+                usize::try_from(carried.left).unwrap_or(usize::MAX),
+                "tombstone"
+            ),
+        ));
+    }
+    if carried.unreadable {
+        say(
+            "warning: the earlier store could not be read, so what was forgotten in it after this \
+             backup may be back; `throughline forget` removes it again",
+        );
     }
 }

@@ -8,6 +8,8 @@ pub mod time;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use self::text::safe;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -58,7 +60,7 @@ pub fn complain(error: &anyhow::Error) -> Outcome {
     if error.chain().any(is_broken_pipe) {
         return Outcome::Done;
     }
-    say(&format!("error: {error:#}"));
+    say(&format!("error: {}", safe(&message(error))));
     let known = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Hinted>());
@@ -66,9 +68,40 @@ pub fn complain(error: &anyhow::Error) -> Outcome {
         .map(|known| known.hint.clone())
         .or_else(|| hint_for(error))
     {
-        say(&format!("hint: {hint}"));
+        say(&format!("hint: {}", safe(&hint)));
     }
     Outcome::Failed
+}
+
+/// Prints what is wrong with the command line, or the help that was asked for, and returns the exit
+/// status. An argument that a terminal would obey is made harmless; then there are no colours.
+pub fn complain_of_arguments(error: &clap::Error) -> ExitCode {
+    let plain = error.render().to_string();
+    let printed = if safe(&plain) == plain {
+        error.print()
+    } else {
+        say(safe(&plain).trim_end());
+        Ok(())
+    };
+    let is_printed = printed.is_ok() || error.use_stderr();
+    match u8::try_from(error.exit_code()) {
+        Ok(code) if is_printed => ExitCode::from(code),
+        _ => Outcome::Failed.into(),
+    }
+}
+
+/// Returns an error with its causes. Many errors tell their cause themselves, and what stands in the
+/// message already is not told again.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message += &format!(": {cause}");
+        }
+    }
+    message
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
@@ -93,6 +126,16 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         store::Error::InUse { .. } => {
             Some("wait for the other throughline, or stop it, and try again".to_owned())
         }
+        store::Error::UnsafeFolder { fix, .. } => Some(format!("run `{fix}`, or use another folder with --home")),
+        store::Error::IsAnExport { path } => {
+            Some(format!("`throughline import {}` reads it", path.display()))
+        }
+        store::Error::NotAFile { .. } => Some("name a file that `throughline backup` wrote".to_owned()),
+        store::Error::ForeignSchema { .. } => Some(
+            "it was changed after `throughline backup` wrote it, or comes from somewhere else; the \
+             store is as it was"
+                .to_owned(),
+        ),
         store::Error::Exists { .. } => Some("name another file".to_owned()),
         store::Error::Unsound { .. } => Some("the store is as it was".to_owned()),
         store::Error::Seal(error) => hint_for_key(error),
@@ -141,7 +184,7 @@ fn hint_for_key(error: &store::seal::SealError) -> Option<String> {
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
 /// control characters are replaced here, once for all of them.
 pub fn say(text: &str) {
-    say_painted(&text::safe(text));
+    say_painted(&safe(text));
 }
 
 /// Prints a message that holds colour codes. Its author has made the quoted parts safe.

@@ -91,7 +91,7 @@ fn bill(line: &str) -> Option<Bill> {
     let cache_read = count(" cache hit").unwrap_or_default();
     let cache_write = count(" cache write").unwrap_or_default();
     let usage = Usage {
-        input: sent.saturating_sub(cache_read + cache_write),
+        input: sent.saturating_sub(cache_read.saturating_add(cache_write)),
         output: count(" received").unwrap_or_default(),
         cache_read,
         cache_write,

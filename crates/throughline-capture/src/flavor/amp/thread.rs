@@ -216,7 +216,8 @@ impl Reading {
         };
         // OpenAI has no price for writing to the cache, and Amp files what was not cached there.
         if said.model.as_str().starts_with("gpt-") {
-            usage.input += std::mem::take(&mut usage.cache_write);
+            let written = std::mem::take(&mut usage.cache_write);
+            usage.input = usage.input.saturating_add(written);
         }
         if usage.total() == 0 {
             return;

@@ -333,7 +333,9 @@ impl Reading {
         let cache_read = said.prompt_tokens_details.cached_tokens;
         let cache_write = said.prompt_tokens_details.cache_write_tokens;
         let usage = Usage {
-            input: said.prompt_tokens.saturating_sub(cache_read + cache_write),
+            input: said
+                .prompt_tokens
+                .saturating_sub(cache_read.saturating_add(cache_write)),
             output: said.completion_tokens,
             cache_read,
             cache_write,

@@ -31,7 +31,7 @@ impl State {
             .outputs
             .entry(model.clone().unwrap_or_default())
             .or_default();
-        *told += message.output_tokens;
+        *told = told.saturating_add(message.output_tokens);
         let key = message.api_call_id.as_deref().or(event.id.as_deref());
         let key = key.unwrap_or_default().to_owned();
         let output = Usage {
@@ -51,7 +51,7 @@ impl State {
         // A message may not name its model, or not the one that is billed.
         let sum = |model: &String| metrics.get(model).map_or(0, |sum| sum.usage.output_tokens);
         let excess = |(model, told): (&String, &u64)| told.saturating_sub(sum(model));
-        let mut elsewhere: u64 = self.outputs.iter().map(excess).sum();
+        let mut elsewhere: u64 = self.outputs.iter().map(excess).fold(0, u64::saturating_add);
         for (model, metrics) in &metrics {
             let mut usage = usage(&metrics.usage);
             let told = self.outputs.get(model).copied().unwrap_or_default();
@@ -101,7 +101,9 @@ impl State {
 }
 
 fn usage(tokens: &Tokens) -> Usage {
-    let cached = tokens.cache_read_tokens + tokens.cache_write_tokens;
+    let cached = tokens
+        .cache_read_tokens
+        .saturating_add(tokens.cache_write_tokens);
     Usage {
         input: tokens.input_tokens.saturating_sub(cached),
         output: tokens.output_tokens,

@@ -282,8 +282,11 @@ impl Telling {
             at: message.timestamp.0,
             model: message.model.clone(),
             usage: Usage {
-                input: tokens.input.saturating_sub(tokens.cached) + tokens.tool,
-                output: tokens.output + tokens.thoughts,
+                input: tokens
+                    .input
+                    .saturating_sub(tokens.cached)
+                    .saturating_add(tokens.tool),
+                output: tokens.output.saturating_add(tokens.thoughts),
                 cache_read: tokens.cached,
                 cache_write: 0,
                 reasoning: tokens.thoughts,

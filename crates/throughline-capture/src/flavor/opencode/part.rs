@@ -262,12 +262,19 @@ fn usage(tokens: wire::Tokens) -> Usage {
         cache.write.count(),
     );
     let apart = match tokens.total.0 {
-        Some(_) => tokens.total.count() >= input + read + write + output + reasoning,
+        Some(_) => {
+            let parts = [input, read, write, output, reasoning];
+            tokens.total.count() >= parts.into_iter().fold(0, u64::saturating_add)
+        }
         None => reasoning > output,
     };
     Usage {
         input,
-        output: if apart { output + reasoning } else { output },
+        output: if apart {
+            output.saturating_add(reasoning)
+        } else {
+            output
+        },
         cache_read: read,
         cache_write: write,
         reasoning,

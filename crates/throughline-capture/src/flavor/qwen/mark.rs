@@ -48,14 +48,14 @@ impl Mark<'_> {
     pub fn usage(&self, tokens: &Tokens, out: &mut Parsed) {
         let (prompt, said) = (tokens.prompt_token_count, tokens.candidates_token_count);
         let thoughts = tokens.thoughts_token_count;
-        let includes_thoughts = tokens.total_token_count == prompt + said;
+        let includes_thoughts = tokens.total_token_count == prompt.saturating_add(said);
         let usage = Usage {
             input: prompt.saturating_sub(tokens.cached_content_token_count)
                 + tokens.tool_use_prompt_token_count,
             output: if includes_thoughts {
                 said
             } else {
-                said + thoughts
+                said.saturating_add(thoughts)
             },
             cache_read: tokens.cached_content_token_count,
             cache_write: 0,

@@ -35,6 +35,10 @@ impl Log {
         if is_full && fs::rename(&self.path, self.path.with_extension("log.old")).is_err() {
             return;
         }
+        if self.path.is_symlink() {
+            tracing::debug!("hook.log is a symbolic link and is not written");
+            return;
+        }
         let mut options = OpenOptions::new();
         options.append(true).create(true);
         #[cfg(unix)]
@@ -52,6 +56,17 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "theirs").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, dir.path().join("hook.log")).unwrap();
+        Log::new(dir.path(), Timestamp::UNIX_EPOCH).say("something");
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
+    }
 
     #[test]
     fn it_never_grows_beyond_its_limit() {

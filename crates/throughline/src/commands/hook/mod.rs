@@ -113,8 +113,9 @@ pub fn answer(called: Called) -> Outcome {
     let log = Log::new(&environment.home, environment.now);
     end_well(log.clone());
     let named = agent.as_deref().and_then(Flavor::from_name);
-    if let (Some(name), None) = (&agent, named) {
-        log.say(&format!("no agent is called {name:?}"));
+    if agent.is_some() && named.is_none() {
+        // The argument itself may be anything, so it is not written down.
+        log.say("--agent does not name an agent that is known");
     }
     let fixed_ms = environment.deadline_ms;
     let (news, heard) = channel();

@@ -101,6 +101,11 @@ impl Work {
         let Some(config) = config else {
             return self.say_nothing(&event);
         };
+        // Another user's daemon could wait there, and would get to see the prompt.
+        if let Err(error) = store::check_folder(&environment.home) {
+            self.log.say(&error.to_string());
+            return self.say_nothing(&event);
+        }
         // Only we know that injection is off here.
         let heard = if environment.injection_off && is_asked(&environment.home, &event) {
             Heard::Unasked

@@ -308,7 +308,7 @@ fn garbage_gets_nothing_and_is_told_of() {
         );
     }
     assert!(
-        log(&env).contains("no agent is called \"nobody\""),
+        log(&env).contains("--agent does not name an agent") && !log(&env).contains("nobody"),
         "{}",
         log(&env)
     );

@@ -1,0 +1,90 @@
+//! How much a reading thread may have under way.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Counts the bytes of batches that were read and are not written yet.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    counter: Arc<Counter>,
+    bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Counter {
+    bytes: Mutex<usize>,
+    /// Told when some are given back.
+    less: Condvar,
+}
+
+impl InFlight {
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            counter: Arc::default(),
+            bytes_max,
+        }
+    }
+
+    /// Waits until there is room, and takes it. What is larger than all the room goes alone.
+    pub fn take(&self, bytes: usize) -> Share {
+        let bytes = bytes.min(self.bytes_max);
+        let held = self
+            .counter
+            .bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .counter
+            .less
+            .wait_while(held, |held| *held + bytes > self.bytes_max)
+            .unwrap_or_else(PoisonError::into_inner);
+        *held += bytes;
+        Share {
+            counter: Arc::clone(&self.counter),
+            bytes,
+        }
+    }
+}
+
+/// Room that is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    counter: Arc<Counter>,
+    bytes: usize,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut held = self
+            .counter
+            .bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held = held.saturating_sub(self.bytes);
+        self.counter.less.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn no_more_is_under_way_than_there_is_room() {
+        let in_flight = InFlight::new(100);
+        let (sender, receiver) = channel();
+        let reader = in_flight.clone();
+        let thread = std::thread::spawn(move || {
+            for bytes in [40, 60, 1, 1_000, 99, 2] {
+                sender.send(reader.take(bytes)).unwrap();
+            }
+        });
+        for share in receiver {
+            let held = *in_flight.counter.bytes.lock().unwrap();
+            assert!(held <= 100 && share.bytes <= held, "{held}");
+        }
+        thread.join().unwrap();
+        assert_eq!(*in_flight.counter.bytes.lock().unwrap(), 0);
+    }
+}
