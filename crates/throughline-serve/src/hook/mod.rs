@@ -14,7 +14,7 @@ pub mod seen;
 mod start;
 pub mod wire;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use capture::hook::{HookAnswer, HookEvent, HookKind, Limit, Start};
 use jiff::Timestamp;
@@ -81,7 +81,7 @@ pub fn answer(
     now: Timestamp,
 ) -> store::Result<Answered> {
     let twice = || seen::twice(folder(store), event, now);
-    answer_unless(&twice, store, settings, event, now)
+    answer_unless(&twice, store, settings, event, Extent::Full, now)
 }
 
 /// The same for an event that may be known already: who was asked for it first has not answered.
@@ -91,7 +91,26 @@ pub fn answer_again(
     event: &HookEvent,
     now: Timestamp,
 ) -> store::Result<Answered> {
-    answer_unless(&|| false, store, settings, event, now)
+    answer_unless(&|| false, store, settings, event, Extent::Full, now)
+}
+
+/// Returns as much of the answer as takes next to no time: the pins, preferences and facts, without a
+/// search. A hook prints this where the whole answer is not there at its deadline.
+pub fn answer_from_facts(
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
+    answer_unless(&|| false, store, settings, event, Extent::Facts, now)
+}
+
+/// How much is read for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Full,
+    /// Only what holds in the workspace; no records are searched, no session is looked for.
+    Facts,
 }
 
 fn answer_unless(
@@ -99,10 +118,11 @@ fn answer_unless(
     store: &Store,
     settings: &Settings,
     event: &HookEvent,
+    extent: Extent,
     now: Timestamp,
 ) -> store::Result<Answered> {
     let mut answered = if is_asked(event) {
-        said(twice, store, settings, event, now)?
+        said(twice, store, settings, event, extent, now)?
     } else {
         Answered::quiet(Quiet::NotAsked)
     };
@@ -127,6 +147,7 @@ fn said(
     store: &Store,
     settings: &Settings,
     event: &HookEvent,
+    extent: Extent,
     now: Timestamp,
 ) -> store::Result<Answered> {
     let automatic = matches!(
@@ -164,6 +185,7 @@ fn said(
         occasion: &occasion,
         workspace: &workspace,
         limit: event.dialect.limit(),
+        extent,
         now,
     };
     match event.kind {
@@ -184,6 +206,7 @@ struct Scene<'a> {
     occasion: &'a Occasion,
     workspace: &'a Workspace,
     limit: Limit,
+    extent: Extent,
     now: Timestamp,
 }
 
@@ -223,7 +246,11 @@ impl Scene<'_> {
 }
 
 fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {
-    let recalled = prompt::answer(
+    let answer = match scene.extent {
+        Extent::Full => prompt::answer,
+        Extent::Facts => prompt::answer_from_facts,
+    };
+    let recalled = answer(
         scene.store,
         scene.settings,
         scene.occasion,
@@ -253,9 +280,33 @@ fn folder(store: &Store) -> &Path {
     store.path().parent().unwrap_or(Path::new("."))
 }
 
-/// Returns the daemon's socket in a folder.
-pub fn socket_in(folder: &Path) -> PathBuf {
-    folder.join("daemon.sock")
+/// The words of a prompt that no session sent; see [`warm_up`].
+const WARM_UP_PROMPT: &str = "which tests did we run last";
+
+/// Reads what an answer reads, for a workspace that does not exist: the first hook then finds the schema
+/// read, the statements prepared and the index in memory. Writes nothing.
+pub fn warm_up(store: &Store, settings: &Settings, now: Timestamp) {
+    let workspace = Workspace {
+        key: String::new(),
+        root: String::new(),
+    };
+    let warmed = prompt::occasion(store, settings, WARM_UP_PROMPT.to_owned(), None, &workspace)
+        .and_then(|occasion| {
+            let scene = Scene {
+                store,
+                settings,
+                occasion: &occasion,
+                workspace: &workspace,
+                limit: Limit::default(),
+                extent: Extent::Full,
+                now,
+            };
+            start::start(&scene, Start::New)?;
+            of_prompt(&scene)
+        });
+    if let Err(error) = warmed {
+        tracing::debug!(%error, "the first hook will find nothing prepared");
+    }
 }
 
 #[cfg(test)]

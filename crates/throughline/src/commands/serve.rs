@@ -10,11 +10,13 @@ use serve::Desk;
 use serve::daemon::{self, DaemonError, Ended, Origin, Plan, Running};
 use serve::http::Limits;
 use serve::stages::{Logs, Stages};
+use store::Store;
 
 use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
 use crate::daemon::{ANSWER_MAX, Stays, start};
 use crate::environment;
+use crate::keychain::SystemKeychain;
 use crate::model::{self, Lender};
 use crate::output::{self, Outcome, hinted, say};
 
@@ -86,6 +88,7 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     };
     let port = args.port.unwrap_or(app.config.serve.port);
     let given = environment::given_socket();
+    let open_to_read = || Store::open_to_read_with(&app.home, &SystemKeychain);
     let minutes = app.config.serve.idle_minutes;
     // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
     let may_go = minutes > 0.0 && (args.background || given.is_some());
@@ -108,7 +111,9 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         },
         given,
     };
-    let ended = daemon::run(open, plan, |running| tell_start(running, args.json));
+    let ended = daemon::run(open, open_to_read, plan, |running| {
+        tell_start(running, args.json);
+    });
     match ended {
         Ok(Ended::Stopped) => say("Stopped."),
         Ok(Ended::Idle) => say("Nobody needed it any more; stopped."),
