@@ -1,8 +1,10 @@
-//! Asks the daemon, over its socket: one request, one reply, no runtime.
+//! Asks the daemon to answer a hook, over its socket: one request, one reply, no runtime.
 
-use std::io;
+use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use capture::hook::Hints;
 use thiserror::Error;
@@ -10,8 +12,10 @@ use thiserror::Error;
 use crate::hook::wire::{self, Reply};
 
 /// A daemon's reply is a few thousand characters.
-const REPLY_BYTES_MAX: u64 = 4 << 20;
+const REPLY_BYTES_MAX: usize = 4 << 20;
 const HEADERS_MAX: usize = 32;
+/// How much of a reply is read at once.
+const READ_BYTES: usize = 16 << 10;
 
 #[derive(Debug, Error)]
 pub enum ClientError {
@@ -34,49 +38,115 @@ impl ClientError {
     }
 }
 
-/// Hands a hook's payload to the daemon and returns what it says. Each wait ends after `timeout`; whoever
-/// must be sure watches the clock besides.
+/// A hook's payload on its way to the daemon, whose reply is still to come.
 #[cfg(unix)]
-pub fn hook(
-    socket: &Path,
-    payload: &[u8],
-    hints: &Hints,
-    timeout: Duration,
-) -> Result<Reply, ClientError> {
-    use std::io::{Read, Write};
-
-    let mut stream = connect(socket)?;
-    let mut converse = || -> io::Result<Vec<u8>> {
-        stream.set_read_timeout(Some(timeout))?;
-        stream.set_write_timeout(Some(timeout))?;
-        stream.write_all(head(payload.len(), hints).as_bytes())?;
-        stream.write_all(payload)?;
-        let mut bytes = Vec::new();
-        Read::by_ref(&mut stream)
-            .take(REPLY_BYTES_MAX)
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    reply(&converse().map_err(ClientError::Silent)?)
+#[derive(Debug)]
+pub struct HookCall {
+    stream: UnixStream,
+    reply: Vec<u8>,
 }
 
-/// Connects to the daemon's socket. Fails unless its folder is this user's own, and so is the process
-/// that listens: another user's would get to see prompts, and its answers would reach the agent.
 #[cfg(unix)]
-pub(crate) fn connect(socket: &Path) -> Result<std::os::unix::net::UnixStream, ClientError> {
+impl HookCall {
+    /// Sends a payload to the daemon of a folder: to the socket that is for hooks alone, else to the
+    /// one for all requests. Waits for no more than `timeout` where the daemon does not read it.
+    pub fn send(
+        home: &Path,
+        payload: &[u8],
+        hints: &Hints,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        use crate::daemon::home::{hook_socket_in, socket_in};
+        let mut stream = match connect(&hook_socket_in(home)) {
+            Err(error) if error.is_absent() => connect(&socket_in(home))?,
+            connected => connected?,
+        };
+        let mut send = || {
+            stream.set_write_timeout(Some(timeout.max(LEAST_WAIT)))?;
+            let mut request = head(payload.len(), hints).into_bytes();
+            request.extend_from_slice(payload);
+            stream.write_all(&request)
+        };
+        send().map_err(ClientError::Silent)?;
+        Ok(Self {
+            stream,
+            reply: Vec::new(),
+        })
+    }
+
+    /// Waits for the reply. `None` where it has not come within `patience`; then it may be waited for
+    /// again.
+    pub fn receive(&mut self, patience: Duration) -> Result<Option<Reply>, ClientError> {
+        let start = Instant::now();
+        let mut bytes = [0; READ_BYTES];
+        loop {
+            let left = patience.saturating_sub(start.elapsed());
+            let timeout = Some(left.max(LEAST_WAIT));
+            self.stream
+                .set_read_timeout(timeout)
+                .map_err(ClientError::Silent)?;
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return reply(&self.reply).map(Some),
+                Ok(count) => self.reply.extend_from_slice(&bytes[..count]),
+                Err(error) if is_timeout(&error) => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ClientError::Silent(error)),
+            }
+            if self.reply.len() > REPLY_BYTES_MAX {
+                return Err(ClientError::Odd("it is too long".to_owned()));
+            }
+            if start.elapsed() >= patience {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// A socket takes no timeout of zero: that would be none.
+#[cfg(unix)]
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+#[cfg(unix)]
+fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{TimedOut, WouldBlock};
+    matches!(error.kind(), TimedOut | WouldBlock)
+}
+
+/// Connects to the daemon's socket without waiting: where too many connections wait for the daemon
+/// already, it is in trouble. Fails unless the folder is this user's own, and so is the process that
+/// listens: another user's would get to see prompts, and its answers would reach the agent.
+#[cfg(unix)]
+pub(crate) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+
     let foreign = |why: &dyn std::fmt::Display| ClientError::Foreign(why.to_string());
-    if let Some(folder) = socket.parent() {
+    if let Some(folder) = path.parent()
+        && folder.exists()
+    {
         store::check_folder(folder).map_err(|error| foreign(&error))?;
     }
-    let stream =
-        std::os::unix::net::UnixStream::connect(socket).map_err(ClientError::Unreachable)?;
+    let unreachable = |error: rustix::io::Errno| ClientError::Unreachable(error.into());
+    let address = SocketAddrUnix::new(path).map_err(unreachable)?;
+    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None).map_err(unreachable)?;
+    let stream = UnixStream::from(socket);
+    let set_blocking = |blocking: bool| {
+        let set = stream.set_nonblocking(!blocking);
+        set.map_err(ClientError::Unreachable)
+    };
+    set_blocking(false)?;
+    match connect(&stream, &address) {
+        Ok(()) => {}
+        Err(error @ rustix::io::Errno::AGAIN) => return Err(ClientError::Silent(error.into())),
+        Err(error) => return Err(unreachable(error)),
+    }
+    set_blocking(true)?;
     check_peer(&stream).map_err(|why| foreign(&why))?;
     Ok(stream)
 }
 
 /// Fails unless the process at the other end is this user's.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn check_peer(stream: &std::os::unix::net::UnixStream) -> Result<(), String> {
+fn check_peer(stream: &UnixStream) -> Result<(), String> {
     let peer = rustix::net::sockopt::socket_peercred(stream)
         .map_err(|error| format!("its owner is not known: {error}"))?;
     let user = rustix::process::geteuid();
@@ -91,14 +161,24 @@ fn check_peer(stream: &std::os::unix::net::UnixStream) -> Result<(), String> {
 
 /// Elsewhere the owner of the folder, which nobody else can write to, has to do.
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
-fn check_peer(_: &std::os::unix::net::UnixStream) -> Result<(), String> {
+fn check_peer(_: &UnixStream) -> Result<(), String> {
     Ok(())
 }
 
 /// Elsewhere there is no such socket.
 #[cfg(not(unix))]
-pub fn hook(_: &Path, _: &[u8], _: &Hints, _: Duration) -> Result<Reply, ClientError> {
-    Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
+#[derive(Debug)]
+pub struct HookCall;
+
+#[cfg(not(unix))]
+impl HookCall {
+    pub fn send(_: &Path, _: &[u8], _: &Hints, _: Duration) -> Result<Self, ClientError> {
+        Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
+    }
+
+    pub fn receive(&mut self, _: Duration) -> Result<Option<Reply>, ClientError> {
+        Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
+    }
 }
 
 fn head(length: usize, hints: &Hints) -> String {
@@ -151,6 +231,28 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_reply_that_is_late_can_be_waited_for_again() {
+        use std::os::unix::net::UnixListener;
+        let home = tempfile::tempdir().unwrap();
+        let absent = HookCall::send(home.path(), b"{}", &Hints::default(), LEAST_WAIT);
+        assert!(absent.unwrap_err().is_absent());
+        let path = crate::daemon::home::hook_socket_in(home.path());
+        let listener = UnixListener::bind(path).unwrap();
+        let mut call = HookCall::send(home.path(), b"{}", &Hints::default(), LEAST_WAIT).unwrap();
+        let (mut daemon, _) = listener.accept().unwrap();
+        let mut request = [0; READ_BYTES];
+        assert!(daemon.read(&mut request).unwrap() > 0);
+        assert_eq!(call.receive(LEAST_WAIT).unwrap(), None);
+        daemon.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"ans").unwrap();
+        assert_eq!(call.receive(LEAST_WAIT).unwrap(), None);
+        daemon.write_all(b"wer\":\"{}\"}").unwrap();
+        drop(daemon);
+        let reply = call.receive(Duration::from_secs(60)).unwrap();
+        assert_eq!(reply.unwrap().answer, "{}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
+use recall::offered::Candidates;
 use recall::{ContextPack, Occasion, Recalled, World};
 use serde::Serialize;
 use store::{NewInjection, Store};
@@ -100,6 +101,30 @@ pub fn answer(
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<Recalled> {
+    let find = recall::offered::find;
+    answer_with(store, settings, occasion, workspace, now, find)
+}
+
+/// Returns what a prompt gets of facts alone, without a search of the records.
+pub fn answer_from_facts(
+    store: &Store,
+    settings: &Settings,
+    occasion: &Occasion,
+    workspace: &Workspace,
+    now: Timestamp,
+) -> store::Result<Recalled> {
+    let find = |_: &Store, _: &Occasion, _: Timestamp| Ok(Candidates::default());
+    answer_with(store, settings, occasion, workspace, now, find)
+}
+
+fn answer_with(
+    store: &Store,
+    settings: &Settings,
+    occasion: &Occasion,
+    workspace: &Workspace,
+    now: Timestamp,
+    find: impl FnOnce(&Store, &Occasion, Timestamp) -> store::Result<Candidates>,
+) -> store::Result<Recalled> {
     let word = store.injection_name(&occasion.prompt, occasion.session.as_ref(), now);
     let root = PathBuf::from(&workspace.root);
     let changed_since = |path: &Path, at: Timestamp| changed_since(&root.join(path), at);
@@ -109,7 +134,7 @@ pub fn answer(
         changed_since: &changed_since,
     };
     let config = &settings.injection.recall;
-    recall::recall(store, occasion, config, &world, recall::offered::find)
+    recall::recall(store, occasion, config, &world, find)
 }
 
 /// Returns the account of an injection, to be recorded once the prompt is answered.

@@ -86,7 +86,7 @@ impl Store {
     }
 
     fn copy_to(&self, partial: &Path, progress: &mut dyn FnMut(CopyProgress)) -> Result<u64> {
-        let source = open::reader(&self.path, self.key.as_ref())?;
+        let source = open::reader(&self.path, self.key.as_ref(), open::FileAccess::Cached)?;
         // One moment for the whole copy: without it every write of another would start it anew.
         let moment = source.unchecked_transaction()?;
         let records = verify::count(&source)?;

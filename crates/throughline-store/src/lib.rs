@@ -49,6 +49,7 @@ mod pages;
 pub mod portable;
 mod postings;
 mod raw;
+mod readers;
 mod records;
 pub mod redact;
 mod repair;
@@ -80,7 +81,7 @@ mod worth;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
@@ -123,6 +124,7 @@ pub use crate::worth::Worth;
 pub use crate::writer::Ticket;
 
 use crate::lock::Guard;
+use crate::readers::ReaderPool;
 use crate::redact::Redactor;
 use crate::seal::{Key, Keychain, NoKeychain};
 use crate::writer::Writer;
@@ -138,7 +140,7 @@ pub struct Store {
     path: PathBuf,
     redactor: Arc<Redactor>,
     writer: Writer,
-    readers: Mutex<Vec<Connection>>,
+    readers: ReaderPool,
     key: Option<Key>,
     recovered: Option<Recovered>,
     /// Given up last, when nothing is open any more.
@@ -176,7 +178,7 @@ impl Store {
             path,
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
             writer,
-            readers: Mutex::default(),
+            readers: ReaderPool::default(),
             key,
             recovered,
             _guard: guard,
@@ -198,7 +200,7 @@ impl Store {
         Ok(Some(Self {
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
             writer: Writer::later(&path),
-            readers: Mutex::new(vec![reader]),
+            readers: ReaderPool::with(reader),
             path,
             key: None,
             recovered: None,
@@ -217,10 +219,11 @@ impl Store {
         let guard = lock::shared(folder)?;
         let path = Self::path_in(folder);
         let key = seal::key_of_store(folder, keychain)?.map(|(key, _)| key);
+        let reader = open::reader(&path, key.as_ref(), open::FileAccess::Mapped)?;
         let store = Self {
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
             writer: Writer::none(&path),
-            readers: Mutex::new(vec![open::reader(&path, key.as_ref())?]),
+            readers: ReaderPool::with(reader),
             path,
             key,
             recovered: None,
@@ -271,21 +274,20 @@ impl Store {
 
     /// Reads on a connection of its own, so that nobody waits for anybody.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let idle = self
-            .readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => open::reader(&self.path, self.key.as_ref())?,
-        };
-        let result = read(&connection);
-        self.readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(connection);
-        result
+        self.readers.read(&self.path, self.key.as_ref(), read)
+    }
+
+    /// Says whether the write-ahead log has outgrown its limit, as it does while a reader holds an
+    /// old snapshot and others write.
+    pub fn is_log_over_limit(&self) -> bool {
+        open::log_bytes(&self.path) > open::LOG_BYTES_MAX
+    }
+
+    /// Writes the write-ahead log back into the database and cuts it to nothing. Says whether that
+    /// could be done: another reader may still need it.
+    pub fn empty_log(&self) -> Result<bool> {
+        let mut connection = open::plainly(&self.path, self.key.as_ref())?;
+        forget::traces::empty_log(&mut connection, forget::traces::PATIENCE)
     }
 }
 

@@ -137,15 +137,39 @@ pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
     Ok(connection)
 }
 
+/// How a connection reads the pages of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// Through a mapping of the file: fast from the first page on, but every page it has touched
+    /// counts as memory of this process.
+    Mapped,
+    /// Through a cache of a few megabytes.
+    Cached,
+}
+
+impl FileAccess {
+    /// Returns how much of the file is mapped, in bytes, and how much is cached, in KiB.
+    const fn limits(self) -> (u64, u64) {
+        match self {
+            Self::Mapped => (256 << 20, 16_000),
+            Self::Cached => (0, 6_000),
+        }
+    }
+}
+
+/// Statements that a connection keeps prepared. A prompt needs about thirty.
+const STATEMENTS_KEPT: usize = 96;
+
 /// Opens a connection that cannot write.
-pub(crate) fn reader(path: &Path, key: Option<&Key>) -> Result<Connection> {
+pub(crate) fn reader(path: &Path, key: Option<&Key>, access: FileAccess) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match reading(path, flags, key) {
+    match reading(path, flags, key, access) {
         // Where nothing can be written there can be no index of the log. Without a log, the file
         // alone is the store, and nobody can change it: SQLite may be told so.
         Err(error) if error.is_read_only() && log_bytes(path) == 0 => {
             let uri = format!("file:{}?immutable=1", escaped(path));
-            reading(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, key)
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            reading(Path::new(&uri), flags, key, access)
         }
         opened => opened,
     }
@@ -162,7 +186,7 @@ pub(crate) fn settled_reader(path: &Path) -> Result<Option<Connection>> {
     if version(&connection)? != known_format() || crate::forget::traces::pending(&connection)? {
         return Ok(None);
     }
-    set_up_reader(&connection)?;
+    set_up_reader(&connection, FileAccess::Mapped)?;
     Ok(Some(connection))
 }
 
@@ -174,11 +198,16 @@ fn escaped(path: &Path) -> String {
         .replace('#', "%23")
 }
 
-fn reading(path: &Path, flags: OpenFlags, key: Option<&Key>) -> Result<Connection> {
+fn reading(
+    path: &Path,
+    flags: OpenFlags,
+    key: Option<&Key>,
+    access: FileAccess,
+) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     seal::unlock(&connection, path, key)?;
-    set_up_reader(&connection)?;
+    set_up_reader(&connection, access)?;
     // SQLite looks at the file only when it is asked something.
     let found = version(&connection)?;
     if key.is_none() && (1..known_format()).contains(&found) {
@@ -187,14 +216,16 @@ fn reading(path: &Path, flags: OpenFlags, key: Option<&Key>) -> Result<Connectio
     Ok(connection)
 }
 
-fn set_up_reader(connection: &Connection) -> Result<()> {
+fn set_up_reader(connection: &Connection, access: FileAccess) -> Result<()> {
     harden(connection)?;
-    connection.execute_batch(
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    let (mapped_bytes, cached_kib) = access.limits();
+    connection.execute_batch(&format!(
         "PRAGMA query_only = ON;
-         PRAGMA cache_size = -16000;
-         PRAGMA mmap_size = 268435456;
-         PRAGMA temp_store = MEMORY;",
-    )?;
+         PRAGMA cache_size = -{cached_kib};
+         PRAGMA mmap_size = {mapped_bytes};
+         PRAGMA temp_store = MEMORY;"
+    ))?;
     Ok(())
 }
 

@@ -169,8 +169,10 @@ fn carry_tombstones(
     if !Store::path_in(folder).exists() {
         return Ok(CarriedTombstones::default());
     }
-    let present = seal::key_of_store(folder, from.keychain)
-        .and_then(|key| open::reader(&Store::path_in(folder), key.as_ref().map(|(key, _)| key)));
+    let present = seal::key_of_store(folder, from.keychain).and_then(|key| {
+        let key = key.as_ref().map(|(key, _)| key);
+        open::reader(&Store::path_in(folder), key, open::FileAccess::Cached)
+    });
     let present = match present {
         Ok(present) => present,
         // A damaged store is what people restore backups for.

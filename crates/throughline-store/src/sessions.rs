@@ -36,20 +36,8 @@ pub struct SessionFilter {
 impl Store {
     /// Lists sessions, the latest first.
     pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
-        let sql = format!(
-            "{SELECT} WHERE (?1 IS NULL OR s.flavor = ?1)
-               AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
-                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
-               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
-               AND (?4 IS NULL OR s.started < ?4)
-               AND (?5 OR s.kind <> 'subagent') AND s.records > 0
-               AND (NOT ?7 OR NOT EXISTS (
-                    SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
-                    WHERE x.session = s.id AND NOT y.gone))
-             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6"
-        );
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
+            let mut statement = connection.prepare_cached(&list_sql())?;
             let rows = statement.query_map(
                 params![
                     filter.flavor.map(Flavor::name),
@@ -71,7 +59,7 @@ impl Store {
         let sql = format!(
             "{SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
                 OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
-             ORDER BY length(s.name), s.name LIMIT ?2"
+             {GROUP} ORDER BY length(s.name), s.name LIMIT ?2"
         );
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
@@ -106,7 +94,7 @@ impl Store {
 
     /// Returns the sessions that `parent` started.
     pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
-        let sql = format!("{SELECT} WHERE s.parent = ?1 ORDER BY s.started, s.name");
+        let sql = format!("{SELECT} WHERE s.parent = ?1 {GROUP} ORDER BY s.started, s.name");
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map([parent.as_str()], session)?;
@@ -118,7 +106,8 @@ impl Store {
 /// Returns the sessions with these numbers, in the order of the numbers.
 pub(crate) fn of_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
     let list = serde_json::to_string(ids).unwrap_or_default();
-    let sql = format!("{SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) ORDER BY s.id");
+    let sql =
+        format!("{SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {GROUP} ORDER BY s.id");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([list], session)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -138,10 +127,15 @@ pub(crate) fn note_capture(tx: &Transaction<'_>, session: i64) -> Result<()> {
     Ok(())
 }
 
+/// Reads sessions with their usage. [`GROUP`] must follow the condition: the usage of each session is
+/// added up by way of its index, so a few sessions cost no more than their own rows of `usage`.
 const SELECT: &str = "
     SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
            s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
-           u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,
+           CAST(total(max(u.input, 0)) AS INTEGER), CAST(total(max(u.output, 0)) AS INTEGER),
+           CAST(total(max(u.cache_read, 0)) AS INTEGER),
+           CAST(total(max(u.cache_write, 0)) AS INTEGER),
+           CAST(total(max(u.reasoning, 0)) AS INTEGER), sum(u.cost_usd),
            f.path, f.gone, d.outcome, e.records,
            (SELECT count(*) FROM source_sessions x JOIN records r INDEXED BY records_detached
                 ON r.source = x.source AND r.detached AND r.session = s.id
@@ -150,15 +144,31 @@ const SELECT: &str = "
     LEFT JOIN digests d ON d.session = s.id
     LEFT JOIN evictions e ON e.session = s.id
     LEFT JOIN workspaces w ON w.id = s.workspace
-    LEFT JOIN (SELECT session, CAST(total(max(input, 0)) AS INTEGER) AS input,
-                      CAST(total(max(output, 0)) AS INTEGER) AS output,
-                      CAST(total(max(cache_read, 0)) AS INTEGER) AS cache_read,
-                      CAST(total(max(cache_write, 0)) AS INTEGER) AS cache_write,
-                      CAST(total(max(reasoning, 0)) AS INTEGER) AS reasoning,
-                      sum(cost_usd) AS cost
-               FROM usage GROUP BY session) u ON u.session = s.id
     LEFT JOIN sources f ON f.id = (
-        SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)";
+        SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
+    LEFT JOIN usage u ON u.session = s.id";
+
+const GROUP: &str = "GROUP BY s.id";
+
+/// Returns the statement that lists sessions: it first chooses the sessions, then reads the rest of
+/// what is known of those alone.
+fn list_sql() -> String {
+    format!(
+        "{SELECT} WHERE s.id IN (
+             SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
+             WHERE (?1 IS NULL OR s.flavor = ?1)
+               AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
+                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
+               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
+               AND (?4 IS NULL OR s.started < ?4)
+               AND (?5 OR s.kind <> 'subagent') AND s.records > 0
+               AND (NOT ?7 OR NOT EXISTS (
+                    SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
+                    WHERE x.session = s.id AND NOT y.gone))
+             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)
+         {GROUP} ORDER BY coalesce(s.ended, s.started) DESC, s.name"
+    )
+}
 
 fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let flavor: String = row.get(1)?;
@@ -204,7 +214,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
 
 /// Returns a session by its number.
 pub(crate) fn by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
-    let sql = format!("{SELECT} WHERE s.id = ?1");
+    let sql = format!("{SELECT} WHERE s.id = ?1 {GROUP}");
     let mut statement = connection.prepare_cached(&sql)?;
     Ok(statement.query_row([id], session).optional()?)
 }
@@ -369,4 +379,36 @@ pub(crate) fn context(
         .query_row(params![key.0, key.1, key.2], |row| row.get(0))?;
     names.contexts.insert(key, id);
     Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Session start reads one page of sessions; it must not add up the usage of all of them.
+    #[test]
+    fn the_usage_of_sessions_is_read_by_its_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = crate::open::writer(&dir.path().join("t.db"), None).unwrap();
+        for sql in [
+            list_sql(),
+            format!("{SELECT} WHERE s.id = ?1 {GROUP}"),
+            format!("{SELECT} WHERE s.parent = ?1 {GROUP} ORDER BY s.started, s.name"),
+        ] {
+            let explained = format!("EXPLAIN QUERY PLAN {sql}");
+            let mut plan = connection.prepare(&explained).unwrap();
+            let steps = plan.raw_query().mapped(|row| row.get::<_, String>(3));
+            let steps: Vec<_> = steps.map(Result::unwrap).collect();
+            let usage = steps.iter().filter(|step| step.contains(" u"));
+            assert!(
+                usage.clone().count() > 0
+                    && usage.clone().all(|step| step.contains("usage_by_session")),
+                "{steps:#?}"
+            );
+            assert!(
+                !steps.iter().any(|step| step.contains("MATERIALIZE")),
+                "{steps:#?}"
+            );
+        }
+    }
 }

@@ -372,7 +372,7 @@ mod tests {
             connection.execute_batch(sql).unwrap();
         };
         write(&connection);
-        let reader = open::reader(&path, None).unwrap();
+        let reader = open::reader(&path, None, open::FileAccess::Cached).unwrap();
         reader
             .execute_batch("BEGIN; SELECT * FROM workspaces")
             .unwrap();

@@ -1,11 +1,16 @@
 //! How long an agent waits for a hook, beside the start of an empty program.
 //!
-//!     cargo bench -p throughline --bench hook -- [--records 100000] [--rounds 200] [--home DIR]
+//!     cargo bench -p throughline --bench hook -- [--records 100000] [--facts 2000] [--rounds 200] [--home DIR]
+//!         [--load N] [--program FILE]
 //!
-//! Fills a store with agent-like records in eight workspaces and calls the binary as agents do, without a daemon: after a tool
-//! call, when a session starts, and with a prompt of eight words. Figures are milliseconds from start to end of the process;
-//! `x` is how many starts of an empty program that is. `--home` keeps the store and uses it again. `throughline mcp` is
-//! measured from its start to its answer to `initialize`, and to the list of its tools.
+//! Fills a store with records of the sizes that agents' logs have, in eight workspaces, and with facts, three of
+//! them pinned in each. Then it calls the binary as agents do: after a tool call, when a session starts, and with
+//! a prompt of eight words; first without a daemon, then with one. Figures are milliseconds from start to end of
+//! the process; `x` is how many starts of an empty program that is, measured in the same rounds. `answered` is how
+//! many calls printed something within the hook's own deadline, which is the usual one; `late` how many took longer
+//! than that as a whole. `--load` keeps so many processes busy meanwhile. `--program` measures another binary, such as
+//! an earlier one. `--home` keeps the store and uses it again. `throughline mcp` is measured from its start to its
+//! answer to `initialize`, and to the list of its tools.
 
 #![expect(
     clippy::print_stdout,
@@ -27,7 +32,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use store::Store;
 
-use crate::made::{Random, fill, word};
+use crate::made::{NOW_SECOND, Random, fill_like_logs, word};
 
 /// What is measured: its name, the arguments, and the payload of a round.
 type Case = (
@@ -36,71 +41,179 @@ type Case = (
     fn(usize, &mut Random) -> Value,
 );
 
+/// The deadline that hooks have unless the configuration names another.
+const DEADLINE: Duration = Duration::from_millis(50);
+/// How long a daemon may take to start, on a busy machine.
+const START_MAX: Duration = Duration::from_secs(60);
+
 fn main() {
-    let records = option("--records").map_or(100_000, |text| text.parse().unwrap());
-    let rounds: usize = option("--rounds").map_or(200, |text| text.parse().unwrap());
+    if std::env::args().any(|argument| argument == "--busy") {
+        be_busy();
+    }
+    let number = |name: &str, usual: u64| option(name).map_or(usual, |text| text.parse().unwrap());
+    let records = number("--records", 100_000);
+    let rounds = usize::try_from(number("--rounds", 200)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let home = option("--home").map_or_else(|| dir.path().join("home"), PathBuf::from);
-    let mut random = Random(7);
+    let facts = number("--facts", 2_000);
     if !Store::path_in(&home).exists() {
-        fill(&Store::open(&home).unwrap(), &mut random, records);
+        let store = Store::open(&home).unwrap();
+        fill_like_logs(&store, &mut Random(7), records, facts);
     }
-    let empty = empty_program(dir.path());
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_throughline"));
-    let version = |_: usize, _: &mut Random| Value::Null;
-    let cases: [Case; 6] = [
-        ("empty program", &[], version),
-        ("throughline --version", &["--version"], version),
-        ("hook, inside", &["hook"], version),
-        ("hook, after a tool", &["hook"], tool),
-        ("hook, session start", &["hook"], start),
-        ("hook, prompt", &["hook"], prompt),
-    ];
-    let mut times = vec![Vec::new(); cases.len()];
-    let mut said = vec![0; cases.len()];
-    for round in 0..rounds {
-        for (case, (name, args, payload)) in cases.iter().enumerate() {
-            let mut command = Command::new(if case == 0 { &empty } else { &program });
-            command
-                .args(*args)
-                .env_clear()
-                .env("THROUGHLINE_HOME", &home);
-            command.env("HOME", dir.path());
-            command.env("THROUGHLINE_DAEMON", "off");
-            command.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
-            if name.ends_with("inside") {
-                command.env("THROUGHLINE_INSIDE", "1");
+    let program = option("--program").unwrap_or(env!("CARGO_BIN_EXE_throughline").to_owned());
+    let bench = Bench {
+        empty: empty_program(dir.path()),
+        program: PathBuf::from(program),
+        user: dir.path().join("user"),
+        home,
+        rounds,
+    };
+    std::fs::create_dir_all(&bench.user).unwrap();
+    let load = number("--load", 0);
+    let _busy: Vec<_> = (0..load).map(|_| Running::busy()).collect();
+    println!("{records} records, {facts} facts, {rounds} rounds, {load} busy processes besides");
+    bench.measure("no daemon");
+    let daemon = bench.daemon();
+    bench.measure("daemon");
+    drop(daemon);
+    bench.measure_mcp();
+}
+
+/// What is measured, and where.
+struct Bench {
+    empty: PathBuf,
+    program: PathBuf,
+    /// The user's own folder.
+    user: PathBuf,
+    home: PathBuf,
+    rounds: usize,
+}
+
+impl Bench {
+    fn measure(&self, with: &str) {
+        let nothing = |_: usize, _: &mut Random| Value::Null;
+        let cases: [Case; 6] = [
+            ("empty program", &[], nothing),
+            ("throughline --version", &["--version"], nothing),
+            ("hook, inside", &["hook"], nothing),
+            ("hook, after a tool", &["hook"], tool),
+            ("hook, session start", &["hook"], start),
+            ("hook, prompt", &["hook"], prompt),
+        ];
+        let mut random = Random(11);
+        let mut times = vec![Vec::new(); cases.len()];
+        let mut answered = vec![0; cases.len()];
+        let started = std::process::id();
+        for round in 0..self.rounds {
+            for (case, (name, args, payload)) in cases.iter().enumerate() {
+                let mut command = self.command(if case == 0 {
+                    &self.empty
+                } else {
+                    &self.program
+                });
+                command.args(*args);
+                if name.ends_with("inside") {
+                    command.env("THROUGHLINE_INSIDE", "1");
+                }
+                let mut payload = payload(round, &mut random);
+                // A session of an earlier run has been shown things already.
+                if let Some(session) = payload.get_mut("session_id") {
+                    *session = json!(format!("{with}-{started}-{round}").replace(' ', "-"));
+                }
+                let (took, output) = timed(&mut command, payload.to_string().as_bytes());
+                times[case].push(took);
+                answered[case] += usize::from(output.contains("additionalContext"));
             }
-            let payload = payload(round, &mut random).to_string();
-            let (took, output) = timed(&mut command, payload.as_bytes());
-            times[case].push(took);
-            said[case] += usize::from(output.contains("additionalContext"));
+        }
+        let unit = percentiles(&mut times[0]).0;
+        println!("{with}:");
+        for (case, (name, ..)) in cases.iter().enumerate() {
+            let late = times[case].iter().filter(|took| **took > DEADLINE).count();
+            let (p50, p95) = percentiles(&mut times[case]);
+            println!(
+                "  {name:<22} p50 {p50:6.2} ms ({:4.1} x)  p95 {p95:6.2} ms ({:4.1} x)  \
+                 answered {:>4}  late {late:>4}",
+                p50 / unit,
+                p95 / unit,
+                answered[case]
+            );
         }
     }
-    let unit = percentiles(&mut times[0]).0;
-    println!("{records} records, {rounds} rounds");
-    for (name, requests) in [
-        ("mcp, to initialize", &[initialize()][..]),
-        ("mcp, to its tools", &[initialize(), tools()]),
-    ] {
-        let mut times: Vec<_> = (0..rounds)
-            .map(|_| answered(&program, &home, requests))
-            .collect();
-        let (p50, p95) = percentiles(&mut times);
-        println!(
-            "{name:<22} p50 {p50:6.2} ms ({:4.1} x)  p95 {p95:6.2} ms ({:4.1} x)",
-            p50 / unit,
-            p95 / unit
-        );
+
+    fn measure_mcp(&self) {
+        for (name, requests) in [
+            ("mcp, to initialize", &[initialize()][..]),
+            ("mcp, to its tools", &[initialize(), tools()]),
+        ] {
+            let mut times: Vec<_> = (0..self.rounds)
+                .map(|_| answered(&self.program, &self.home, requests))
+                .collect();
+            let (p50, p95) = percentiles(&mut times);
+            println!("{name:<24} p50 {p50:6.2} ms  p95 {p95:6.2} ms");
+        }
     }
-    for (case, (name, ..)) in cases.iter().enumerate() {
-        let (p50, p95) = percentiles(&mut times[case]);
-        println!(
-            "{name:<22} p50 {p50:6.2} ms ({:4.1} x)  p95 {p95:6.2} ms ({:4.1} x)  said something {}",
-            p50 / unit,
-            p95 / unit,
-            said[case]
-        );
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("HOME", &self.user)
+            .env("THROUGHLINE_HOME", &self.home)
+            .env("THROUGHLINE_DAEMON", "off")
+            .env("THROUGHLINE_NOW", now());
+        command
+    }
+
+    /// Starts a daemon, and waits until it can be reached.
+    fn daemon(&self) -> Running {
+        let card = self.home.join("daemon.json");
+        // One that was killed may have left it.
+        let _none = std::fs::remove_file(&card);
+        let mut command = self.command(&self.program);
+        command.args(["serve", "--port", "0"]);
+        let daemon = Running::start(&mut command);
+        let start = Instant::now();
+        while !card.exists() {
+            assert!(start.elapsed() < START_MAX, "the daemon does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        daemon
+    }
+}
+
+/// Returns when the benches take place, as the program takes it.
+fn now() -> String {
+    let now = jiff::Timestamp::from_second(NOW_SECOND).unwrap();
+    now.to_string()
+}
+
+/// A process that ends with the value.
+struct Running(std::process::Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let null = Stdio::null;
+        let started = command.stdin(null()).stdout(null()).stderr(null()).spawn();
+        Self(started.unwrap())
+    }
+
+    fn busy() -> Self {
+        Self::start(Command::new(std::env::current_exe().unwrap()).arg("--busy"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Computes until it is killed.
+fn be_busy() -> ! {
+    let mut random = Random(3);
+    loop {
+        std::hint::black_box(random.below(1 << 20));
     }
 }
 

@@ -13,7 +13,7 @@ use distill::compact::{Configured, Limits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::hook::{Answering, Hook};
+pub use self::hook::{Answering, Hook, ModelVariables};
 pub use self::retention::Retention;
 use crate::model::{ModelConfig, SummaryConfig};
 
@@ -120,18 +120,24 @@ impl Default for Facts {
 pub struct Serve {
     /// Hooks start the daemon where it does not run.
     pub start: bool,
-    /// The port on loopback; 0 for none.
-    pub port: u16,
+    /// The port on loopback; 0 for none. Where none is named, a daemon in the foreground has
+    /// [`Serve::FOREGROUND_PORT`] and one in the background has none.
+    pub port: Option<u16>,
     /// The daemon ends when nobody has needed it for so long; 0 for never.
     pub idle_minutes: f64,
     pub requests_per_second: f64,
+}
+
+impl Serve {
+    /// Where a daemon in the foreground is reached unless the configuration names another port.
+    pub const FOREGROUND_PORT: u16 = 7411;
 }
 
 impl Default for Serve {
     fn default() -> Self {
         Self {
             start: true,
-            port: 7411,
+            port: None,
             idle_minutes: 60.0,
             requests_per_second: serve::http::Limits::default().per_second,
         }

@@ -2,16 +2,19 @@
 
 #![expect(clippy::disallowed_methods, reason = "the binary may start processes")]
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use capture::adapter::ENVIRONMENT;
 use serde::Serialize;
 use serve::daemon::{self, Running};
 
 use crate::commands::App;
+use crate::config::ModelVariables;
 
 /// How long a daemon may take to answer, to start and to end.
 pub const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -21,12 +24,46 @@ const STOP_MAX: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A log of the daemon that has grown to this is begun anew.
 const LOG_BYTES_MAX: u64 = 1 << 20;
+/// The variables that a daemon in the background needs. It outlives the agent that started it and serves
+/// all of them, so nothing else of that agent's environment, such as its API keys, stays with it.
+const PASSED_ON: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+    // The keychain is reached by these.
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+];
+const PASSED_ON_BEGIN_WITH: &[&str] = &["LC_", "XDG_", "THROUGHLINE_"];
+/// What a configured model is reached through.
+const PASSED_ON_FOR_A_MODEL: &[&str] = &[
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 /// What is switched off or set for one agent is not for all of them.
 const NOT_PASSED_ON: &[&str] = &[
     "THROUGHLINE_INJECTION",
     "THROUGHLINE_HOOK_DEADLINE_MS",
+    "THROUGHLINE_INSIDE",
     "LISTEN_FDS",
     "LISTEN_PID",
+    "LISTEN_FDNAMES",
 ];
 
 /// What became of starting it.
@@ -42,13 +79,25 @@ pub enum Daemon {
 
 /// Starts one in the background, unless one runs, and waits until it answers.
 pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<Running> {
-    if daemon::running(&app.home).is_none() {
+    let health = || daemon::call::call(&app.home, "GET", "/health", ANSWER_MAX);
+    if let Some(running) = daemon::running(&app.home) {
+        // One that was stopped by a signal or hangs holds its lock, but is of no use.
+        health().map_err(|error| {
+            crate::output::hinted(
+                format!(
+                    "the daemon (process {}) does not answer: {error}",
+                    running.pid
+                ),
+                format!(
+                    "end it with `kill -KILL {}`, then run this command again",
+                    running.pid
+                ),
+            )
+        })?;
+    } else {
         spawn(&app.home, &app.config_path, port)?;
         // It answers a moment before it leaves its card.
-        let answers = || {
-            let health = daemon::call::call(&app.home, "GET", "/health", ANSWER_MAX);
-            health.is_ok() && daemon::running(&app.home).is_some()
-        };
+        let answers = || health().is_ok() && daemon::running(&app.home).is_some();
         if !wait(START_MAX, answers) {
             return Err(crate::output::hinted(
                 "the daemon did not start",
@@ -72,9 +121,9 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     if let Some(port) = port {
         command.arg("--port").arg(port.to_string());
     }
-    for name in NOT_PASSED_ON {
-        command.env_remove(name);
-    }
+    let model = ModelVariables::load(config);
+    command.env_clear();
+    command.envs(std::env::vars_os().filter(|(name, _)| is_passed_on(name, &model)));
     // An agent ends its hooks with all that they started, by their group.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -85,6 +134,24 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
         .stderr(log)
         .spawn()?;
     Ok(())
+}
+
+/// Says whether the daemon gets a variable of this process.
+fn is_passed_on(name: &OsStr, model: &ModelVariables) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    if NOT_PASSED_ON.contains(&name) {
+        return false;
+    }
+    // The agent's own program as a model needs what that agent needs: the user configured it so.
+    model.is_program
+        || PASSED_ON.contains(&name)
+        || ENVIRONMENT.contains(&name)
+        || PASSED_ON_BEGIN_WITH
+            .iter()
+            .any(|start| name.starts_with(start))
+        || model.is_used && (PASSED_ON_FOR_A_MODEL.contains(&name) || model.key == name)
 }
 
 fn log(home: &Path) -> io::Result<File> {
@@ -141,5 +208,53 @@ fn wait(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
             return false;
         }
         std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(model: &ModelVariables, passed: &[&str], kept: &[&str]) {
+        for (names, expected) in [(passed, true), (kept, false)] {
+            for name in names {
+                assert_eq!(is_passed_on(OsStr::new(name), model), expected, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_daemon_gets_no_more_of_an_agents_environment_than_it_needs() {
+        let passed = [
+            "HOME",
+            "PATH",
+            "TZ",
+            "LC_ALL",
+            "XDG_DATA_HOME",
+            "THROUGHLINE_HOME",
+        ];
+        let kept = [
+            "ANTHROPIC_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "CLAUDECODE",
+            "THROUGHLINE_INJECTION",
+            "LISTEN_FDS",
+        ];
+        check(&ModelVariables::default(), &passed, &kept);
+        check(&ModelVariables::default(), ENVIRONMENT, &["https_proxy"]);
+        let keyed = ModelVariables {
+            is_used: true,
+            key: "MY_KEY".to_owned(),
+            is_program: false,
+        };
+        check(&keyed, &["MY_KEY", "https_proxy"], &kept);
+        let program = ModelVariables {
+            is_used: true,
+            is_program: true,
+            ..ModelVariables::default()
+        };
+        check(&program, &["ANTHROPIC_API_KEY"], &["THROUGHLINE_INJECTION"]);
     }
 }

@@ -13,6 +13,7 @@ use super::DaemonError;
 
 const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "daemon.sock";
+const HOOK_SOCKET: &str = "hook.sock";
 const TOKEN: &str = "daemon.token";
 const CARD: &str = "daemon.json";
 const TRIES: &str = "daemon.tries";
@@ -107,6 +108,11 @@ pub fn socket_in(home: &Path) -> PathBuf {
     home.join(SOCKET)
 }
 
+/// Returns the socket at which hooks are answered.
+pub fn hook_socket_in(home: &Path) -> PathBuf {
+    home.join(HOOK_SOCKET)
+}
+
 /// Opens the socket, in the place of one that lies there.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
@@ -160,7 +166,11 @@ pub fn new_token(home: &Path) -> Result<String, DaemonError> {
 
 /// Removes what only a running daemon has. A socket that was given stays: it is not ours.
 pub fn leave(home: &Path, is_given: bool) {
-    let ours: &[_] = if is_given { &[CARD] } else { &[SOCKET, CARD] };
+    let ours: &[_] = if is_given {
+        &[HOOK_SOCKET, CARD]
+    } else {
+        &[SOCKET, HOOK_SOCKET, CARD]
+    };
     for name in ours {
         remove(&home.join(name));
     }

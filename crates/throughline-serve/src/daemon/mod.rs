@@ -1,27 +1,32 @@
 //! The daemon: one process that answers, watches the logs, and does what is due.
 //!
-//! Everything that is not an answer happens in one loop over what [`Wake`]s it, one stage at a time on
-//! one thread. [`schedule`] says when what is due, [`home`] is what lies in the folder while it runs,
-//! [`call`] how our own commands speak to it.
+//! Hooks are answered on [`lanes`] of their own, before any other work. Everything that is not an answer
+//! happens in one loop over what [`Wake`]s it, one stage at a time on a thread of lower [`priority`].
+//! [`schedule`] says when what is due, [`home`] is what lies in the folder while it runs, [`call`] how
+//! our own commands speak to it.
 
 pub mod call;
 pub mod home;
+mod lanes;
 mod origin;
+mod priority;
 mod schedule;
 mod wake;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use store::Store;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 pub use self::home::{Running, is_held, running};
+use self::lanes::{HookLanes, LANES};
 pub use self::origin::Origin;
 use self::schedule::Schedule;
 use self::wake::Inbox;
@@ -32,9 +37,13 @@ use crate::http::listen::{Listener, listen};
 use crate::http::{Front, Gate, Limits, router};
 use crate::stages::{self, Logs, Stages};
 
-/// Threads that answer and wait, and threads that work on the store.
+/// Threads that serve connections, and threads that read the store for them. Of the latter there are
+/// enough for every request that is answered at once, every listener and every export.
 const WORKERS: usize = 2;
-const BLOCKING_MAX: usize = 32;
+const BLOCKING_MAX: usize = 64;
+/// Threads that run stages: one for the loop, one for what asks a model, and one to spare for a stage
+/// that is still ending.
+const BACKGROUND_MAX: usize = 3;
 /// What waits for the model.
 const SLOW_MAX: usize = 4;
 /// How long what still runs may take when the daemon stops.
@@ -83,9 +92,11 @@ pub enum Ended {
     Outdated,
 }
 
-/// Runs until it is stopped or nobody needs it. `ready` hears when it can be reached.
+/// Runs until it is stopped or nobody needs it. `open` opens the store, `open_to_read` the same store once
+/// more for a lane that answers hooks; `ready` hears when the daemon can be reached.
 pub fn run(
     open: impl FnOnce() -> Result<Desk, DaemonError>,
+    open_to_read: impl Fn() -> store::Result<Store>,
     plan: Plan,
     ready: impl FnOnce(&Running),
 ) -> Result<Ended, DaemonError> {
@@ -96,7 +107,20 @@ pub fn run(
         .max_blocking_threads(BLOCKING_MAX)
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(serve(desk.clone(), plan, ready));
+    let background = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(BACKGROUND_MAX)
+        .on_thread_start(priority::lower)
+        .build()?;
+    let stores = hook_stores(&desk, open_to_read);
+    let served = serve(
+        desk.clone(),
+        stores,
+        plan,
+        background.handle().clone(),
+        ready,
+    );
+    let ended = runtime.block_on(served);
+    background.shutdown_timeout(GRACE);
     runtime.shutdown_timeout(GRACE);
     // The store goes last but for the lock: closing it writes its log back into the file.
     drop(desk);
@@ -104,10 +128,29 @@ pub fn run(
     ended
 }
 
-async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<Ended, DaemonError> {
+/// Opens the store once for each lane. One that cannot be opened shares the daemon's own connections.
+fn hook_stores(desk: &Desk, open_to_read: impl Fn() -> store::Result<Store>) -> Vec<Arc<Store>> {
+    let open = |_| match open_to_read() {
+        Ok(store) => Arc::new(store),
+        Err(error) => {
+            tracing::warn!(%error, "hooks share the connections of other requests");
+            Arc::clone(&desk.store)
+        }
+    };
+    (0..LANES).map(open).collect()
+}
+
+async fn serve(
+    desk: Desk,
+    stores: Vec<Arc<Store>>,
+    plan: Plan,
+    background: tokio::runtime::Handle,
+    ready: impl FnOnce(&Running),
+) -> Result<Ended, DaemonError> {
     let token = home::token(&plan.home)?;
     let is_given = plan.given.is_some();
     let socket = socket(&plan.home, plan.given)?;
+    let hook_socket = bind(&home::hook_socket_in(&plan.home))?;
     let tcp = tcp(plan.port).await?;
     let running = Running::here(
         &plan.home,
@@ -125,6 +168,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         &running.boot,
         plan.origin,
     );
+    let lanes = HookLanes::start(&hook_socket, stores, &front, &stopped)?;
     let routes = router(&front);
     let mut doors = vec![tokio::spawn(listen(
         Listener::Socket(socket),
@@ -149,7 +193,8 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         logs: Arc::new(plan.logs),
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
-        background: plan.background,
+        ends_when_outdated: plan.background,
+        background,
         slow,
     };
     let asking = tokio::spawn(ask_models(work.clone(), asked));
@@ -163,6 +208,7 @@ async fn serve(desk: Desk, plan: Plan, ready: impl FnOnce(&Running)) -> Result<E
         let _ended = door.await;
     }
     home::leave(&plan.home, is_given);
+    let _joined = tokio::task::spawn_blocking(move || lanes.join()).await;
     if let Some(watching) = watching {
         let _joined = tokio::task::spawn_blocking(move || watching.join()).await;
     }
@@ -177,7 +223,10 @@ struct Work {
     logs: Arc<Logs>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
-    background: bool,
+    /// The daemon ends when its program or configuration has changed: a hook starts it again.
+    ends_when_outdated: bool,
+    /// Runs the stages, on threads of lower priority.
+    background: tokio::runtime::Handle,
     slow: mpsc::Sender<Slow>,
 }
 
@@ -216,7 +265,7 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
             },
         };
         tracing::debug!(?wake, "woken");
-        if work.background && wake != Wake::Stop && front.origin.has_changed() {
+        if work.ends_when_outdated && wake != Wake::Stop && front.origin.has_changed() {
             return Ended::Outdated;
         }
         let asked: Stage = match wake {
@@ -258,10 +307,11 @@ async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Durati
 
 type Stage = Box<dyn FnOnce(&Work) -> store::Result<()> + Send>;
 
-/// Runs a stage on a thread of its own. What fails is said and tried again when it is next due.
+/// Runs a stage on a thread of lower priority. What fails is logged and tried again when it is next due.
 async fn run_stage(work: &Work, stage: Stage) {
+    let background = work.background.clone();
     let work = work.clone();
-    let done = tokio::task::spawn_blocking(move || stage(&work)).await;
+    let done = background.spawn_blocking(move || stage(&work)).await;
     match done {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "a stage failed and will be tried again"),
@@ -353,6 +403,7 @@ fn watch_logs(
 ) -> Option<std::thread::JoinHandle<()>> {
     let (desk, logs, stop) = (desk.clone(), logs.clone(), Arc::clone(stop));
     let watching = move || {
+        priority::lower();
         let mut on_sweep = |sweep: &capture::Sweep| {
             if sweep.records > 0 {
                 waker.wake(Wake::LogGrew);
@@ -390,20 +441,33 @@ fn signals(waker: Waker) -> io::Result<impl Future<Output = ()>> {
 
 /// Opens the socket. Whoever holds the lock is alone, so one that lies there is nobody's.
 fn socket(
-    folder: &std::path::Path,
+    folder: &Path,
     given: Option<std::os::unix::net::UnixListener>,
 ) -> Result<UnixListener, DaemonError> {
     let path = home::socket_in(folder);
-    let at = |error: io::Error| DaemonError::Listen {
-        place: path.display().to_string(),
-        error,
-    };
     let listener = match given {
-        Some(given) => given,
-        None => home::bind(&path).map_err(at)?,
+        Some(given) => {
+            given.set_nonblocking(true).map_err(listen_error(&path))?;
+            given
+        }
+        None => bind(&path)?,
     };
-    listener.set_nonblocking(true).map_err(at)?;
-    UnixListener::from_std(listener).map_err(at)
+    UnixListener::from_std(listener).map_err(listen_error(&path))
+}
+
+/// Opens a socket for use by an async runtime.
+fn bind(path: &Path) -> Result<std::os::unix::net::UnixListener, DaemonError> {
+    let listener = home::bind(path).map_err(listen_error(path))?;
+    listener.set_nonblocking(true).map_err(listen_error(path))?;
+    Ok(listener)
+}
+
+fn listen_error(path: &Path) -> impl Fn(io::Error) -> DaemonError {
+    let place = path.display().to_string();
+    move |error| DaemonError::Listen {
+        place: place.clone(),
+        error,
+    }
 }
 
 /// Opens a port on loopback: the one asked for, or any when somebody else has it.
@@ -426,3 +490,6 @@ async fn tcp(port: Option<u16>) -> Result<Option<(TcpListener, u16)>, DaemonErro
     let port = listener.local_addr().map_err(at)?.port();
     Ok(Some((listener, port)))
 }
+
+#[cfg(test)]
+mod tests;

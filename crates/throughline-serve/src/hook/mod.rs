@@ -19,9 +19,9 @@ mod start;
 mod subagents;
 pub mod wire;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use capture::hook::{HookAnswer, HookEvent, HookKind, Limit, Start};
+use capture::hook::{Hints, HookAnswer, HookEvent, HookKind, Limit, Start};
 use jiff::Timestamp;
 use memory::{Item, Tokens, Workspace};
 use recall::{Answer, Budget, Occasion};
@@ -86,7 +86,7 @@ pub fn answer(
     now: Timestamp,
 ) -> store::Result<Answered> {
     let twice = || seen::twice(folder(store), event, now);
-    answer_unless(&twice, store, settings, event, now)
+    answer_unless(&twice, store, settings, event, Extent::Full, now)
 }
 
 /// The same for an event that may be known already: who was asked for it first has not answered.
@@ -96,7 +96,26 @@ pub fn answer_again(
     event: &HookEvent,
     now: Timestamp,
 ) -> store::Result<Answered> {
-    answer_unless(&|| false, store, settings, event, now)
+    answer_unless(&|| false, store, settings, event, Extent::Full, now)
+}
+
+/// Returns as much of the answer as takes next to no time: the pins, preferences and facts, without a
+/// search. A hook prints this where the whole answer is not there at its deadline.
+pub fn answer_from_facts(
+    store: &Store,
+    settings: &Settings,
+    event: &HookEvent,
+    now: Timestamp,
+) -> store::Result<Answered> {
+    answer_unless(&|| false, store, settings, event, Extent::Facts, now)
+}
+
+/// How much is read for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Full,
+    /// Only what holds in the workspace; no records are searched, no session is looked for.
+    Facts,
 }
 
 fn answer_unless(
@@ -104,10 +123,11 @@ fn answer_unless(
     store: &Store,
     settings: &Settings,
     event: &HookEvent,
+    extent: Extent,
     now: Timestamp,
 ) -> store::Result<Answered> {
     let mut answered = if is_asked(folder(store), event) {
-        said(twice, store, settings, event, now)?
+        said(twice, store, settings, event, extent, now)?
     } else {
         Answered::quiet(Quiet::NotAsked)
     };
@@ -162,6 +182,7 @@ fn said(
     store: &Store,
     settings: &Settings,
     event: &HookEvent,
+    extent: Extent,
     now: Timestamp,
 ) -> store::Result<Answered> {
     let automatic = matches!(
@@ -203,6 +224,7 @@ fn said(
         occasion: &occasion,
         workspace: &workspace,
         limit: event.dialect.limit(),
+        extent,
         now,
     };
     if let Some(compaction) = late_notes::due(store, folder(store), event)? {
@@ -227,6 +249,7 @@ struct Scene<'a> {
     occasion: &'a Occasion,
     workspace: &'a Workspace,
     limit: Limit,
+    extent: Extent,
     now: Timestamp,
 }
 
@@ -307,7 +330,11 @@ fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> 
 }
 
 fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {
-    let recalled = prompt::answer(
+    let answer = match scene.extent {
+        Extent::Full => prompt::answer,
+        Extent::Facts => prompt::answer_from_facts,
+    };
+    let recalled = answer(
         scene.store,
         scene.settings,
         scene.occasion,
@@ -337,9 +364,39 @@ fn folder(store: &Store) -> &Path {
     store.path().parent().unwrap_or(Path::new("."))
 }
 
-/// Returns the daemon's socket in a folder.
-pub fn socket_in(folder: &Path) -> PathBuf {
-    folder.join("daemon.sock")
+/// The words of a prompt that no session sent; see [`warm_up`].
+const WARM_UP_PROMPT: &str = "which tests did we run last";
+/// An event that no agent sent.
+const WARM_UP_EVENT: &[u8] = br#"{"hook_event_name":"SessionStart","source":"startup"}"#;
+
+/// Reads what an answer reads, for a workspace that does not exist: the first hook then finds the schema
+/// read, the statements prepared and the index in memory. Writes nothing.
+pub fn warm_up(store: &Store, settings: &Settings, now: Timestamp) {
+    let workspace = Workspace {
+        key: String::new(),
+        root: String::new(),
+    };
+    let Ok(event) = capture::hook::read(WARM_UP_EVENT, &Hints::default()) else {
+        return;
+    };
+    let warmed = prompt::occasion(store, settings, WARM_UP_PROMPT.to_owned(), None, &workspace)
+        .and_then(|occasion| {
+            let scene = Scene {
+                event: &event,
+                store,
+                settings,
+                occasion: &occasion,
+                workspace: &workspace,
+                limit: Limit::default(),
+                extent: Extent::Full,
+                now,
+            };
+            start::start(&scene, Start::New)?;
+            of_prompt(&scene)
+        });
+    if let Err(error) = warmed {
+        tracing::debug!(%error, "the first hook will find nothing prepared");
+    }
 }
 
 #[cfg(test)]

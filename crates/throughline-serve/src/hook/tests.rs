@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use capture::flavor::ADAPTERS;
@@ -399,4 +399,26 @@ fn the_last_changes_are_put_back_after_a_compaction() {
     let longest = longest.max_by_key(|line| line.len()).unwrap();
     let beginning: String = longest.chars().take(40).collect();
     assert!(text.contains(&beginning), "{beginning}\n{text}");
+}
+
+#[test]
+fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
+    let test = Test::new();
+    test.prefers("run the tests with unittest -q");
+    let settings = Settings::default();
+    let part = |event: &HookEvent| {
+        let answered = answer_from_facts(&test.store, &settings, event, test.now).unwrap();
+        let shown = |after: &After| matches!(after, After::Injected(injected) if !injected.items().is_empty());
+        assert!(answered.after.iter().any(shown), "{:?}", answered.after);
+        answered.answer.context.unwrap()
+    };
+    let begins = start("other", "startup", "/nowhere.jsonl");
+    assert!(part(&begins).contains("unittest -q"));
+    let asks = event(&json!({
+        "session_id": "other", "cwd": "/home/dev/proj", "hook_event_name": "UserPromptSubmit",
+        "prompt": "How do we run the tests in this repository?",
+    }));
+    assert!(part(&asks).contains("unittest -q"));
+    // It may be asked for before the whole answer, which is then not taken for a second delivery.
+    assert!(test.answer(&asks).answer.context.is_some());
 }

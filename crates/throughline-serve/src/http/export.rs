@@ -21,8 +21,13 @@ use super::problem::Problem;
 /// How much is written at once, and how many of those may wait for the reader.
 const CHUNK_BYTES: usize = 64 << 10;
 const CHUNKS_MAX: usize = 8;
-/// How long a reader may rest.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take for one chunk.
+const CHUNK_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long the export may wait for its client in all once the write-ahead log has outgrown its limit:
+/// the snapshot that is read keeps the log from being cut.
+const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often the log is looked at while the client is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -70,54 +75,148 @@ pub async fn export(
     let (chunks, stream) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
         let _seat = seat;
-        let mut out = Chunks {
-            runtime: Handle::current(),
-            chunks,
-            waiting: Vec::with_capacity(CHUNK_BYTES),
+        let store = &front.desk.store;
+        let mut out = Chunks::new(chunks, || store.is_log_over_limit());
+        let problem = match store.export(&filter, &mut out, &|_, _| {}) {
+            Ok(exported) if exported.damaged.is_empty() => None,
+            Ok(exported) => Some(exported.damaged.to_string()),
+            Err(error) => Some(error.to_string()),
         };
-        let problem = match front.desk.store.export(&filter, &mut out, &|_, _| {}) {
-            Ok(exported) if exported.damaged.is_empty() => return,
-            Ok(exported) => exported.damaged.to_string(),
-            Err(error) => error.to_string(),
-        };
-        tracing::warn!(%problem, "the export is not complete");
-        // The reader must not take what came for the whole.
-        let _left = out.send(Err(io::Error::other("the export is not complete")));
+        if let Some(problem) = problem {
+            tracing::warn!(%problem, "the export is not complete");
+            // The reader must not take what came for the whole.
+            out.cut();
+        }
+        // The snapshot is given up: what it held back can go.
+        if store.is_log_over_limit()
+            && let Err(error) = store.empty_log()
+        {
+            tracing::warn!(%error, "the write-ahead log is not emptied after an export");
+        }
     });
     let body = Body::from_stream(ReceiverStream::new(stream));
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], body).into_response())
 }
 
-/// Hands what is written to a reader, and waits for it.
-struct Chunks {
+/// Hands what is written to the client, and waits for it within the limits.
+struct Chunks<F> {
     runtime: Handle,
     chunks: mpsc::Sender<io::Result<Vec<u8>>>,
-    waiting: Vec<u8>,
+    written: Vec<u8>,
+    /// How long the client was waited for in all.
+    waited: Duration,
+    is_log_over_limit: F,
 }
 
-impl Write for Chunks {
+impl<F: Fn() -> bool> Write for Chunks<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= CHUNK_BYTES {
+        self.written.extend_from_slice(bytes);
+        if self.written.len() >= CHUNK_BYTES {
             self.flush()?;
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.waiting.is_empty() {
+        if self.written.is_empty() {
             return Ok(());
         }
-        let chunk = std::mem::replace(&mut self.waiting, Vec::with_capacity(CHUNK_BYTES));
-        self.send(Ok(chunk))
+        let chunk = std::mem::replace(&mut self.written, Vec::with_capacity(CHUNK_BYTES));
+        let runtime = self.runtime.clone();
+        runtime.block_on(self.send(chunk))
     }
 }
 
-impl Chunks {
-    /// Waits for the reader, but not for ever: the moment of the store that is read is held meanwhile.
-    fn send(&self, chunk: io::Result<Vec<u8>>) -> io::Result<()> {
-        let sent = self.chunks.send_timeout(chunk, PATIENCE);
-        let sent = self.runtime.block_on(sent);
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the reader has left"))
+impl<F: Fn() -> bool> Chunks<F> {
+    fn new(chunks: mpsc::Sender<io::Result<Vec<u8>>>, is_log_over_limit: F) -> Self {
+        Self {
+            runtime: Handle::current(),
+            chunks,
+            written: Vec::with_capacity(CHUNK_BYTES),
+            waited: Duration::ZERO,
+            is_log_over_limit,
+        }
+    }
+
+    async fn send(&mut self, chunk: Vec<u8>) -> io::Result<()> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match tokio::time::timeout(LOOK_EVERY, self.chunks.reserve()).await {
+                Ok(Ok(place)) => {
+                    place.send(Ok(chunk));
+                    return Ok(());
+                }
+                Ok(Err(_)) => {
+                    let left = io::ErrorKind::BrokenPipe;
+                    return Err(io::Error::new(left, "the client has left"));
+                }
+                Err(_) => waited += LOOK_EVERY,
+            }
+            self.waited += LOOK_EVERY;
+            if let Some(why) = cut_reason(waited, self.waited, &self.is_log_over_limit) {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    }
+
+    /// Ends the answer with an error, so that the client does not take what came for the whole.
+    fn cut(self) {
+        let chunks = self.chunks;
+        let cut = io::Error::other("the export was not finished");
+        if chunks.try_send(Err(cut)).is_err() {
+            // The queue is full: the error follows once the client has read what is in it.
+            self.runtime.spawn(async move {
+                let cut = io::Error::other("the export was not finished");
+                let _left = chunks.send_timeout(Err(cut), CHUNK_WAIT_MAX).await;
+            });
+        }
+    }
+}
+
+/// Says why an export is cut that has waited so long for one chunk to be read, and so long in all.
+fn cut_reason(
+    chunk_wait: Duration,
+    wait: Duration,
+    is_log_over_limit: &dyn Fn() -> bool,
+) -> Option<&'static str> {
+    if chunk_wait >= CHUNK_WAIT_MAX {
+        Some("the client reads nothing")
+    } else if wait >= SNAPSHOT_WAIT_MAX && is_log_over_limit() {
+        Some("the client reads so slowly that the write-ahead log has outgrown its limit")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_client_keeps_its_snapshot_only_while_the_log_is_short() {
+        let (short, long) = (|| false, || true);
+        let (moment, chunk, total) = (LOOK_EVERY, CHUNK_WAIT_MAX, SNAPSHOT_WAIT_MAX);
+        assert!(cut_reason(moment, 100 * total, &short).is_none());
+        assert!(cut_reason(moment, moment, &long).is_none());
+        assert!(cut_reason(moment, total, &long).is_some());
+        assert!(cut_reason(chunk, chunk, &short).is_some());
+    }
+
+    #[test]
+    fn an_export_ends_when_its_client_reads_nothing_while_the_log_grows() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (chunks, mut stream) = mpsc::channel(1);
+            let mut out = Chunks::new(chunks, || true);
+            // It has waited for as long as it may already.
+            out.waited = SNAPSHOT_WAIT_MAX;
+            out.send(vec![0]).await.unwrap();
+            let error = out.send(vec![0]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            out.cut();
+            assert!(stream.recv().await.unwrap().is_ok());
+            assert!(stream.recv().await.unwrap().is_err());
+        });
     }
 }

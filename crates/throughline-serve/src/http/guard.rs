@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http_body_util::Limited;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
+use super::listen::ConnectionState;
 use super::{Front, Problem};
 
 /// How much may be asked.
@@ -32,9 +33,11 @@ pub struct Limits {
     /// Requests in a second, and how many more at once after a rest.
     pub per_second: f64,
     pub burst: f64,
-    /// How long a request may take, and how long its head.
+    /// How long a request may take once all of it is there.
     pub timeout: Duration,
+    /// How long a client may take to send the head of a request, and its body.
     pub head_timeout: Duration,
+    pub body_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -48,6 +51,7 @@ impl Default for Limits {
             burst: 1_000.0,
             timeout: Duration::from_secs(30),
             head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -108,6 +112,13 @@ impl Gate {
         self.started.elapsed()
     }
 
+    /// Takes all places in which requests are answered, so that none is answered any more.
+    #[cfg(test)]
+    pub fn hold_all_places(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let all = u32::try_from(self.limits.at_once).unwrap();
+        self.at_once.try_acquire_many(all).unwrap()
+    }
+
     fn has_room(&self) -> bool {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         bucket.take(Instant::now(), &self.limits)
@@ -145,20 +156,43 @@ impl Bucket {
     }
 }
 
-/// Lets a request in, or says why not. Nothing of its body is read before.
+/// Of a request that is rejected so much is read and thrown away, for so long: a client that is still
+/// sending would otherwise see a broken connection in place of the answer.
+const DISCARD_BYTES_MAX: usize = 8 << 20;
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Lets a request in, or says why not.
+///
+/// The whole body is read before the request takes one of the places in which requests are answered, so
+/// a client that sends slowly or not at all keeps nobody from being answered.
 pub async fn guard(State(front): State<Front>, request: Request, next: Next) -> Response {
     let way = request.extensions().get::<Way>().copied();
-    if let Err(problem) = may_enter(&front.gate, way, request.headers()) {
+    let limits = front.gate.limits;
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = may_enter(&front.gate, way, &parts.headers) {
+        discard(body).await;
         return problem.into_response();
     }
-    if request.uri().path() != "/health" {
+    let path = parts.uri.path();
+    if path != "/health" {
         front.gate.asked();
     }
-    let limits = front.gate.limits;
+    let is_urgent = way == Some(Way::Socket) && is_urgent(path);
+    let body = match read_body(body, &limits).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_response(),
+    };
+    let _answering = parts
+        .extensions
+        .get::<ConnectionState>()
+        .map(ConnectionState::answering);
+    let request = Request::from_parts(parts, Body::from(body));
     let answered = tokio::time::timeout(limits.timeout, async {
-        let _one = front.gate.at_once.acquire().await;
-        next.run(request.map(|body| Body::new(Limited::new(body, limits.body_bytes))))
-            .await
+        let _place = match is_urgent {
+            true => None,
+            false => front.gate.at_once.acquire().await.ok(),
+        };
+        next.run(request).await
     });
     match answered.await {
         Ok(response) => response,
@@ -168,6 +202,51 @@ pub async fn guard(State(front): State<Front>, request: Request, next: Next) -> 
             "ask for less, or try again",
         )
         .into_response(),
+    }
+}
+
+/// Says whether a request of our own commands is answered at once, however many others wait: an agent
+/// waits for its hook, and the daemon must be stoppable while it is busy.
+fn is_urgent(path: &str) -> bool {
+    path == crate::hook::wire::PATH || path.starts_with("/daemon/")
+}
+
+/// Reads the whole body of a request, within the limits of size and time.
+pub async fn read_body(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
+    let read = Limited::new(body, limits.body_bytes).collect();
+    match tokio::time::timeout(limits.body_timeout, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::hinted(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the request body is larger than {} bytes",
+                limits.body_bytes
+            ),
+            "send it in smaller requests",
+        )),
+        Ok(Err(error)) => Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            format!("the request body could not be read: {error}"),
+        )),
+        Err(_) => Err(Problem::hinted(
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "the request body was not received within {} s",
+                limits.body_timeout.as_secs()
+            ),
+            "send the request again",
+        )),
+    }
+}
+
+/// Reads the rest of a rejected request and throws it away, as far as the limits go.
+async fn discard(body: Body) {
+    let read = async {
+        let mut body = Limited::new(body, DISCARD_BYTES_MAX);
+        while let Some(Ok(_)) = body.frame().await {}
+    };
+    if tokio::time::timeout(DISCARD_TIME_MAX, read).await.is_err() {
+        tracing::debug!("a rejected request was not read to its end");
     }
 }
 
@@ -185,17 +264,23 @@ pub async fn harden(request: Request, next: Next) -> Response {
     response
 }
 
-fn may_enter(gate: &Gate, way: Option<Way>, headers: &HeaderMap) -> Result<(), Problem> {
-    let refused = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
-    let Some(way) = way else {
-        return Err(refused("it is not known where this came from"));
-    };
+/// Checks the host that a request names and the page that it comes from.
+pub fn check_source(way: Way, headers: &HeaderMap) -> Result<(), Problem> {
+    let rejected = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
     if !is_our_host(way, headers) {
-        return Err(refused("this is not a name of ours"));
+        return Err(rejected("Host header not allowed"));
     }
     if !is_our_origin(way, headers) {
-        return Err(refused("no other page may ask"));
+        return Err(rejected("cross-origin requests are not allowed"));
     }
+    Ok(())
+}
+
+fn may_enter(gate: &Gate, way: Option<Way>, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(way) = way else {
+        return Err(Problem::ours("the request came by no known listener"));
+    };
+    check_source(way, headers)?;
     if matches!(way, Way::Tcp(_)) && !gate.knows(headers) {
         return Err(Problem::hinted(
             StatusCode::UNAUTHORIZED,

@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
+use store::Store;
 
 use super::Front;
 use super::guard::Way;
@@ -28,6 +29,19 @@ pub async fn hook(
             "agents call `throughline hook`",
         ));
     }
+    let context = front.clone();
+    let reply =
+        front.answer(move |desk| Ok(answer_payload(&context, &desk.store, &headers, &payload)));
+    Ok(Json(reply.await??))
+}
+
+/// Answers a hook's payload from a store, and has the daemon carry out what follows from it.
+pub fn answer_payload(
+    front: &Front,
+    store: &Store,
+    headers: &HeaderMap,
+    payload: &[u8],
+) -> Result<Reply, Problem> {
     if front.origin.has_changed() {
         // The loop looks at it too, and ends us where somebody starts us again.
         front.waker.wake(Wake::PendingDue);
@@ -38,14 +52,10 @@ pub async fn hook(
         ));
     }
     let hints = wire::hints(|name| headers.get(name)?.to_str().ok());
-    let (reply, after) = front
-        .answer(move |desk| {
-            let (store, settings) = (&desk.store, &desk.settings);
-            Ok(wire::respond(store, settings, &payload, &hints, desk.now()))
-        })
-        .await?;
+    let desk = &front.desk;
+    let (reply, after) = wire::respond(store, &desk.settings, payload, &hints, desk.now());
     if !after.is_empty() {
         front.waker.wake(Wake::Hooked(after));
     }
-    Ok(Json(reply))
+    Ok(reply)
 }

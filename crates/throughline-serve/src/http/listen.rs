@@ -1,6 +1,12 @@
 //! Connections: few enough, not too slow, and ended in good order.
+//!
+//! A listener that has as many connections as it may have closes one that waits for its client, rather
+//! than keep the next client waiting: first those from which no request was ever accepted, then those
+//! that were answered; never one that is being answered.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,8 +18,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
 use tower::ServiceExt;
 
 use super::guard::{Limits, Way};
@@ -37,17 +43,17 @@ pub async fn listen(
     limits: Limits,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let room = std::sync::Arc::new(Semaphore::new(limits.connections));
-    let mut open = JoinSet::new();
+    let mut connections = Connections::new(limits.connections);
     loop {
-        let Ok(seat) = std::sync::Arc::clone(&room).acquire_owned().await else {
-            break;
-        };
         tokio::select! {
             accepted = accept(&listener) => match accepted {
                 Ok(Some((stream, way))) => {
-                    let one = connection(stream, way, router.clone(), limits, stopping.clone(), seat);
-                    open.spawn(one);
+                    let state = ConnectionState::default();
+                    let serve = serve(stream, way, router.clone(), limits, stopping.clone(), state.clone());
+                    connections.add(state, serve).await;
+                    // The request is usually there already: it is answered before the next
+                    // connection is taken, which another thread may have time for.
+                    tokio::task::yield_now().await;
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -57,11 +63,89 @@ pub async fn listen(
             },
             () = told(&mut stopping) => break,
         }
-        while open.try_join_next().is_some() {}
     }
-    let ended = async { while open.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE, ended).await.is_err() {
+    if tokio::time::timeout(GRACE, connections.finish())
+        .await
+        .is_err()
+    {
         tracing::warn!("connections were cut that did not end");
+    }
+}
+
+const FRESH: u8 = 0;
+const ANSWERING: u8 = 1;
+const WAITING: u8 = 2;
+
+/// What a connection does at the moment, shared by the listener and the guard.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionState(Arc<AtomicU8>);
+
+impl ConnectionState {
+    /// Notes that a request of this connection is being answered, until the result is dropped.
+    pub fn answering(&self) -> AnsweringMark {
+        self.0.store(ANSWERING, Ordering::Release);
+        AnsweringMark(self.clone())
+    }
+
+    fn is(&self, state: u8) -> bool {
+        self.0.load(Ordering::Acquire) == state
+    }
+}
+
+/// Marks a connection as one that is being answered.
+#[derive(Debug)]
+pub struct AnsweringMark(ConnectionState);
+
+impl Drop for AnsweringMark {
+    fn drop(&mut self) {
+        self.0.0.store(WAITING, Ordering::Release);
+    }
+}
+
+/// The open connections of a listener, oldest first.
+struct Connections {
+    max: usize,
+    tasks: JoinSet<()>,
+    open: Vec<(ConnectionState, AbortHandle)>,
+}
+
+impl Connections {
+    fn new(max: usize) -> Self {
+        Self {
+            max: max.max(1),
+            tasks: JoinSet::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Serves a connection. Where there are too many, one is closed that waits for its client; where
+    /// all are being answered, the new one waits for the first of them.
+    async fn add(
+        &mut self,
+        state: ConnectionState,
+        serve: impl Future<Output = ()> + Send + 'static,
+    ) {
+        loop {
+            while self.tasks.try_join_next().is_some() {}
+            self.open.retain(|(_, task)| !task.is_finished());
+            if self.open.len() < self.max {
+                break;
+            }
+            match self.oldest(FRESH).or_else(|| self.oldest(WAITING)) {
+                Some(at) => self.open.remove(at).1.abort(),
+                None => drop(self.tasks.join_next().await),
+            }
+        }
+        let task = self.tasks.spawn(serve);
+        self.open.push((state, task));
+    }
+
+    fn oldest(&self, state: u8) -> Option<usize> {
+        self.open.iter().position(|(known, _)| known.is(state))
+    }
+
+    async fn finish(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
     }
 }
 
@@ -84,17 +168,18 @@ async fn accept(listener: &Listener) -> io::Result<Option<(Box<dyn Stream>, Way)
     }
 }
 
-async fn connection(
+async fn serve(
     stream: Box<dyn Stream>,
     way: Way,
     router: Router,
     limits: Limits,
     mut stopping: watch::Receiver<bool>,
-    _seat: OwnedSemaphorePermit,
+    state: ConnectionState,
 ) {
     let service = router.map_request(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(way);
+        request.extensions_mut().insert(state.clone());
         request
     });
     let served = http1::Builder::new()
@@ -117,4 +202,68 @@ async fn connection(
 /// Waits until the daemon stops.
 async fn told(stopping: &mut watch::Receiver<bool>) {
     let _last = stopping.wait_for(|stopping| *stopping).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap()
+    }
+
+    /// Stays open until it is aborted.
+    async fn stalled() {
+        std::future::pending::<()>().await;
+    }
+
+    #[test]
+    fn a_full_listener_closes_who_never_sent_a_request_then_who_was_answered() {
+        runtime().block_on(async {
+            let mut connections = Connections::new(3);
+            let [answered, answering, fresh] = [(); 3].map(|()| ConnectionState::default());
+            drop(answered.answering());
+            let _mark = answering.answering();
+            for state in [&answered, &answering, &fresh] {
+                connections.add(state.clone(), stalled()).await;
+            }
+            let states = |connections: &Connections| -> Vec<_> {
+                let open = connections.open.iter();
+                open.map(|(state, _)| state.0.load(Ordering::Acquire))
+                    .collect()
+            };
+            connections.add(ConnectionState::default(), stalled()).await;
+            assert_eq!(states(&connections), [WAITING, ANSWERING, FRESH]);
+            let other = ConnectionState::default();
+            let _other = other.answering();
+            connections.add(other, stalled()).await;
+            assert_eq!(states(&connections), [WAITING, ANSWERING, ANSWERING]);
+            connections.add(ConnectionState::default(), stalled()).await;
+            assert_eq!(states(&connections), [ANSWERING, ANSWERING, FRESH]);
+        });
+    }
+
+    #[test]
+    fn nobody_who_is_being_answered_is_cut_off() {
+        runtime().block_on(async {
+            let mut connections = Connections::new(1);
+            let busy = ConnectionState::default();
+            let mark = busy.answering();
+            let (finish, finished) = tokio::sync::oneshot::channel::<()>();
+            connections
+                .add(busy, async move { drop(finished.await) })
+                .await;
+            let next = connections.add(ConnectionState::default(), stalled());
+            let mut next = std::pin::pin!(next);
+            tokio::select! {
+                biased;
+                () = next.as_mut() => panic!("there was no room yet"),
+                () = tokio::task::yield_now() => {}
+            }
+            drop(mark);
+            finish.send(()).unwrap();
+            next.await;
+        });
+    }
 }

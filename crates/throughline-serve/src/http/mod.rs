@@ -16,7 +16,7 @@ mod extract;
 mod facts;
 pub mod guard;
 mod health;
-mod hook;
+pub mod hook;
 pub mod listen;
 pub mod openapi;
 mod problem;

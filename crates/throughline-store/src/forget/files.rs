@@ -101,6 +101,7 @@ fn role(name: &str) -> Role {
     }
     let is_ours = name.starts_with(crate::KEY)
         || name.ends_with(".lock")
+        || name.ends_with(".sock")
         || [places::LIST, "config.toml", INSTALLED].contains(&name)
         || RUNTIME.contains(&name);
     if is_ours {

@@ -12,8 +12,11 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+use memory::{
+    FactKind, Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Usage, UsageEntry,
+    Workspace,
+};
+use store::{Batch, Cursor, From, Incoming, NewFact, Oddities, Reading, Store};
 
 /// When the benches take place.
 pub const NOW_SECOND: i64 = 1_800_000_000;
@@ -66,6 +69,93 @@ pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
     }
     store.flush().unwrap();
     bytes
+}
+
+/// Fills a store with records of the sizes that agents' logs have, with their usage, and with facts, some of
+/// them pinned. Every eighth session is of the workspace `/w3`.
+pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) {
+    let mut door = store.door();
+    let sessions = records / SESSION_RECORDS;
+    for session in 0..sessions {
+        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
+        let ago = i64::try_from(sessions - session).unwrap() * 600;
+        let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
+        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
+        patch.touch(at);
+        let texts: Vec<Record> = (0..SESSION_RECORDS)
+            .map(|n| {
+                let number = session * SESSION_RECORDS + n;
+                let count = words_of(number, random);
+                record(&id, number, at, random.words(count).join(" "))
+            })
+            .collect();
+        let usage = (0..SESSION_RECORDS * 6 / 10).map(|n| UsageEntry {
+            session: id.clone(),
+            key: format!("u{session}-{n}"),
+            at: Some(at),
+            model: Some("made".to_owned()),
+            usage: Usage {
+                input: 10_000,
+                output: 500,
+                ..Usage::default()
+            },
+            cost_usd: None,
+        });
+        let cleaned = door.clean(Incoming {
+            records: texts,
+            sessions: vec![(patch, Some(workspace(session)))],
+            usage: usage.collect(),
+        });
+        let from = From {
+            flavor: Flavor::Claude,
+            path: Path::new("/bench.jsonl"),
+            cursor: Cursor::default(),
+            reading: Reading::Continued,
+            odd: Oddities::default(),
+            log: None,
+        };
+        let batch = Batch::new(&mut door, cleaned, from);
+        let _ticket = store.append(batch);
+    }
+    store.flush().unwrap();
+    for number in 0..facts {
+        let words = random.words(12).join(" ");
+        let fact = NewFact {
+            workspace: Some(workspace(number)),
+            kind: FactKind::Note,
+            text: format!("{words} {number}"),
+            tags: Vec::new(),
+            trust: Trust::User,
+            // Three pins in each workspace.
+            pinned: number < 3 * WORKSPACES,
+            at: Timestamp::from_second(NOW_SECOND).unwrap(),
+            sources: Vec::new(),
+        };
+        store.remember(fact).unwrap();
+    }
+}
+
+fn workspace(number: u64) -> Workspace {
+    let name = format!("/w{}", number % WORKSPACES);
+    Workspace {
+        key: name.clone(),
+        root: name,
+    }
+}
+
+/// Returns how many words a record has: a prompt some dozens, an answer some hundreds, and what a tool
+/// returned mostly less than two hundred, but sometimes thousands.
+fn words_of(number: u64, random: &mut Random) -> usize {
+    let words = match number % 10 {
+        0 => 8 + random.below(80),
+        1 | 2 => 30 + random.below(400),
+        3..=5 => 8 + random.below(40),
+        _ => {
+            let spread = (0..4).map(|_| random.below(1_000)).sum::<u64>() as f64 / 2_000.0 - 1.0;
+            (150.0 * (2.4 * spread).exp()) as u64 + 10
+        }
+    };
+    words as usize
 }
 
 fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> Record {

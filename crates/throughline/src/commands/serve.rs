@@ -10,11 +10,14 @@ use serve::Desk;
 use serve::daemon::{self, DaemonError, Ended, Origin, Plan, Running};
 use serve::http::Limits;
 use serve::stages::{Logs, Stages};
+use store::Store;
 
 use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
+use crate::config::Serve;
 use crate::daemon::{ANSWER_MAX, Stays, start};
 use crate::environment;
+use crate::keychain::SystemKeychain;
 use crate::model::{self, Lender};
 use crate::output::{self, Outcome, hinted, say};
 
@@ -48,7 +51,8 @@ pub struct ServeArgs {
     #[arg(long, hide = true, conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
     background: bool,
 
-    /// The port on loopback instead of the configured one; 0 for none
+    /// The port on loopback instead of the configured one; 0 for none. In the background none is opened
+    /// unless one is named here or in the configuration
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
@@ -84,8 +88,12 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         let clock = app.environment.clock_handle();
         Ok(Desk::new(Arc::new(store), settings, clock))
     };
-    let port = args.port.unwrap_or(app.config.serve.port);
+    let port = args.port.or(app.config.serve.port);
     let given = environment::given_socket();
+    // A daemon that a person did not start in a terminal opens no port that nobody asked for.
+    let is_typed = !args.background && given.is_none();
+    let port = port.unwrap_or(if is_typed { Serve::FOREGROUND_PORT } else { 0 });
+    let open_to_read = || Store::open_to_read_with(&app.home, &SystemKeychain);
     let minutes = app.config.serve.idle_minutes;
     // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
     let may_go = minutes > 0.0 && (args.background || given.is_some());
@@ -108,7 +116,9 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         },
         given,
     };
-    let ended = daemon::run(open, plan, |running| tell_start(running, args.json));
+    let ended = daemon::run(open, open_to_read, plan, |running| {
+        tell_start(running, args.json);
+    });
     match ended {
         Ok(Ended::Stopped) => say("Stopped."),
         Ok(Ended::Idle) => say("Nobody needed it any more; stopped."),

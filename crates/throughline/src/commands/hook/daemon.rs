@@ -1,22 +1,22 @@
 //! Whether a daemon answers in our place, and how one is started.
 
-use std::sync::mpsc::channel;
-
-use serve::client::{self, ClientError};
+use serve::client::{ClientError, HookCall};
 use serve::daemon::is_held;
-use serve::hook::socket_in;
 use serve::hook::wire::Reply;
 use store::Store;
 
 use super::tries;
 use super::work::Work;
 
-/// Of the time that is left, the daemon gets so much; the rest is for answering without it.
-const SHARE: f64 = 0.5;
+/// The daemon is waited for alone for so much of the time that is left. After that the hook works on an
+/// answer of its own as well, and prints whichever comes first.
+const ALONE_SHARE: f64 = 0.3;
 
 /// What came of asking.
 pub enum Heard {
     Reply(Reply),
+    /// It was asked and has not answered yet.
+    Late(HookCall),
     Nobody,
     /// There is one, and it does not answer.
     Trouble,
@@ -25,29 +25,25 @@ pub enum Heard {
 }
 
 pub fn ask(work: &Work, payload: &[u8]) -> Heard {
-    let socket = socket_in(&work.environment.home);
-    if !socket.exists() {
-        return Heard::Nobody;
+    let patience = work.left().mul_f64(ALONE_SHARE);
+    let home = &work.environment.home;
+    let asked = HookCall::send(home, payload, &work.hints, patience);
+    let heard = asked.and_then(|mut call| Ok((call.receive(patience)?, call)));
+    match heard {
+        Ok((Some(reply), _)) => Heard::Reply(reply),
+        Ok((None, call)) => Heard::Late(call),
+        Err(error) if error.is_absent() => Heard::Nobody,
+        Err(error) => trouble(work, &error),
     }
-    let patience = work.left().mul_f64(SHARE);
-    let (sender, heard) = channel();
-    let (payload, hints) = (payload.to_vec(), work.hints.clone());
-    // To connect may take for ever, and no clock can be set for it.
-    std::thread::spawn(move || {
-        let reply = client::hook(&socket, &payload, &hints, patience);
-        if sender.send(reply).is_err() {
-            tracing::debug!("the daemon answers too late");
-        }
-    });
-    match heard.recv_timeout(patience) {
-        Ok(Ok(reply)) => Heard::Reply(reply),
-        Ok(Err(error)) if error.is_absent() => Heard::Nobody,
-        Ok(Err(error)) => trouble(work, &error),
-        Err(_) => trouble(
-            work,
-            &ClientError::Silent(std::io::ErrorKind::TimedOut.into()),
-        ),
-    }
+}
+
+/// Waits for the rest of the time for an answer that was late.
+pub fn wait(work: &Work, mut call: HookCall) -> Option<Reply> {
+    let received = call.receive(work.left());
+    received
+        .inspect_err(|error| work.log.say(&error.to_string()))
+        .ok()
+        .flatten()
 }
 
 fn trouble(work: &Work, error: &ClientError) -> Heard {

@@ -1,17 +1,19 @@
 //! `throughline hook`
 //!
-//! An agent waits for it, so it keeps a deadline and never fails. The work is done in a thread of its own;
-//! the first thread prints what comes of it, or ends without. [`log`] says afterwards why nothing was said.
+//! An agent waits for it, so it keeps a deadline and never fails. The work is done in a thread of its own,
+//! which prints the answer and ends the process; the first thread only watches the clock, and at the
+//! deadline prints the part of the answer that is there. [`log`] says afterwards why nothing was said.
 
 mod daemon;
 mod log;
+mod output;
 mod tries;
 mod work;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{Write, stdout};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,8 @@ use capture::hook::Hints;
 use memory::Flavor;
 
 use self::log::Log;
-use self::work::{News, Work};
+use self::output::Output;
+use self::work::{Work, note_for_later};
 use crate::cli::Cli;
 use crate::config::Hook;
 use crate::environment::HookEnvironment;
@@ -118,7 +121,9 @@ pub fn answer(called: Called) -> Outcome {
         log.say("--agent does not name an agent that is known");
     }
     let fixed_ms = environment.deadline_ms;
-    let (news, heard) = channel();
+    let output = Arc::new(Output::new(log.clone()));
+    let (home, now) = (environment.home.clone(), environment.now);
+    let (deadlines, configured) = channel();
     let work = Work {
         hints: Hints {
             agent: named,
@@ -126,22 +131,27 @@ pub fn answer(called: Called) -> Outcome {
             inside: environment.agent,
             cwd: environment.cwd.clone(),
         },
-        payload,
         started,
         deadline: limit(fixed_ms.unwrap_or(Hook::default().deadline_ms)),
         environment,
         log: log.clone(),
-        news,
+        output: Arc::clone(&output),
     };
     let mut deadline = work.deadline;
-    std::thread::spawn(move || work.run());
+    std::thread::spawn(move || work.run(payload, &deadlines));
     loop {
-        match heard.recv_timeout(deadline.saturating_sub(started.elapsed())) {
-            Ok(News::Deadline(ms)) => deadline = limit(fixed_ms.unwrap_or(ms)),
-            Ok(News::Say(text)) => print(&text, &log),
-            Ok(News::Done) | Err(RecvTimeoutError::Disconnected) => return Outcome::Done,
+        match configured.recv_timeout(deadline.saturating_sub(started.elapsed())) {
+            Ok(ms) => deadline = limit(fixed_ms.unwrap_or(ms)),
+            Err(RecvTimeoutError::Disconnected) => return Outcome::Done,
             Err(RecvTimeoutError::Timeout) => {
-                log.say(&format!("not done within {} ms", deadline.as_millis()));
+                let ms = deadline.as_millis();
+                match output.print_fallback() {
+                    Some(part) => {
+                        log.say(&format!("not done within {ms} ms; a part was printed"));
+                        note_for_later(&home, &part.event, &part.after, now, &log);
+                    }
+                    None => log.say(&format!("not done within {ms} ms")),
+                }
                 return Outcome::Done;
             }
         }
@@ -153,16 +163,6 @@ const DEADLINE_MS_MAX: u64 = 30_000;
 
 fn limit(ms: u64) -> Duration {
     Duration::from_millis(ms.min(DEADLINE_MS_MAX))
-}
-
-fn print(text: &str, log: &Log) {
-    if text.is_empty() {
-        return;
-    }
-    let mut out = stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        log.say(&format!("nobody listens: {error}"));
-    }
 }
 
 /// Lets even a panic end with status 0.

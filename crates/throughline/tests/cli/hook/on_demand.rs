@@ -79,6 +79,28 @@ fn many_hooks_start_one_daemon_which_stops_when_told() {
     assert_eq!(log(&machine.env), "");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn it_keeps_nothing_of_the_agents_environment_that_it_does_not_need() {
+    let machine = Machine::new("");
+    let secrets = [("ANTHROPIC_API_KEY", "sk-none"), ("CODEX_HOME", "/codex")];
+    machine.start("s1", &secrets);
+    wait_for("the daemon answers", || machine.daemon().is_some());
+    let card = machine.daemon().unwrap();
+    assert_eq!(card["address"], Value::Null);
+    let variables = fs::read(format!("/proc/{}/environ", card["pid"])).unwrap();
+    let variables = String::from_utf8(variables).unwrap();
+    let names: Vec<_> = variables
+        .split_terminator('\0')
+        .filter_map(|variable| Some(variable.split_once('=')?.0))
+        .collect();
+    assert!(
+        names.contains(&"CODEX_HOME") && names.contains(&"HOME"),
+        "{names:?}"
+    );
+    assert!(!names.contains(&"ANTHROPIC_API_KEY"), "{names:?}");
+}
+
 #[test]
 fn it_ends_by_itself_when_nobody_needs_it() {
     let machine = Machine::new("[serve]\nidle_minutes = 0.02");

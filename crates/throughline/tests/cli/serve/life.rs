@@ -99,6 +99,42 @@ fn it_is_started_looked_at_and_stopped_by_commands() {
 }
 
 #[test]
+fn one_in_the_background_opens_no_port_unless_it_is_asked_for() {
+    let env = TestEnv::new();
+    let address = |args: &[&str]| {
+        let started = env.run(&[&["serve", "--detach", "--json"], args].concat());
+        assert_eq!(started.code, Some(0), "{}", started.shown());
+        let card: Value = serde_json::from_str(&started.stdout).unwrap();
+        assert_eq!(env.run(&["serve", "--stop"]).code, Some(0));
+        card["address"].as_str().map(str::to_owned)
+    };
+    assert_eq!(address(&[]), None);
+    let asked = address(&["--port", "7411"]);
+    assert!(asked.is_some_and(|address| address.starts_with("127.0.0.1:")));
+    let config = env.home().join("memory/config.toml");
+    fs::write(&config, "[serve]\nport = 7411").unwrap();
+    let configured = address(&[]);
+    assert!(configured.is_some_and(|address| address.starts_with("127.0.0.1:")));
+}
+
+#[test]
+fn one_that_does_not_answer_is_not_said_to_run() {
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    daemon.signal("-STOP");
+    let started = env.run(&["serve", "--detach"]);
+    daemon.signal("-CONT");
+    assert_eq!(started.code, Some(2), "{}", started.shown());
+    let pid = daemon.child.id().to_string();
+    assert!(
+        started.stderr.contains("does not answer"),
+        "{}",
+        started.stderr
+    );
+    assert!(started.stderr.contains(&pid), "{}", started.stderr);
+}
+
+#[test]
 fn logs_are_read_as_they_grow() {
     let env = TestEnv::new();
     let folder = env.home().join(".claude/projects/-work-widgets");

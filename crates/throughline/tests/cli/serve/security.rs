@@ -104,6 +104,27 @@ fn what_is_too_large_or_no_json_is_refused() {
 }
 
 #[test]
+fn who_is_refused_may_send_the_request_to_its_end() {
+    use std::io::{Read, Write};
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    let body = "x".repeat(3 << 20);
+    let headers = [("Authorization", "Bearer 0123")];
+    let asked = request(
+        "POST",
+        "/memory/record",
+        &daemon.address,
+        &headers,
+        Some(&body),
+    );
+    let mut stream = std::net::TcpStream::connect(&daemon.address).unwrap();
+    stream.write_all(asked.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
+#[test]
 fn more_requests_than_allowed_are_put_off() {
     let env = TestEnv::new();
     let config = env.home().join("memory/config.toml");

@@ -1,0 +1,120 @@
+//! The lanes on which hooks are answered, apart from everything else that the daemon does.
+//!
+//! An agent waits for its hook, so a hook must not queue behind requests, sweeps or stages. Each lane is
+//! a thread with its own runtime and its own connection to the database, which stays open and warm. It
+//! takes connections from the hook socket, reads the payload and answers on the same thread: nothing is
+//! handed to another thread while the agent waits, and no lock or pool is shared with the rest of the
+//! process. A client that sends slowly occupies a connection, never a lane.
+
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use store::Store;
+use tokio::sync::watch;
+
+use crate::hook::{self, wire};
+use crate::http::guard::{self, Limits, Way};
+use crate::http::hook::answer_payload;
+use crate::http::listen::{ConnectionState, Listener, listen};
+use crate::http::{Front, Problem};
+
+/// Lanes, so that one long answer does not delay the next.
+pub const LANES: usize = 2;
+/// Connections that may wait on one lane. Hooks come one for each event of an agent.
+const CONNECTIONS_MAX: usize = 128;
+
+/// The threads that answer hooks.
+#[derive(Debug)]
+pub struct HookLanes {
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl HookLanes {
+    /// Starts a lane for each store. All of them take connections from the same socket.
+    pub fn start(
+        socket: &UnixListener,
+        stores: Vec<Arc<Store>>,
+        front: &Front,
+        stopping: &watch::Receiver<bool>,
+    ) -> io::Result<Self> {
+        let mut threads = Vec::new();
+        for store in stores {
+            let lane = Lane {
+                store,
+                front: front.clone(),
+            };
+            let (socket, stopping) = (socket.try_clone()?, stopping.clone());
+            let thread = std::thread::Builder::new()
+                .name("throughline-hook".into())
+                .spawn(move || {
+                    if let Err(error) = run(lane, socket, stopping) {
+                        tracing::error!(%error, "a lane for hooks has ended");
+                    }
+                })?;
+            threads.push(thread);
+        }
+        Ok(Self { threads })
+    }
+
+    /// Waits until the lanes have ended, which they do when the daemon stops.
+    pub fn join(self) {
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a lane for hooks panicked");
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Lane {
+    store: Arc<Store>,
+    front: Front,
+}
+
+fn run(lane: Lane, socket: UnixListener, stopping: watch::Receiver<bool>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let desk = &lane.front.desk;
+    hook::warm_up(&lane.store, &desk.settings, desk.now());
+    let limits = Limits {
+        body_bytes: wire::PAYLOAD_BYTES_MAX,
+        connections: CONNECTIONS_MAX,
+        ..lane.front.gate.limits
+    };
+    let router = Router::new()
+        .route(wire::PATH, post(answer))
+        .layer(DefaultBodyLimit::disable())
+        .with_state((Arc::new(lane), limits));
+    runtime.block_on(async {
+        let listener = Listener::Socket(tokio::net::UnixListener::from_std(socket)?);
+        listen(listener, router, limits, stopping).await;
+        Ok(())
+    })
+}
+
+async fn answer(State((lane, limits)): State<(Arc<Lane>, Limits)>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = guard::check_source(Way::Socket, &parts.headers) {
+        return problem.into_response();
+    }
+    let payload = match guard::read_body(body, &limits).await {
+        Ok(payload) => payload,
+        Err(problem) => return problem.into_response(),
+    };
+    lane.front.gate.asked();
+    let state = parts.extensions.get::<ConnectionState>();
+    let _answering = state.map(ConnectionState::answering);
+    // This blocks the lane, as it is meant to: see the top of this file.
+    let reply = answer_payload(&lane.front, &lane.store, &parts.headers, &payload);
+    reply.map_or_else(Problem::into_response, |reply| {
+        axum::Json(reply).into_response()
+    })
+}

@@ -1,0 +1,119 @@
+//! What a hook prints: one answer, of whichever thread has one first.
+
+use std::io::{Write, stdout};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use capture::hook::HookEvent;
+use serve::hook::After;
+
+use super::log::Log;
+
+/// The answer, printed or still to come. Threads share it.
+#[derive(Debug)]
+pub struct Output {
+    state: Mutex<OutputState>,
+    log: Log,
+}
+
+#[derive(Debug, Default)]
+struct OutputState {
+    is_printed: bool,
+    fallback: Option<Fallback>,
+}
+
+/// A part of the answer that is printed where the whole is not there at the deadline.
+#[derive(Debug)]
+pub struct Fallback {
+    pub text: String,
+    pub event: HookEvent,
+    /// What follows once it is printed.
+    pub after: Vec<After>,
+}
+
+impl Output {
+    pub fn new(log: Log) -> Self {
+        Self {
+            state: Mutex::default(),
+            log,
+        }
+    }
+
+    /// Prints an answer, and says whether it was the first.
+    pub fn print(&self, text: &str) -> bool {
+        let mut state = self.state();
+        if state.is_printed {
+            return false;
+        }
+        state.is_printed = true;
+        // The lock is held: nobody ends the process in the middle of it.
+        write(text, &self.log);
+        true
+    }
+
+    /// Keeps a part of the answer for the deadline.
+    pub fn keep(&self, fallback: Fallback) {
+        self.state().fallback = Some(fallback);
+    }
+
+    /// Prints the part of the answer that is there, where nothing is printed yet, and returns it.
+    pub fn print_fallback(&self) -> Option<Fallback> {
+        let mut state = self.state();
+        if state.is_printed {
+            return None;
+        }
+        state.is_printed = true;
+        let fallback = state.fallback.take()?;
+        write(&fallback.text, &self.log);
+        Some(fallback)
+    }
+
+    fn state(&self) -> MutexGuard<'_, OutputState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn write(text: &str, log: &Log) {
+    if text.is_empty() {
+        return;
+    }
+    let mut out = stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        log.say(&format!("the answer could not be printed: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output() -> (tempfile::TempDir, Output) {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::new(dir.path(), jiff::Timestamp::UNIX_EPOCH);
+        (dir, Output::new(log))
+    }
+
+    fn fallback() -> Fallback {
+        let payload = br#"{"hook_event_name":"SessionStart","session_id":"a","cwd":"/w"}"#;
+        Fallback {
+            text: String::new(),
+            event: capture::hook::read(payload, &capture::hook::Hints::default()).unwrap(),
+            after: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_answer_is_printed_and_a_part_only_where_nothing_was() {
+        let (_dir, whole_first) = output();
+        whole_first.keep(fallback());
+        assert!(whole_first.print(""));
+        assert!(!whole_first.print(""));
+        assert!(whole_first.print_fallback().is_none());
+        let (_dir, part_first) = output();
+        part_first.keep(fallback());
+        assert!(part_first.print_fallback().is_some());
+        assert!(!part_first.print(""));
+        let (_dir, nothing) = output();
+        assert!(nothing.print_fallback().is_none());
+        assert!(!nothing.print(""), "too late");
+    }
+}
