@@ -561,15 +561,22 @@ impl Play {
 }
 
 /// Returns the lines of a store's dump. The moment at which a log was read again decides on the order
-/// of records that it has lost, and on the cursor of a log that is gone, so these are left out.
+/// of records that it has lost, on the cursor of a log that is gone, and on which of the logs of the
+/// session gives it its title, so these are left out.
 fn sorted_dump(store: &Store) -> Vec<String> {
     let dump = store.dump().unwrap();
     let is_there = |line: &&str| {
         let path = line.split(" | ").find(|cell| cell.ends_with(".jsonl"));
         path.is_none_or(|path| Path::new(path).exists())
     };
+    let without_title = |line: &str| {
+        let is_session = line.starts_with("claude:");
+        let cells = line.split(" | ").enumerate();
+        let cells = cells.filter(|(at, _)| !is_session || *at != 3);
+        cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(" | ")
+    };
     let lines = dump.lines().filter(is_there);
-    let mut lines: Vec<_> = lines.map(str::to_owned).collect();
+    let mut lines: Vec<_> = lines.map(without_title).collect();
     lines.sort();
     lines
 }
