@@ -234,7 +234,7 @@ fn a_root_may_come_late_and_again() {
 }
 
 #[test]
-fn a_rewritten_log_replaces_what_it_said() {
+fn a_rewritten_log_is_read_again_and_loses_nothing() {
     let machine = Machine::new();
     append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
     machine.watch(NEVER, false, |live| {
@@ -242,7 +242,7 @@ fn a_rewritten_log_replaces_what_it_said() {
         append(&aside, &prompt("s", "beta"));
         fs::rename(&aside, machine.log("a.jsonl")).unwrap();
         live.until_found("beta");
-        live.until_lost("alpha");
+        live.until_found("alpha");
     });
 }
 
@@ -431,43 +431,18 @@ enum Happening {
     Rescan,
 }
 
-/// What memory must hold, said in few words. A log is a list of texts, each text unique. At a look
-///
-/// - a log that is absent changes nothing: what was read of it stays;
-/// - a log that still begins with what was seen at the last look adds the rest;
-/// - any other log that holds something was rewritten: it adds what it holds, and what came from
-///   it and is no longer in it goes;
-/// - an emptied log changes nothing but what was seen of it, which is now nothing.
-///
-/// A text that is met in another log belongs to that one from then on: it goes when *that* is
-/// rewritten. So the end is not a function of the last tree alone, nor should it be: it is one of
-/// what was there at the looks. What never was there at a look was never heard of.
+/// What the logs hold, and every text that one of them held at a look: none is ever lost. A text
+/// that never was there at a look was never heard of.
 #[derive(Default)]
 struct Model {
     tree: BTreeMap<PathBuf, Vec<String>>,
-    seen: BTreeMap<PathBuf, Vec<String>>,
-    /// Where each text came from.
-    memory: BTreeMap<String, PathBuf>,
+    memory: BTreeSet<String>,
 }
 
 impl Model {
     fn look(&mut self, path: &Path) {
-        let Some(holds) = self.tree.get(path) else {
-            return;
-        };
-        let seen = self.seen.insert(path.to_owned(), holds.clone());
-        let (new, is_rewritten) = match seen {
-            Some(seen) if holds.starts_with(&seen) => (&holds[seen.len()..], false),
-            Some(_) => (&holds[..], !holds.is_empty()),
-            None => (&holds[..], false),
-        };
-        for text in new {
-            self.memory.insert(text.clone(), path.to_owned());
-        }
-        if is_rewritten {
-            self.memory
-                .retain(|text, from| from != path || holds.contains(text));
-        }
+        let holds = self.tree.get(path).into_iter().flatten();
+        self.memory.extend(holds.cloned());
     }
 }
 
@@ -571,11 +546,39 @@ impl Play {
         rescan(&self.swept, &watch, &never, now).unwrap();
     }
 
+    fn rescan_both(&self) {
+        self.rescan_watched(WHILE_WRITING);
+        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
+        let now = Timestamp::from_second(WHILE_WRITING).unwrap();
+        rescan(&self.swept, &watch_of(&roots), &never, now).unwrap();
+    }
+
     fn rescan_watched(&self, at: i64) {
         let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
         let now = Timestamp::from_second(at).unwrap();
         rescan(&self.watched, &watch_of(&roots), &never, now).unwrap();
     }
+}
+
+/// Returns the lines of a store's dump. The moment at which a log was read again decides on the order
+/// of records that it has lost, on the cursor of a log that is gone, and on which of the logs of the
+/// session gives it its title, so these are left out.
+fn sorted_dump(store: &Store) -> Vec<String> {
+    let dump = store.dump().unwrap();
+    let is_there = |line: &&str| {
+        let path = line.split(" | ").find(|cell| cell.ends_with(".jsonl"));
+        path.is_none_or(|path| Path::new(path).exists())
+    };
+    let without_title = |line: &str| {
+        let is_session = line.starts_with("claude:");
+        let cells = line.split(" | ").enumerate();
+        let cells = cells.filter(|(at, _)| !is_session || *at != 3);
+        cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(" | ")
+    };
+    let lines = dump.lines().filter(is_there);
+    let mut lines: Vec<_> = lines.map(without_title).collect();
+    lines.sort();
+    lines
 }
 
 /// Returns the texts of all records, and checks that none is there twice.
@@ -638,15 +641,16 @@ proptest! {
             play.happen(happening, log, lines);
         }
         play.look();
-        let remembered: BTreeSet<_> = play.model.memory.keys().cloned().collect();
+        let remembered = play.model.memory.clone();
         prop_assert_eq!(texts(&play.watched), remembered.clone());
 
-        // That logs are gone is noticed now at the latest; nothing else is left to be noticed.
-        play.rescan_watched(WHILE_WRITING);
+        // That logs are gone is noticed now at the latest. What a log has lost may be in another,
+        // which is then read again; nothing else is left to be noticed.
+        for _ in 0..2 {
+            play.rescan_both();
+        }
         prop_assert_eq!(texts(&play.watched), remembered.clone());
-        let (watched, swept) = (play.watched.dump().unwrap(), play.swept.dump().unwrap());
-        let differing: Vec<_> = watched.lines().zip(swept.lines()).filter(|(a, b)| a != b).collect();
-        prop_assert!(watched == swept, "{differing:#?}");
+        prop_assert_eq!(sorted_dump(&play.watched), sorted_dump(&play.swept));
 
         let (fresh, roots) = (play.machine.store("fresh"), play.machine.roots());
         let now = Timestamp::from_second(LONG_AFTER).unwrap();

@@ -48,9 +48,9 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "raw",
-        "SELECT f.path, f.generation - r.generation, sum(r.size), f.archived FROM raw r
+        "SELECT f.path, r.generation = f.generation, sum(r.size), f.archived FROM raw r
          JOIN sources f ON f.id = r.source AND r.generation <= f.generation
-         GROUP BY f.id, r.generation ORDER BY 1, 2",
+         GROUP BY f.id, r.generation ORDER BY 1, 2, 3",
     ),
     (
         "skips",

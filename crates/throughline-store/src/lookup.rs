@@ -354,7 +354,8 @@ impl Lookup<'_> {
         let sql = format!(
             "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
                 w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
-                coalesce(f.gone AND f.offset > 0, 0), {}
+                coalesce(f.gone AND (f.offset > 0
+                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {}
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
              LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",

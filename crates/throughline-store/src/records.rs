@@ -136,11 +136,13 @@ fn part_of(
     Ok((part, last))
 }
 
+/// A source that is gone has lost its records, if it was ever read here: one of an import was not.
+/// The head of all ones is [`crate::UNREAD`]: the source was to be read again.
 pub(crate) const SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
            r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row,
-           r.detached, f.gone AND f.offset > 0
+           r.detached, f.gone AND (f.offset > 0 OR f.head = x'ffffffffffffffffffffffffffffffff')
     FROM records r
     JOIN sessions s ON s.id = r.session
     LEFT JOIN workspaces w ON w.id = s.workspace

@@ -128,10 +128,16 @@ impl Store {
     /// Marks sources whose files are no longer there. Their records stay.
     pub fn mark_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
         self.writer().submit(keys.len(), Hurry::Now, move |tx, _| {
+            let mut gone = Vec::with_capacity(keys.len());
             for key in &keys {
-                mark_one_gone(tx, key)?;
+                let sql = "UPDATE sources SET gone = 1 WHERE key = ?1 RETURNING id";
+                let id: Option<i64> = tx
+                    .prepare_cached(sql)?
+                    .query_row([key], |row| row.get(0))
+                    .optional()?;
+                gone.extend(id);
             }
-            Ok(())
+            gone.into_iter().try_for_each(|id| unread_copies(tx, id))
         })
     }
 
@@ -267,12 +273,8 @@ pub(crate) fn swept(
         .optional()?)
 }
 
-fn mark_one_gone(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<()> {
-    let id: Option<i64> = tx
-        .prepare_cached("UPDATE sources SET gone = 1 WHERE key = ?1 RETURNING id")?
-        .query_row([key], |row| row.get(0))
-        .optional()?;
-    let Some(id) = id else { return Ok(()) };
+/// Lets the other sources of a vanished source's sessions be read again.
+fn unread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
     let mut statement =
         tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
     let sessions: Vec<i64> = statement
