@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::env::{Ran, TestEnv};
 
 const SESSION: &str = "11111111-1111-4111-8111-111111111111";
-const TOKEN: &str = "ghp_a8Jk3LmN0pQr5StU7vWx9Yz1Bc2De4Fg6Hi";
+const TOKEN: &str = "ghp_a8Jk3LmN0pQr5StU7vWx9Yz1Bc2De4Fg6HiJ";
 
 fn entry(role: &str, uuid: &str, cwd: &str, content: &Value) -> String {
     let entry = json!({
