@@ -161,8 +161,9 @@ pub fn is_same_matter(query: &Words, text: &Words) -> bool {
     let shared = || query.stems.intersection(&text.stems);
     let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
     let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
-    restates(query, text)
-        || (telling.count() >= SAME_TELLING_MIN && weight / query.weight().max(1e-9) >= SAME_SHARE)
+    // "Keep going" was said in a hundred sessions about a hundred matters.
+    telling.count() >= SAME_TELLING_MIN
+        && (restates(query, text) || weight / query.weight().max(1e-9) >= SAME_SHARE)
 }
 
 /// Says whether an agent only announces what it is about to do.

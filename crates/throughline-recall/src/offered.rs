@@ -261,8 +261,8 @@ fn stored_candidate(detail: Detail, hit: &RankedHit) -> Candidate {
 
 fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
     let hit = found.hit;
-    let is_tied = rules::is_rule(hit.kind, found.trust, &found.text)
-        && topics.are_governed_by(&Words::of(&found.text));
+    let is_tied =
+        rules::is_rule(hit.kind, found.trust, &found.text) && topics.are_governed_by(&found.text);
     let text = if found.text.len() <= WHOLE_BYTES_MAX {
         found.text
     } else {

@@ -44,6 +44,25 @@ const RULE_WORDS: &[&str] = &[
     "shouldnt",
     "stick",
 ];
+/// Words of a rule that leaves no choice, and the longest text that is nothing but such a rule.
+const STRICT_WORDS: &[&str] = &["always", "decided", "must", "mustnt", "never"];
+const STRICT_BYTES_MAX: usize = 240;
+/// Stems that say nothing about what a prompt is about when they stand alone.
+const VAGUE_STEMS: &[&str] = &[
+    "better",
+    "defin",
+    "going",
+    "harder",
+    "later",
+    "mind",
+    "necessary",
+    "perfect",
+    "plan",
+    "restart",
+    "step",
+    "think",
+    "whol",
+];
 const RULE_OPENINGS: &[&str] = &["keep", "no", "put", "serve", "use"];
 /// Stems by which a prompt asks for what was laid down.
 const DECISION_STEMS: &[&str] = &[
@@ -102,7 +121,8 @@ impl PromptTopics {
     }
 
     /// Says whether a rule is about what the prompt is about, by its own words.
-    pub fn are_governed_by(&self, rule: &Words) -> bool {
+    pub fn are_governed_by(&self, text: &str) -> bool {
+        let rule = Words::of(text);
         if self.names.intersection(&rule.stems).next().is_some() {
             return true;
         }
@@ -113,7 +133,26 @@ impl PromptTopics {
         (shared >= SHARED_MIN && share >= SHARED_SHARE)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
-            || (shared >= 1 && shared == self.telling.len() && self.files.is_empty())
+            || (shared == 1 && self.telling.len() == 1 && self.is_subject_of(text))
+    }
+
+    /// Says whether the one thing that the prompt is about is what a short rule lays down. Of a
+    /// longer text, or in another sentence, the word may stand by chance.
+    fn is_subject_of(&self, text: &str) -> bool {
+        let rules = |sentence: &str| {
+            let words = echo::plain_words(sentence);
+            let is_strict = words
+                .iter()
+                .any(|word| STRICT_WORDS.contains(&word.as_str()));
+            let stems = Words::of(sentence).stems;
+            is_strict && self.telling.iter().all(|stem| stems.contains(stem))
+        };
+        text.len() <= STRICT_BYTES_MAX
+            && !self
+                .telling
+                .iter()
+                .any(|stem| VAGUE_STEMS.contains(&stem.as_str()))
+            && echo::sentences(text).any(rules)
     }
 
     /// Says whether a record about a file that the prompt names, or the rule behind it, has
@@ -164,7 +203,7 @@ mod tests {
         Never hard-code it again.";
 
     fn is_governed(prompt: &str, rule: &str) -> bool {
-        PromptTopics::of(prompt).are_governed_by(&Words::of(rule))
+        PromptTopics::of(prompt).are_governed_by(rule)
     }
 
     #[test]
@@ -179,6 +218,8 @@ mod tests {
     #[test]
     fn a_rule_is_tied_by_names_and_words() {
         assert!(is_governed("What did we decide about the threshold?", RULE));
+        assert!(is_governed("change the threshold to 9", RULE));
+        assert!(!is_governed("keep going", "Never stop: always keep going."));
         let port = "We decided to serve metrics on port 8123, since Prometheus took 9090.";
         assert!(is_governed("why aren't we on 9090?", port));
         assert!(is_governed(
