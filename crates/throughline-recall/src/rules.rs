@@ -17,6 +17,8 @@ const RULE_BYTES_MAX: usize = 800;
 /// Words of a prompt that a rule must share when no name ties them, and the least share of them.
 const SHARED_MIN: usize = 2;
 const SHARED_SHARE: f64 = 0.3;
+/// A longer text shares words with many prompts.
+const FOCUSED_BYTES_MAX: usize = 300;
 /// The least share when the prompt asks for a decision.
 const DECIDED_SHARE: f64 = 0.5;
 /// A number with fewer digits is no name.
@@ -47,22 +49,6 @@ const RULE_WORDS: &[&str] = &[
 /// Words of a rule that leaves no choice, and the longest text that is nothing but such a rule.
 const STRICT_WORDS: &[&str] = &["always", "decided", "must", "mustnt", "never"];
 const STRICT_BYTES_MAX: usize = 240;
-/// Stems that say nothing about what a prompt is about when they stand alone.
-const VAGUE_STEMS: &[&str] = &[
-    "better",
-    "defin",
-    "going",
-    "harder",
-    "later",
-    "mind",
-    "necessary",
-    "perfect",
-    "plan",
-    "restart",
-    "step",
-    "think",
-    "whol",
-];
 const RULE_OPENINGS: &[&str] = &["keep", "no", "put", "serve", "use"];
 /// Stems by which a prompt asks for what was laid down.
 const DECISION_STEMS: &[&str] = &[
@@ -95,6 +81,8 @@ pub struct PromptTopics {
     /// Files, by the last part of their path.
     pub files: BTreeSet<String>,
     asks_decision: bool,
+    /// It says something besides its topics: what to do with them.
+    says_more: bool,
 }
 
 impl PromptTopics {
@@ -107,6 +95,7 @@ impl PromptTopics {
             names: BTreeSet::new(),
             files: BTreeSet::new(),
             asks_decision,
+            says_more: false,
         };
         for stem in said.stems {
             if let Some(file) = file_name(&stem) {
@@ -115,6 +104,8 @@ impl PromptTopics {
                 topics.names.insert(stem);
             } else if is_telling(&stem) {
                 topics.telling.insert(stem);
+            } else {
+                topics.says_more = true;
             }
         }
         topics
@@ -130,7 +121,7 @@ impl PromptTopics {
         let share = shared as f64 / self.telling.len().max(1) as f64;
         let mut files = rule.stems.iter().filter_map(|stem| file_name(stem));
         let names_file = files.any(|file| self.files.contains(file));
-        (shared >= SHARED_MIN && share >= SHARED_SHARE)
+        (shared >= SHARED_MIN && share >= SHARED_SHARE && text.len() <= FOCUSED_BYTES_MAX)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
             || (shared == 1 && self.telling.len() == 1 && self.is_subject_of(text))
@@ -147,12 +138,7 @@ impl PromptTopics {
             let stems = Words::of(sentence).stems;
             is_strict && self.telling.iter().all(|stem| stems.contains(stem))
         };
-        text.len() <= STRICT_BYTES_MAX
-            && !self
-                .telling
-                .iter()
-                .any(|stem| VAGUE_STEMS.contains(&stem.as_str()))
-            && echo::sentences(text).any(rules)
+        text.len() <= STRICT_BYTES_MAX && self.says_more && echo::sentences(text).any(rules)
     }
 
     /// Says whether a record about a file that the prompt names, or the rule behind it, has
@@ -219,7 +205,7 @@ mod tests {
     fn a_rule_is_tied_by_names_and_words() {
         assert!(is_governed("What did we decide about the threshold?", RULE));
         assert!(is_governed("change the threshold to 9", RULE));
-        assert!(!is_governed("keep going", "Never stop: always keep going."));
+        assert!(!is_governed("never mind", "Mind the gap, always."));
         let port = "We decided to serve metrics on port 8123, since Prometheus took 9090.";
         assert!(is_governed("why aren't we on 9090?", port));
         assert!(is_governed(
