@@ -17,6 +17,8 @@ const RESTATED_SHARE: f64 = 0.7;
 /// of its telling words.
 const SAME_SHARE: f64 = 0.65;
 const SAME_TELLING_MIN: usize = 2;
+/// The most that a text may say to be about one matter; a word that tells something weighs 1.
+const SAME_WEIGHT_MAX: f64 = 12.0;
 /// Chatter is short; a longer text that opens like it goes on to say something.
 const CHATTER_BYTES_MAX: usize = 240;
 
@@ -59,6 +61,12 @@ const REQUESTS: &[&[&str]] = &[
     &["check", "the", "memory"],
     &["ask", "memory"],
     &["use", "memory_search"],
+];
+/// Beginnings of words by which people say that something is wrong.
+const TROUBLE: &[&str] = &[
+    "again", "broke", "cannot", "cant", "clos", "crash", "didnt", "doesnt", "error", "fail",
+    "freez", "hang", "isnt", "lose", "losing", "lost", "missing", "not", "off", "refus", "reject",
+    "slow", "stuck", "unable", "wont", "wrong",
 ];
 /// How an agent announces what it is about to do.
 const CHATTER: &[&[&str]] = &[
@@ -161,8 +169,18 @@ pub fn is_same_matter(query: &Words, text: &Words) -> bool {
     let shared = || query.stems.intersection(&text.stems);
     let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
     let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
-    restates(query, text)
-        || (telling.count() >= SAME_TELLING_MIN && weight / query.weight().max(1e-9) >= SAME_SHARE)
+    // "Keep going" was said in a hundred sessions about a hundred matters, and a long text
+    // mentions many.
+    telling.count() >= SAME_TELLING_MIN
+        && text.weight() <= SAME_WEIGHT_MAX
+        && (restates(query, text) || weight / query.weight().max(1e-9) >= SAME_SHARE)
+}
+
+/// Says whether a prompt asks something or says that something is wrong.
+pub fn reports_trouble(text: &str) -> bool {
+    let words = plain_words(text);
+    let is_trouble = |word: &String| TROUBLE.iter().any(|stem| word.starts_with(stem));
+    has_question(text) || words.iter().any(|word| word == "no" || is_trouble(word))
 }
 
 /// Says whether an agent only announces what it is about to do.

@@ -113,7 +113,11 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
         }
         let rules = rules_of_turns(store, &topics, &ranked)?;
-        let causes = causes_of_reports(store, &query, &ranked)?;
+        let causes = if echo::reports_trouble(&occasion.prompt) {
+            causes_of_reports(store, &query, &ranked)?
+        } else {
+            Vec::new()
+        };
         let mut questions = 0;
         let hits = ranked.hits.into_iter().filter(|hit| {
             let is_question = hit.hit.kind == Kind::Prompt && echo::asks(&hit.text);
@@ -261,8 +265,8 @@ fn stored_candidate(detail: Detail, hit: &RankedHit) -> Candidate {
 
 fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
     let hit = found.hit;
-    let is_tied = rules::is_rule(hit.kind, found.trust, &found.text)
-        && topics.are_governed_by(&Words::of(&found.text));
+    let is_tied =
+        rules::is_rule(hit.kind, found.trust, &found.text) && topics.are_governed_by(&found.text);
     let text = if found.text.len() <= WHOLE_BYTES_MAX {
         found.text
     } else {

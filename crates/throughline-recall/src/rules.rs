@@ -17,6 +17,8 @@ const RULE_BYTES_MAX: usize = 800;
 /// Words of a prompt that a rule must share when no name ties them, and the least share of them.
 const SHARED_MIN: usize = 2;
 const SHARED_SHARE: f64 = 0.3;
+/// A longer text shares words with many prompts.
+const FOCUSED_BYTES_MAX: usize = 300;
 /// The least share when the prompt asks for a decision.
 const DECIDED_SHARE: f64 = 0.5;
 /// A number with fewer digits is no name.
@@ -44,6 +46,9 @@ const RULE_WORDS: &[&str] = &[
     "shouldnt",
     "stick",
 ];
+/// Words of a rule that leaves no choice, and the longest text that is nothing but such a rule.
+const STRICT_WORDS: &[&str] = &["always", "decided", "must", "mustnt", "never"];
+const STRICT_BYTES_MAX: usize = 240;
 const RULE_OPENINGS: &[&str] = &["keep", "no", "put", "serve", "use"];
 /// Stems by which a prompt asks for what was laid down.
 const DECISION_STEMS: &[&str] = &[
@@ -76,6 +81,8 @@ pub struct PromptTopics {
     /// Files, by the last part of their path.
     pub files: BTreeSet<String>,
     asks_decision: bool,
+    /// It says something besides its topics: what to do with them.
+    says_more: bool,
 }
 
 impl PromptTopics {
@@ -88,6 +95,7 @@ impl PromptTopics {
             names: BTreeSet::new(),
             files: BTreeSet::new(),
             asks_decision,
+            says_more: false,
         };
         for stem in said.stems {
             if let Some(file) = file_name(&stem) {
@@ -96,13 +104,16 @@ impl PromptTopics {
                 topics.names.insert(stem);
             } else if is_telling(&stem) {
                 topics.telling.insert(stem);
+            } else {
+                topics.says_more = true;
             }
         }
         topics
     }
 
     /// Says whether a rule is about what the prompt is about, by its own words.
-    pub fn are_governed_by(&self, rule: &Words) -> bool {
+    pub fn are_governed_by(&self, text: &str) -> bool {
+        let rule = Words::of(text);
         if self.names.intersection(&rule.stems).next().is_some() {
             return true;
         }
@@ -110,10 +121,24 @@ impl PromptTopics {
         let share = shared as f64 / self.telling.len().max(1) as f64;
         let mut files = rule.stems.iter().filter_map(|stem| file_name(stem));
         let names_file = files.any(|file| self.files.contains(file));
-        (shared >= SHARED_MIN && share >= SHARED_SHARE)
+        (shared >= SHARED_MIN && share >= SHARED_SHARE && text.len() <= FOCUSED_BYTES_MAX)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
-            || (shared >= 1 && shared == self.telling.len() && self.files.is_empty())
+            || (shared == 1 && self.telling.len() == 1 && self.is_subject_of(text))
+    }
+
+    /// Says whether the one thing that the prompt is about is what a short rule lays down. Of a
+    /// longer text, or in another sentence, the word may stand by chance.
+    fn is_subject_of(&self, text: &str) -> bool {
+        let rules = |sentence: &str| {
+            let words = echo::plain_words(sentence);
+            let is_strict = words
+                .iter()
+                .any(|word| STRICT_WORDS.contains(&word.as_str()));
+            let stems = Words::of(sentence).stems;
+            is_strict && self.telling.iter().all(|stem| stems.contains(stem))
+        };
+        text.len() <= STRICT_BYTES_MAX && self.says_more && echo::sentences(text).any(rules)
     }
 
     /// Says whether a record about a file that the prompt names, or the rule behind it, has
@@ -164,7 +189,7 @@ mod tests {
         Never hard-code it again.";
 
     fn is_governed(prompt: &str, rule: &str) -> bool {
-        PromptTopics::of(prompt).are_governed_by(&Words::of(rule))
+        PromptTopics::of(prompt).are_governed_by(rule)
     }
 
     #[test]
@@ -179,6 +204,8 @@ mod tests {
     #[test]
     fn a_rule_is_tied_by_names_and_words() {
         assert!(is_governed("What did we decide about the threshold?", RULE));
+        assert!(is_governed("change the threshold to 9", RULE));
+        assert!(!is_governed("never mind", "Mind the gap, always."));
         let port = "We decided to serve metrics on port 8123, since Prometheus took 9090.";
         assert!(is_governed("why aren't we on 9090?", port));
         assert!(is_governed(
