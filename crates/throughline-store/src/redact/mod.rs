@@ -27,6 +27,9 @@ mod known;
 mod mark;
 mod pair;
 mod pem;
+mod phrase;
+mod placeholder;
+mod progress;
 mod rules;
 mod scan;
 mod seen;
@@ -240,5 +243,7 @@ impl AsRef<str> for CleanString {
     }
 }
 
+#[cfg(test)]
+mod matrix;
 #[cfg(test)]
 mod tests;

@@ -171,7 +171,7 @@ fn private_spans() {
         "a <private>my words</private> b",
         "a <private>‹private›</private> b",
     );
-    spares("a <private> without an end");
+    check("a <private> without an end", "a <private>‹private›");
 }
 
 #[test]

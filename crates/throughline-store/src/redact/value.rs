@@ -2,6 +2,8 @@
 //!
 //! The context rules find `name = value`; these gates decide whether the value can be a secret.
 
+pub(super) use super::placeholder::is_placeholder;
+
 /// Letter pairs common in English and in identifiers. Random letters hit a fifth of them, words most.
 const COMMON_PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng \
 of al de se le sa si ar ve ra ld ur ro ri io me ma co li ne ce el ta la ec no il ch us em ot ad pe ac \
@@ -169,79 +171,12 @@ pub(super) fn is_password(value: &str) -> bool {
         || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34)
 }
 
-/// True for values that stand for a secret without being one.
-pub(super) fn is_placeholder(value: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "xxxx",
-        "****",
-        "....",
-        "your",
-        "changeme",
-        "change_me",
-        "change-me",
-        "placeholder",
-        "dummy",
-        "redacted",
-        "todo",
-        "replace",
-        "insert",
-        "not_a_real",
-        "not-a-real",
-        "notareal",
-        "sample",
-        "…",
-        "####",
-        "fixme",
-        "...",
-        "hidden",
-        "masked",
-        "put_",
-        "goes_here",
-        "goes-here",
-        "undefined",
-        "secret_here",
-        "my-bot-token",
-        "••",
-    ];
-    let lower = value.to_ascii_lowercase();
-    if WORDS.iter().any(|word| lower.contains(word)) {
-        return true;
-    }
-    // By chance a random value may hold the letters, hardly in one case.
-    if ["EXAMPLE", "example", "Example"]
-        .iter()
-        .any(|word| value.contains(word))
-    {
-        return true;
-    }
-    if value.starts_with('<') && value.ends_with('>') {
-        return true;
-    }
-    // A prefix may stand before the block that repeats.
-    let tail = &value.as_bytes()[value.len() / 3..];
-    is_repeating(value.as_bytes()) || is_repeating(tail) || is_counting(value.as_bytes())
-}
+/// How much of a value is judged; a longer one is no different behind.
+const JUDGED_BYTES_MAX: usize = 1024;
 
-/// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
-fn is_repeating(bytes: &[u8]) -> bool {
-    bytes.len() >= 6
-        && (1..=3).any(|period| {
-            let same = bytes
-                .iter()
-                .zip(&bytes[period..])
-                .filter(|(a, b)| a == b)
-                .count();
-            same * 10 >= (bytes.len() - period) * 8
-        })
-}
-
-/// `123456789`, `abcdefgh…`: most bytes follow the one before.
-fn is_counting(bytes: &[u8]) -> bool {
-    let steps = bytes
-        .windows(2)
-        .filter(|pair| pair[1] == pair[0].wrapping_add(1))
-        .count();
-    bytes.len() >= 12 && steps * 10 >= bytes.len() * 7
+/// The part of a value that is judged.
+pub(super) fn head(value: &str) -> &str {
+    &value[..super::scan::floor(value, JUDGED_BYTES_MAX)]
 }
 
 /// True for code that fetches a value: `$TOKEN`, `${{ secrets.X }}`, `os.environ[...]`, `get_token()`.

@@ -3,6 +3,7 @@
 //! The name says whose key it is, where no word says that it is one. Names that are also words, or whose
 //! tools print hashes (forges, registries), are left out.
 
+use super::progress::Progress;
 use super::scan::{Found, Tier};
 use super::value;
 
@@ -106,11 +107,22 @@ pub(super) const LITERALS: &[&str] = &[
 const VALUE_BYTES_MIN: usize = 16;
 
 /// Finds the random value right behind the name at `start..end`.
-pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>) {
+pub(super) fn find(
+    text: &str,
+    start: usize,
+    end: usize,
+    progress: &mut Progress,
+    found: &mut Vec<Found>,
+) {
+    if progress.vendor.is_past(start) {
+        return;
+    }
     let Some((from, to)) = value_after(text, start, end) else {
         return;
     };
     let secret = text[from..to].trim_end_matches(['.', '/']);
+    progress.spend(to - from);
+    progress.vendor.fail(from, to);
     if value::is_random(secret, VALUE_BYTES_MIN) {
         found.push(Found {
             rule: "vendor-key",
