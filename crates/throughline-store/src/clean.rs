@@ -399,7 +399,7 @@ impl<'a> Door<'a> {
             }
             all.push(CleanSecrets {
                 session: redactor.clean(session.as_str()).into_owned(),
-                fingerprints: seen.fingerprints(),
+                fingerprints: seen.new_fingerprints().to_vec(),
                 fresh: seen.new_values().to_vec(),
             });
             seen.mark_written();

@@ -58,6 +58,7 @@ mod safety;
 pub mod seal;
 pub mod search;
 mod secrets;
+mod stored_text;
 mod sessions;
 mod snippet;
 mod sources;

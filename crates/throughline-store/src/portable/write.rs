@@ -16,6 +16,7 @@ use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::tombstones::Gate;
 use crate::writer::Names;
+use crate::stored_text::StoredText;
 use crate::{records, secrets, sessions, sources, usage, workspaces};
 
 /// The path of records whose log the file does not name.
@@ -123,13 +124,17 @@ pub(super) fn apply(
             Some(source) => source,
             None => sources::imported(tx, *flavor, path)?,
         };
-        sources::link_session(tx, source, session.id)?;
+        if sources::link_session(tx, source, session.id)? {
+            names.stored_text.forget(session.id);
+        }
     }
     let mut counts = Counts::default();
     write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
     // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
     for (flavor, path, piece) in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, *flavor, path, piece)?);
+        // Which sessions the log belongs to is not known yet.
+        names.stored_text = StoredText::default();
     }
     for line in &batch.evictions {
         write_eviction(tx, line)?;

@@ -17,6 +17,7 @@
 //!
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
+pub mod adversary;
 mod context;
 mod extent;
 mod format;
@@ -35,6 +36,7 @@ mod scan;
 mod seen;
 mod url;
 mod value;
+mod value_index;
 mod vendor;
 mod view;
 mod words;
@@ -243,6 +245,8 @@ impl AsRef<str> for CleanString {
     }
 }
 
+#[cfg(test)]
+mod linear;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]

@@ -335,8 +335,8 @@ fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
             clipped.push(hit);
             continue;
         }
-        let is_block = hit.rule.ends_with("private-key");
-        let mut from = (is_inside || !is_block).then_some(hit.start);
+        let is_block = hit.rule.ends_with("private-key") || hit.rule == "putty-key";
+        let mut from = is_inside.then_some(hit.start);
         for quote in quotes.chain([hit.end]) {
             if let Some(start) = from
                 && start < quote
@@ -349,7 +349,7 @@ fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
                     ..hit
                 });
             }
-            if !is_block {
+            if !is_block && from.is_some() {
                 break;
             }
             from = if from.is_some() { None } else { Some(quote + 1) };
