@@ -14,8 +14,8 @@ use super::{header, mark, pair};
 pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
 /// A shorter value before dots has been cut by the writer, a longer one is whole.
 const ELIDED_BYTES_MAX: usize = 20;
-/// The shortest `{name, value}` pair, and how many attempts every text has beyond its length.
-const PAIR_BYTES_MIN: usize = 24;
+/// One attempt in vain to find a pair is free for so many bytes, and so many in every text.
+const PAIR_BYTES_MIN: usize = 128;
 const PAIRS_FREE: usize = 64;
 /// How far behind a secret word a lone random token still belongs to it.
 pub(super) const NEAR_BYTES_MAX: usize = 48;
@@ -108,13 +108,13 @@ fn paired(
     if !pair::is_naming(&text.as_bytes()[..from]) {
         return None;
     }
-    // Each pair has a name and a value; more attempts than that make no pairs.
-    progress.pairs += 1;
-    if progress.pairs * PAIR_BYTES_MIN > text.len() + PAIRS_FREE * PAIR_BYTES_MIN {
+    // Hardly any name of a pair has no value; a text with many of them is no list of pairs.
+    if progress.failed_pairs * PAIR_BYTES_MIN > text.len() + PAIRS_FREE * PAIR_BYTES_MIN {
         return None;
     }
-    let slot = pair::slot(text, from, to)?;
-    fitting(text, slot, Join::Sign, promise, progress)
+    let slot = pair::slot(text, from, to);
+    progress.failed_pairs += usize::from(slot.is_none());
+    fitting(text, slot?, Join::Sign, promise, progress)
 }
 
 /// `key = 9c1f…`: a hash or a key, and nothing tells which.
@@ -402,10 +402,10 @@ fn near(
     promise: Promise,
     progress: &mut Progress,
 ) -> Option<(usize, usize)> {
-    if promise == Promise::Weak {
+    let bytes = text.as_bytes();
+    if promise == Promise::Weak || !super::glance::has_run(&bytes[to..]) {
         return None;
     }
-    let bytes = text.as_bytes();
     let line = bytes[to..]
         .iter()
         .take(NEAR_BYTES_MAX)

@@ -32,8 +32,8 @@ pub(super) fn extent(
     }
     let end = progress.field_end(bytes, at).max(at);
     let end = floor(text, end.min(at + VALUE_BYTES_MAX));
-    progress.spend(end - at);
     let end = at + next_field(&text[at..end]);
+    progress.spend(end - at);
     let mut end = end;
     while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
         end -= 1;

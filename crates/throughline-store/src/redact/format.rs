@@ -105,14 +105,13 @@ impl Format {
         let to = if self.is_run {
             run_end.max(at)
         } else {
-            let reach = if self.rule.body == Body::Chosen {
-                COMMAND_BYTES_MAX
-            } else {
-                WINDOW_BYTES_MAX
+            let reach = match self.rule.body {
+                Body::Chosen if self.rule.before > 0 => LINE_BYTES_DONE,
+                Body::Chosen => COMMAND_BYTES_MAX,
+                Body::Random | Body::Any => WINDOW_BYTES_MAX,
             };
             floor(text, (at + reach).min(text.len()))
         };
-        progress.spend(to - from);
         let whole = self.matched(text, from, to, at, is_odd).map(|(start, end)| {
             // A token that fills the window goes on behind it.
             let end = if end == to && !self.is_run {
@@ -121,6 +120,12 @@ impl Format {
                 end
             };
             (start, end)
+        });
+        // An attempt in vain reads a run to its end; one of several words stops early.
+        progress.spend(match whole {
+            Some((start, end)) => end - start,
+            None if self.is_run => to - from,
+            None => (to - from).min(COMMAND_BYTES_MAX / 2),
         });
         let pieces = if self.rule.body == Body::Chosen {
             None
@@ -271,9 +276,12 @@ impl Format {
         if self.rule.before > 0 {
             return None;
         }
+        if !progress.may_join(text.len()) {
+            return None;
+        }
         // In a list of tokens each line stands for itself.
-        let literals: &[&str] = if whole.is_some() { self.rule.literals } else { &[] };
-        let joined = join::Joined::at(text, at, literals)?;
+        let joined = join::Joined::at(text, at, self.rule.literals)?;
+        progress.joined += joined.text.len();
         progress.spend(joined.text.len());
         let (start, end) = self.matched(&joined.text, 0, joined.text.len(), 0, is_odd)?;
         let last = joined.source_end(end)?;

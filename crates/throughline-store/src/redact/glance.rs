@@ -86,7 +86,7 @@ fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
 }
 
 /// A long token within reach, as the context rules look for it.
-fn has_run(rest: &[u8]) -> bool {
+pub(super) fn has_run(rest: &[u8]) -> bool {
     let mut run = 0;
     for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
         if b"\n}],".contains(byte) {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::progress::is_token as is_run;
 
 /// A wrapped secret has few seams; a file of tokens has many and each line stands for itself.
-const SEAMS_MAX: usize = 256;
+const SEAMS_MAX: usize = 128;
 /// How far the blanks and signs around a line break reach.
 const MARGIN_BYTES_MAX: usize = 120;
 /// No terminal and no box is narrower.

@@ -21,12 +21,19 @@ pub(super) const LITERALS: &[&str] = &[
     "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "पासवर्ड", "รหัสผ่าน",
 ];
 
-/// Signs and verbs between a password's name and the password.
-#[rustfmt::skip]
-const JOINS: &[&str] = &[
-    "is set to", "is now", "is:", "is", "was", "set to", "to", "=", ":", "：", "->", "=>", "→",
-    "ist", "lautet", "war", "es", "era", "est", "était", "è", "é", "jest", "to jest", "är", "on", "er", "je", "van",
-    "是", "为", "為", "设为", "改成", "は", "이", "는", "은", "là", "adalah", "dır", "है", "คือ", "هي", "היא",
+/// Verbs between a password's name and the password, in languages that part words by blanks.
+fn is_verb(word: &str) -> bool {
+    matches!(
+        word,
+        "is" | "was" | "to" | "are" | "ist" | "lautet" | "war" | "es" | "era" | "est" | "était"
+            | "è" | "é" | "jest" | "är" | "on" | "er" | "je" | "là" | "adalah" | "van" | "είναι"
+            | "है" | "هي" | "היא" | "now" | "será" | "sera" | "blir"
+    )
+}
+
+/// Signs, and verbs of languages without blanks.
+const SIGNS: &[&str] = &[
+    ":", "=", "：", "->", "=>", "→", "是", "为", "為", "设为", "改成", "は", "이", "는", "은", "คือ",
 ];
 
 /// Words a sentence about passwords goes on with, which hold a digit.
@@ -41,6 +48,7 @@ const TECHNICAL: &[&str] = &[
 /// How far behind the name the joining word may stand.
 const GAP_BYTES_MAX: usize = 48;
 const GAP_WORDS_MAX: usize = 6;
+const VERB_BYTES_MAX: usize = 12;
 const VALUE_BYTES_MAX: usize = 128;
 
 /// Says cheaply whether a password could follow.
@@ -51,7 +59,7 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
     is_whole(text, start)
         && bytes
             .iter()
-            .take(GAP_BYTES_MAX + VALUE_BYTES_MAX)
+            .take(2 * GAP_BYTES_MAX)
             .take_while(|&&b| b != b'\n')
             .any(|b| is_odd(b))
         || text[..end].ends_with('\n')
@@ -121,16 +129,16 @@ fn joined(text: &str, end: usize) -> Option<(usize, usize)> {
 
 /// The length of the joining word or sign that `rest` starts with.
 fn join_at(rest: &str) -> Option<usize> {
-    let join = JOINS
-        .iter()
-        .filter(|join| rest.starts_with(**join))
-        .max_by_key(|join| join.len())?;
-    let after = &rest[join.len()..];
-    let is_sign = !join.ends_with(|c: char| c.is_ascii_alphabetic());
-    let is_foreign = join.chars().any(|c| c as u32 >= 0x2e80);
-    let is_apart = after.starts_with([' ', ':', '\n', '`', '"', '\'']);
-    let length = join.len() + usize::from(!is_sign && after.starts_with(':'));
-    (is_sign || is_foreign || is_apart).then_some(length)
+    let len = rest.find([' ', ':', '\n', '`', '"', '\'']);
+    if let Some(len) = len.filter(|&len| len <= VERB_BYTES_MAX && is_verb(&rest[..len])) {
+        // `is set to`, `is now`: the last verb is the one before the password.
+        let after = rest[len..].trim_start_matches(' ');
+        let more = ["set to ", "now ", "set as "].iter().find(|more| after.starts_with(**more));
+        let more = more.map_or(0, |more| rest.len() - len - after.len() + more.len());
+        return Some(len + more + usize::from(rest[len + more..].starts_with(':')));
+    }
+    let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign))?;
+    Some(sign.len())
 }
 
 fn blanks(text: &str) -> usize {

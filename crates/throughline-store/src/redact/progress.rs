@@ -15,7 +15,7 @@ pub(super) struct Progress {
     formats: Vec<usize>,
     /// The same for the other kinds of anchors.
     pub(super) word: Resume,
-    pub(super) pairs: usize,
+    pub(super) failed_pairs: usize,
     pub(super) vendor: Resume,
     pub(super) url: Resume,
     pub(super) cookie: Resume,
@@ -23,6 +23,8 @@ pub(super) struct Progress {
     pub(super) private: Resume,
     token_run: Run,
     field_run: Run,
+    /// Bytes of pieces that were joined.
+    pub(super) joined: usize,
     /// How many bytes the rules have read: what tests hold against the text's length.
     pub(super) work: u64,
 }
@@ -78,7 +80,7 @@ impl Progress {
         Self {
             formats: vec![0; formats],
             word: Resume::default(),
-            pairs: 0,
+            failed_pairs: 0,
             vendor: Resume::default(),
             url: Resume::default(),
             cookie: Resume::default(),
@@ -86,8 +88,16 @@ impl Progress {
             private: Resume::default(),
             token_run: Run::default(),
             field_run: Run::default(),
+            joined: 0,
             work: 0,
         }
+    }
+
+    /// Says whether pieces may still be joined; a text of tokens in pieces joins each a few times.
+    pub(super) fn may_join(&self, text_len: usize) -> bool {
+        const TIMES_MAX: usize = 8;
+        const FREE_BYTES: usize = 64 << 10;
+        self.joined <= TIMES_MAX * text_len + FREE_BYTES
     }
 
     pub(super) fn spend(&mut self, bytes: usize) {

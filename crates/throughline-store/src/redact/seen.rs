@@ -1,7 +1,8 @@
 //! The values judged secret in a session.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use super::progress::Resume;
 use super::scan::{Found, Tier};
 use super::value_index::ValueIndex;
 
@@ -9,6 +10,8 @@ use super::value_index::ValueIndex;
 pub(super) const PREFIX_BYTES_MIN: usize = 12;
 /// Below this a value is a word that may stand for anything.
 const VALUE_BYTES_MIN: usize = 7;
+/// A longer value is a file; the rules find each copy of it.
+const VALUE_BYTES_MAX: usize = 64 << 10;
 /// A whole value this long is no chance inside a longer word.
 const GLUED_BYTES_MIN: usize = 20;
 /// A session that shows more secrets than this is a list of secrets; the rules still find each.
@@ -96,7 +99,7 @@ impl Seen {
         // A quote or a line break would match the frame around a value as well.
         let plain = !value.contains(['"', '\n']);
         if !plain
-            || value.len() < VALUE_BYTES_MIN
+            || !(VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
             || self.values.len() >= VALUES_MAX
             || !recurs(super::value::head(value))
         {
@@ -130,7 +133,14 @@ impl Seen {
 
     /// Adds every recurrence of a seen value to `found`.
     pub(super) fn find(&self, text: &str, key: &[u8; 32], found: &mut Vec<Found>) {
-        self.index.each(text, &self.values, |secret, at| {
+        // A value that repeats itself is met at each repetition; what was compared is done with.
+        let mut resume: HashMap<usize, Resume> = HashMap::new();
+        self.index.each(text, &self.values, |number, at| {
+            let resume = resume.entry(number).or_default();
+            if resume.is_past(at) {
+                return;
+            }
+            let secret = &self.values[number];
             let value = secret.value.as_bytes();
             let same = text.as_bytes()[at..]
                 .iter()
@@ -147,7 +157,9 @@ impl Seen {
                         PREFIX_BYTES_MIN,
                     )
             };
+            resume.fail(at, end);
             if whole || is_apart(text, at, end) && part() {
+                resume.skip_to(end);
                 found.push(Found {
                     rule: secret.rule,
                     tier: Tier::Probable,

@@ -83,18 +83,17 @@ impl ValueIndex {
             || self.automata().any(|(automaton, _)| automaton.is_match(text))
     }
 
-    /// Calls `each` with every place where the head of a value stands.
+    /// Calls `each` with the number of a value and every place where its head stands.
     pub(super) fn each(
         &self,
         text: &str,
         values: &[Secret],
-        mut each: impl FnMut(&Secret, usize),
+        mut each: impl FnMut(usize, usize),
     ) {
         let bytes = text.as_bytes();
         for &value in &self.unprobed {
-            let secret = &values[value];
-            for at in memmem::find_iter(bytes, &secret.value) {
-                each(secret, at);
+            for at in memmem::find_iter(bytes, &values[value].value) {
+                each(value, at);
             }
         }
         let mut meet = |probe: &Probe, at: usize| {
@@ -103,7 +102,7 @@ impl ValueIndex {
             if let Some(start) = at.checked_sub(probe.offset)
                 && bytes[start..].starts_with(head)
             {
-                each(secret, start);
+                each(probe.value, start);
             }
         };
         for probe in self.single() {
@@ -191,8 +190,8 @@ mod tests {
         for secret in &all {
             let text = format!("a {} b", secret.value);
             let mut found = Vec::new();
-            index.each(&text, &all, |secret, at| found.push((secret.value.clone(), at)));
-            assert_eq!(found, [(secret.value.clone(), 2)]);
+            index.each(&text, &all, |value, at| found.push((&all[value].value, at)));
+            assert_eq!(found, [(&secret.value, 2)]);
             assert!(index.may_find(&text.replace('/', "\\/"), &all));
         }
         assert!(!index.may_find("nothing of the kind", &all));

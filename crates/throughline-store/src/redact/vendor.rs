@@ -151,6 +151,10 @@ fn value_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
         .take_while(|b| b" \t'\"`:=\\".contains(b))
         .count();
     let from = end + gap;
+    let digits = bytes[from..].iter().take(64).filter(|b| b.is_ascii_digit());
+    if gap == 0 || digits.count() < 2 {
+        return None;
+    }
     let len = bytes[from..]
         .iter()
         .take(512)
