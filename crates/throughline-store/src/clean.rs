@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
-use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
+use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen, personal_data};
 use crate::terms::Document;
 
 /// Longer texts are compressed alone and kept once, however often they occur.
@@ -244,7 +244,8 @@ impl<'a> Door<'a> {
             &hash,
         );
         let mut tags = record.tags;
-        if content.sensitive() && !tags.iter().any(|tag| tag == SENSITIVE) {
+        let is_personal = !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
+        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE) {
             tags.push(SENSITIVE.to_owned());
         }
         let tags = (!tags.is_empty())

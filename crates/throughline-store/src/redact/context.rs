@@ -347,8 +347,8 @@ fn fitting(
     let joined = super::join::without_seams(value);
     let judged = value::head(&joined);
     let fits = match (promise, join) {
-        (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::is_digest(judged),
-        (Promise::Weak, _) => value::is_random(judged, 24) && !value::is_digest(judged),
+        (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::ends_in_digest(judged),
+        (Promise::Weak, _) => value::is_random(judged, 24) && !value::ends_in_digest(judged),
         (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
         (Promise::Token, Join::Prose) => value::is_random(judged, 16),
         (Promise::Password, Join::Sign | Join::Blank) => {

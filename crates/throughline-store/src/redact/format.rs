@@ -276,7 +276,7 @@ impl Format {
         if self.rule.before > 0 {
             return None;
         }
-        if !progress.may_join(text.len()) {
+        if !progress.may_join(text.len()) || !progress.has_seam(text.as_bytes(), run_end) {
             return None;
         }
         // In a list of tokens each line stands for itself.

@@ -35,7 +35,7 @@ impl Joined {
         let mut from = at;
         loop {
             let to = from + piece(&bytes[from..]);
-            let next = string_seam(bytes, to).or_else(|| line_seam(bytes, to));
+            let next = seam(bytes, to);
             let next = next.filter(|&next| {
                 joined.seams.len() < SEAMS_MAX
                     && !starts
@@ -91,6 +91,11 @@ fn is_token(byte: u8) -> bool {
 
 fn piece(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|&&b| is_token(b)).count()
+}
+
+/// Where the next piece starts of a value whose piece ends at `at`.
+pub(super) fn seam(bytes: &[u8], at: usize) -> Option<usize> {
+    string_seam(bytes, at).or_else(|| line_seam(bytes, at))
 }
 
 /// True when a line may end, or a string be cut, right here; also in text that is still escaped.

@@ -29,6 +29,7 @@ mod mark;
 mod pair;
 mod pem;
 mod phrase;
+mod pii;
 mod placeholder;
 mod progress;
 mod rules;
@@ -44,6 +45,7 @@ mod words;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+pub use self::pii::{PersonalData, personal_data};
 pub use self::scan::Tier;
 pub use self::seen::{Fingerprint, Secret, Seen};
 

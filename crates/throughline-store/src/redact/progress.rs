@@ -23,6 +23,8 @@ pub(super) struct Progress {
     pub(super) private: Resume,
     token_run: Run,
     field_run: Run,
+    /// The end of the last run that was looked at, and whether it goes on behind a seam.
+    seam: (usize, bool),
     /// Bytes of pieces that were joined.
     pub(super) joined: usize,
     /// How many bytes the rules have read: what tests hold against the text's length.
@@ -88,9 +90,18 @@ impl Progress {
             private: Resume::default(),
             token_run: Run::default(),
             field_run: Run::default(),
+            seam: (usize::MAX, false),
             joined: 0,
             work: 0,
         }
+    }
+
+    /// Says whether the run of token characters that ends at `end` goes on behind a seam.
+    pub(super) fn has_seam(&mut self, bytes: &[u8], end: usize) -> bool {
+        if self.seam.0 != end {
+            self.seam = (end, super::join::seam(bytes, end).is_some());
+        }
+        self.seam.1
     }
 
     /// Says whether pieces may still be joined; a text of tokens in pieces joins each a few times.

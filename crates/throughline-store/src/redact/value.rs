@@ -121,9 +121,15 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     if value.len() < len_min || !value.is_ascii() || value.contains([' ', '\t', '\n']) {
         return false;
     }
-    if is_placeholder(value) || is_reference(value) || is_number(value) || is_versioned(value) {
-        return false;
-    }
+    // The shape is cheap, and turns down most.
+    has_random_shape(value)
+        && !is_number(value)
+        && !is_versioned(value)
+        && !is_reference(value)
+        && !is_placeholder(value)
+}
+
+fn has_random_shape(value: &str) -> bool {
     let s = shape(value);
     let letters = s.lower + s.upper;
     if s.distinct < 6 || letters + s.digits < s.len / 2 {
@@ -153,7 +159,7 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
 
 /// True for a value a person might have chosen as a password.
 pub(super) fn is_password(value: &str) -> bool {
-    if !(5..=128).contains(&value.len()) || is_placeholder(value) || is_reference(value) {
+    if !(5..=128).contains(&value.len()) {
         return false;
     }
     let s = shape(value);
@@ -165,10 +171,11 @@ pub(super) fn is_password(value: &str) -> bool {
         .split_once(':')
         .is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
     let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b)) || hex_pair;
-    (s.digits > 0 && letters > 0)
+    let is_chosen = (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
-        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34)
+        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34);
+    is_chosen && !is_reference(value) && !is_placeholder(value)
 }
 
 /// How much of a value is judged; a longer one is no different behind.
@@ -351,6 +358,12 @@ pub(super) fn is_digest(value: &str) -> bool {
     is_uuid(value)
         || matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128)
             && value.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A digest, or a name and a digest as caches have it: `node-modules-9c1f…`.
+pub(super) fn ends_in_digest(value: &str) -> bool {
+    let last = value.rsplit(['-', '_', ':', '/', '.']).next();
+    is_digest(value) || last.is_some_and(|last| last.len() < value.len() && is_digest(last))
 }
 
 /// A password even where the join is loose: letters and a digit, and a sign or mixed case.
