@@ -9,8 +9,15 @@ use throughline_store::redact::{Redactor, adversary};
 
 #[expect(clippy::print_stdout, reason = "the figures are the output")]
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|size| size.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![1024, 4096] } else { sizes };
+    let sizes: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|size| size.parse().ok())
+        .collect();
+    let sizes = if sizes.is_empty() {
+        vec![1024, 4096]
+    } else {
+        sizes
+    };
     let redactor = Redactor::new([7; 32]);
     redactor.clean("password=warm-up-1Q");
     let mut rows = Vec::new();

@@ -244,7 +244,8 @@ impl<'a> Door<'a> {
             &hash,
         );
         let mut tags = record.tags;
-        let is_personal = !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
+        let is_personal =
+            !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
         if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE) {
             tags.push(SENSITIVE.to_owned());
         }

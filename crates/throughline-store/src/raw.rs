@@ -221,9 +221,7 @@ pub(crate) fn scrub(
         if !values.are_in(&text) {
             continue;
         }
-        let clean = values
-            .redactor
-            .lines_in(&text, &mut values.seen, &mut []);
+        let clean = values.redactor.lines_in(&text, &mut values.seen, &mut []);
         let Some(body) = body(clean.as_str()) else {
             continue;
         };

@@ -98,7 +98,9 @@ mod tests {
     #[test]
     fn a_value_that_was_written_may_be_held() {
         let mut filter = TextFilter::default();
-        let texts: Vec<String> = (0..500).map(|n| format!("line {n} of value-{:x}", n * 7919)).collect();
+        let texts: Vec<String> = (0..500)
+            .map(|n| format!("line {n} of value-{:x}", n * 7919))
+            .collect();
         for text in &texts {
             filter.add(text);
         }
@@ -114,7 +116,9 @@ mod tests {
         let mut filter = TextFilter::default();
         filter.add(&"the quick brown fox jumps over the lazy dog ".repeat(100));
         let hash = |n: u32| blake3::hash(&n.to_le_bytes()).to_hex().to_string();
-        let held = (0..100).filter(|&n| filter.may_hold(&hash(n)[..30])).count();
+        let held = (0..100)
+            .filter(|&n| filter.may_hold(&hash(n)[..30]))
+            .count();
         assert!(held < 5, "{held}");
     }
 }

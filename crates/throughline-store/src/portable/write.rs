@@ -14,9 +14,9 @@ use crate::error::Result;
 use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
+use crate::stored_text::StoredText;
 use crate::tombstones::Gate;
 use crate::writer::Names;
-use crate::stored_text::StoredText;
 use crate::{records, secrets, sessions, sources, usage, workspaces};
 
 /// The path of records whose log the file does not name.

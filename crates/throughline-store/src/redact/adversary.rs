@@ -13,7 +13,10 @@ pub const SHAPES: &[(&str, &str)] = &[
     ("name key", "\"name\":\"API_KEY\","),
     ("BEGIN", "-----BEGIN "),
     ("BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----\n"),
-    ("BEGIN PRIVATE KEY words", "-----BEGIN PRIVATE KEY----- a b c "),
+    (
+        "BEGIN PRIVATE KEY words",
+        "-----BEGIN PRIVATE KEY----- a b c ",
+    ),
     ("Private-Lines", "Private-Lines: 9\n"),
     ("nested objects", "{\"a\":"),
     ("eyJ", "eyJ"),

@@ -118,13 +118,7 @@ fn paired(
 }
 
 /// `key = 9c1f…`: a hash or a key, and nothing tells which.
-fn possible(
-    text: &str,
-    from: usize,
-    to: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
-) {
+fn possible(text: &str, from: usize, to: usize, progress: &mut Progress, found: &mut Vec<Found>) {
     let Some((at, _)) = slot(text, from, to, Promise::Weak) else {
         return;
     };
@@ -347,7 +341,9 @@ fn fitting(
     let joined = super::join::without_seams(value);
     let judged = value::head(&joined);
     let fits = match (promise, join) {
-        (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::ends_in_digest(judged),
+        (Promise::Weak, Join::Sign) => {
+            value::is_random(judged, 20) && !value::ends_in_digest(judged)
+        }
         (Promise::Weak, _) => value::is_random(judged, 24) && !value::ends_in_digest(judged),
         (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
         (Promise::Token, Join::Prose) => value::is_random(judged, 16),

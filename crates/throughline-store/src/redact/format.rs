@@ -45,9 +45,8 @@ impl Format {
                 .iter()
                 .any(|part| rule.pattern.contains(part))
             && !has_comma(rule.pattern);
-        let plain = rule.body == Body::Random
-            && rule.before == 0
-            && rule.literals.iter().all(is_plain);
+        let plain =
+            rule.body == Body::Random && rule.before == 0 && rule.literals.iter().all(is_plain);
         let shortest = rule
             .catches
             .iter()
@@ -112,15 +111,17 @@ impl Format {
             };
             floor(text, (at + reach).min(text.len()))
         };
-        let whole = self.matched(text, from, to, at, is_odd).map(|(start, end)| {
-            // A token that fills the window goes on behind it.
-            let end = if end == to && !self.is_run {
-                past_list(text, end, progress)
-            } else {
-                end
-            };
-            (start, end)
-        });
+        let whole = self
+            .matched(text, from, to, at, is_odd)
+            .map(|(start, end)| {
+                // A token that fills the window goes on behind it.
+                let end = if end == to && !self.is_run {
+                    past_list(text, end, progress)
+                } else {
+                    end
+                };
+                (start, end)
+            });
         // An attempt in vain reads a run to its end; one of several words stops early.
         progress.spend(match whole {
             Some((start, end)) => end - start,
@@ -161,7 +162,8 @@ impl Format {
                 );
         }
         // The letter of an escape such as `\n` is no part of the word.
-        let escaped = at >= 2 && b"\\%".contains(&bytes[at - 2]) || at >= 3 && bytes[at - 3] == b'%';
+        let escaped =
+            at >= 2 && b"\\%".contains(&bytes[at - 2]) || at >= 3 && bytes[at - 3] == b'%';
         (escaped || !self.is_inside(bytes, at, is_odd(&text[at..end]))) && self.is_long(bytes, at)
     }
 
@@ -177,9 +179,7 @@ impl Format {
         };
         let len = rest.iter().take(self.piece).take_while(word).count();
         len >= self.piece
-            || self.literal_min >= 4
-                && len >= self.literal_min
-                && join::may_break(&rest[len..])
+            || self.literal_min >= 4 && len >= self.literal_min && join::may_break(&rest[len..])
     }
 
     /// The secret in `from..to` that holds the literal at `at`.
@@ -219,7 +219,11 @@ impl Format {
             // A literal of letters alone may be a part of base64 or of a name in capitals.
             let is_bare = window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
             let is_chance = is_glued_before && is_bare;
-            if is_chance && window.get(end + glued).is_some_and(u8::is_ascii_alphanumeric) {
+            if is_chance
+                && window
+                    .get(end + glued)
+                    .is_some_and(u8::is_ascii_alphanumeric)
+            {
                 return None;
             }
             let secret = if pattern.captures_len() > 1 {
@@ -423,6 +427,9 @@ fn has_run(rest: &[u8], before: usize, len_min: usize) -> bool {
 pub(super) fn is_odd_start(token: &str) -> bool {
     rules::all().any(|rule| {
         rule.boundary != Boundary::Word
-            && rule.literals.iter().any(|literal| token.starts_with(literal) && is_odd(literal))
+            && rule
+                .literals
+                .iter()
+                .any(|literal| token.starts_with(literal) && is_odd(literal))
     })
 }

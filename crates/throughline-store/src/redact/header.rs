@@ -118,12 +118,7 @@ fn is_basic(secret: &str) -> bool {
 }
 
 /// The session values of a cookie header whose name ends at `at`.
-pub(super) fn find_cookies(
-    text: &str,
-    at: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
-) {
+pub(super) fn find_cookies(text: &str, at: usize, progress: &mut Progress, found: &mut Vec<Found>) {
     // The first header of a line has dealt with all of them.
     if progress.cookie.is_past(at) {
         return;

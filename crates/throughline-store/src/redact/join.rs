@@ -169,7 +169,11 @@ fn leading_margin(bytes: &[u8], at: usize) -> usize {
     let mut next = blanks(bytes, at);
     for _ in 0..3 {
         let rest = &bytes[next..];
-        let digits = rest.iter().take(7).take_while(|b| b.is_ascii_digit()).count();
+        let digits = rest
+            .iter()
+            .take(7)
+            .take_while(|b| b.is_ascii_digit())
+            .count();
         let numbered = &rest[digits..];
         let is_number = (1..=6).contains(&digits)
             && (numbered.starts_with("→".as_bytes())
@@ -178,7 +182,12 @@ fn leading_margin(bytes: &[u8], at: usize) -> usize {
                 || border(numbered) > 0);
         let sign = if is_number {
             let mark = border(numbered).max(1);
-            digits + if numbered.starts_with("→".as_bytes()) { 3 } else { mark }
+            digits
+                + if numbered.starts_with("→".as_bytes()) {
+                    3
+                } else {
+                    mark
+                }
         } else if border(rest) > 0 {
             border(rest)
         } else {
@@ -194,7 +203,17 @@ fn leading_margin(bytes: &[u8], at: usize) -> usize {
 
 /// The length of a comment, quotation or diff sign before a line's text.
 fn comment(rest: &[u8]) -> usize {
-    let signs = [&b"// "[..], b"/// ", b"# ", b"> ", b"* ", b"-- ", b"; ", b"+ ", b"- "];
+    let signs = [
+        &b"// "[..],
+        b"/// ",
+        b"# ",
+        b"> ",
+        b"* ",
+        b"-- ",
+        b"; ",
+        b"+ ",
+        b"- ",
+    ];
     if let Some(sign) = signs.iter().find(|sign| rest.starts_with(sign)) {
         return sign.len();
     }
@@ -246,14 +265,19 @@ impl Cuts {
                 continue;
             }
             cuts.early.insert([bytes[0], bytes[1], bytes[2]]);
-            cuts.late.extend(bytes.windows(3).map(|w| [w[0], w[1], w[2]]));
+            cuts.late
+                .extend(bytes.windows(3).map(|w| [w[0], w[1], w[2]]));
         }
         cuts
     }
 
     /// Calls `each` with the start of every literal behind a backslash that decoding takes for an
     /// escape, as in `C:\\npm_…`, until it returns true.
-    pub(super) fn any_escaped(&self, text: &str, mut each: impl FnMut(usize, &str) -> bool) -> bool {
+    pub(super) fn any_escaped(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize, &str) -> bool,
+    ) -> bool {
         let bytes = text.as_bytes();
         memchr::memchr_iter(b'\\', bytes).any(|at| {
             let Some(&[a, b, c]) = bytes.get(at + 1..at + 4) else {

@@ -25,7 +25,11 @@ fn work_grows_with_the_length_of_every_shape() {
         // Every byte may be read by some rules, not by hundreds.
         let is_bounded = more <= 64 * long.len() as u64;
         if !is_linear || !is_bounded {
-            slow.push(format!("{name}: {once} of {} then {more} of {}", short.len(), long.len()));
+            slow.push(format!(
+                "{name}: {once} of {} then {more} of {}",
+                short.len(),
+                long.len()
+            ));
         }
     }
     assert!(slow.is_empty(), "{slow:#?}");

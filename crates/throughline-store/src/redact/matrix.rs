@@ -67,7 +67,13 @@ const NEIGHBOURS: &[(&str, &str)] = &[
 ];
 
 /// Text that is glued to a token, which only formats with an odd literal can tell from it.
-const LETTERS: &[(&str, &str)] = &[("msg_x", ""), ("x", ""), ("", "xxxx"), ("", "abc"), ("", "_end")];
+const LETTERS: &[(&str, &str)] = &[
+    ("msg_x", ""),
+    ("x", ""),
+    ("", "xxxx"),
+    ("", "abc"),
+    ("", "_end"),
+];
 
 /// Every example of a certain format, with the part of it that must go.
 fn tokens() -> Vec<(&'static str, String, String)> {
@@ -76,7 +82,9 @@ fn tokens() -> Vec<(&'static str, String, String)> {
         for template in rule.catches {
             let text = proof::expand(template);
             let findings = redactor().findings(&text);
-            let finding = findings.first().unwrap_or_else(|| panic!("{} in {text}", rule.name));
+            let finding = findings
+                .first()
+                .unwrap_or_else(|| panic!("{} in {text}", rule.name));
             let secret = text[finding.start..finding.end].to_owned();
             tokens.push((rule.name, text, secret));
         }
@@ -92,13 +100,21 @@ fn redactor() -> &'static Redactor {
 
 /// True when a run of the secret is left: two fifths of it, six to twenty characters.
 fn leaks(clean: &str, secret: &str) -> bool {
-    let run = (secret.len() * 2).div_ceil(5).clamp(6, 20).min(secret.len());
+    let run = (secret.len() * 2)
+        .div_ceil(5)
+        .clamp(6, 20)
+        .min(secret.len());
     let bytes = secret.as_bytes();
-    let flat: String = clean.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
+    let flat: String = clean
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '│')
+        .collect();
     bytes.windows(run).any(|piece| {
         let piece = std::str::from_utf8(piece).unwrap_or("\u{0}");
         // The literal itself is no secret.
-        let is_literal = piece.bytes().all(|b| b.is_ascii_lowercase() || b"-_/:.$".contains(&b));
+        let is_literal = piece
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b"-_/:.$".contains(&b));
         !is_literal && (clean.contains(piece) || flat.contains(piece))
     })
 }
@@ -122,7 +138,12 @@ fn every_format_beside_every_neighbour() {
     let mut leaked = Vec::new();
     for (rule, text, secret) in tokens() {
         for (before, after) in NEIGHBOURS {
-            check(&mut leaked, rule, &format!("{before}{text}{after}"), &secret);
+            check(
+                &mut leaked,
+                rule,
+                &format!("{before}{text}{after}"),
+                &secret,
+            );
         }
     }
     none(&leaked);
@@ -136,7 +157,12 @@ fn every_odd_literal_glued_to_letters() {
             continue;
         }
         for (before, after) in LETTERS {
-            check(&mut leaked, rule, &format!("{before}{text}{after}"), &secret);
+            check(
+                &mut leaked,
+                rule,
+                &format!("{before}{text}{after}"),
+                &secret,
+            );
         }
     }
     none(&leaked);
@@ -148,7 +174,9 @@ fn every_format_in_every_encoding() {
     for (rule, text, secret) in tokens() {
         let once = serde_json::json!({ "content": text }).to_string();
         let twice = serde_json::json!({ "output": once }).to_string();
-        let deep = (0..6).fold(text.clone(), |text, _| serde_json::json!({ "o": text }).to_string());
+        let deep = (0..6).fold(text.clone(), |text, _| {
+            serde_json::json!({ "o": text }).to_string()
+        });
         let percent: String = text
             .chars()
             .map(|c| match c {
@@ -156,8 +184,14 @@ fn every_format_in_every_encoding() {
                 c => c.to_string(),
             })
             .collect();
-        let entities = text.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;");
-        let dashes = format!("{{\"k\":\"{}\"}}", text.replace('"', "\\\"").replace('-', "\\u002d"));
+        let entities = text
+            .replace('&', "&amp;")
+            .replace('"', "&quot;")
+            .replace('\'', "&#39;");
+        let dashes = format!(
+            "{{\"k\":\"{}\"}}",
+            text.replace('"', "\\\"").replace('-', "\\u002d")
+        );
         let half = text.len() / 2;
         let invisible = if text.is_char_boundary(half) {
             format!("{}\u{200b}{}", &text[..half], &text[half..])
@@ -185,7 +219,9 @@ fn wrapped(text: &str, width: usize, before: &str, after: &str) -> String {
 fn every_token_wrapped_at_any_width() {
     let mut leaked = Vec::new();
     for (rule, text, secret) in tokens() {
-        let is_one_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+/=.%~".contains(&b));
+        let is_one_word = text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-+/=.%~".contains(&b));
         if !is_one_word || secret.len() != text.len() || text.len() < 24 {
             continue;
         }
@@ -193,10 +229,30 @@ fn every_token_wrapped_at_any_width() {
             if !format::is_odd_start(&text) {
                 continue;
             }
-            check(&mut leaked, rule, &wrapped(&text, width, "", "").replace(' ', ""), &secret);
-            check(&mut leaked, rule, &wrapped(&text, width, "│ ", " │"), &secret);
-            check(&mut leaked, rule, &wrapped(&text, width, "| ", " |"), &secret);
-            check(&mut leaked, rule, &wrapped(&text, width, "# ", "").replace("  ", ""), &secret);
+            check(
+                &mut leaked,
+                rule,
+                &wrapped(&text, width, "", "").replace(' ', ""),
+                &secret,
+            );
+            check(
+                &mut leaked,
+                rule,
+                &wrapped(&text, width, "│ ", " │"),
+                &secret,
+            );
+            check(
+                &mut leaked,
+                rule,
+                &wrapped(&text, width, "| ", " |"),
+                &secret,
+            );
+            check(
+                &mut leaked,
+                rule,
+                &wrapped(&text, width, "# ", "").replace("  ", ""),
+                &secret,
+            );
             let json = serde_json::json!({ "o": wrapped(&text, width, "│ ", " │") }).to_string();
             check(&mut leaked, rule, &json, &secret);
         }
@@ -210,10 +266,19 @@ fn long_values_go_whole() {
     let long = proof::expand("{w9000}");
     let list = proof::expand("{w3000}");
     for (text, secret) in [
-        (format!("eyJ{}.eyJ{long}.{}", &long[..40], &long[..43]), &long),
+        (
+            format!("eyJ{}.eyJ{long}.{}", &long[..40], &long[..43]),
+            &long,
+        ),
         (format!("x/eyJ{long}.eyJ{long}.{}", &long[..43]), &long),
-        (format!("API_TOKEN={}", &long[..5000]), &long[..5000].to_owned()),
-        (format!("API_TOKEN=\"{}\" # x", &long[..5000]), &long[..5000].to_owned()),
+        (
+            format!("API_TOKEN={}", &long[..5000]),
+            &long[..5000].to_owned(),
+        ),
+        (
+            format!("API_TOKEN=\"{}\" # x", &long[..5000]),
+            &long[..5000].to_owned(),
+        ),
         (format!("FlyV1 fm2_{long}"), &long),
         (format!("FlyV1 fm2_{list},fm2_{list}A,fm2_{list}B"), &list),
         (format!("Authorization: Bearer {long}"), &long),
@@ -231,7 +296,10 @@ fn key_blocks_in_every_frame() {
         .iter()
         .map(|line| proof::expand(line).replace(['-', '_'], "/"))
         .collect();
-    let (open, close) = ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----");
+    let (open, close) = (
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+    );
     let all: Vec<&str> = [open]
         .into_iter()
         .chain(lines.iter().map(String::as_str))
@@ -248,8 +316,14 @@ fn key_blocks_in_every_frame() {
         all.join("\r\n"),
         all[..4].join("\n"),
         all[..4].join(" "),
-        format!("{open}\n{}\n[redacted:token:1a2b3c]\n{}\n{close}", lines[0], lines[2]),
-        format!("{open}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n{}\n{close}", lines[..3].join("\n")),
+        format!(
+            "{open}\n{}\n[redacted:token:1a2b3c]\n{}\n{close}",
+            lines[0], lines[2]
+        ),
+        format!(
+            "{open}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n{}\n{close}",
+            lines[..3].join("\n")
+        ),
     ];
     for (before, after) in [
         ("// ", ""),
@@ -306,7 +380,10 @@ fn private_text_is_balanced_or_hidden_to_the_end() {
         for (start, end) in mark::marks(&clean).into_iter().rev() {
             clean.replace_range(start..end, "");
         }
-        assert_eq!(clean.replace("<private>", "").replace("</private>", ""), shown);
+        assert_eq!(
+            clean.replace("<private>", "").replace("</private>", ""),
+            shown
+        );
     }
     let json = r#"{"a":"x <private>y z","b":"kept"}"#;
     let clean = redactor().clean(json).into_owned().into_string();

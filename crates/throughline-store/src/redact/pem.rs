@@ -80,7 +80,9 @@ fn body(text: &str) -> Body {
             body.size += MATERIAL_BYTES_MIN;
             continue;
         }
-        if word.starts_with("--") && (word.contains("END") || word.contains("BEGIN")) || word == "END" {
+        if word.starts_with("--") && (word.contains("END") || word.contains("BEGIN"))
+            || word == "END"
+        {
             break;
         }
         let content = content(word);

@@ -25,15 +25,55 @@ pub(super) const LITERALS: &[&str] = &[
 fn is_verb(word: &str) -> bool {
     matches!(
         word,
-        "is" | "was" | "to" | "are" | "ist" | "lautet" | "war" | "es" | "era" | "est" | "était"
-            | "è" | "é" | "jest" | "är" | "on" | "er" | "je" | "là" | "adalah" | "van" | "είναι"
-            | "है" | "هي" | "היא" | "now" | "será" | "sera" | "blir"
+        "is" | "was"
+            | "to"
+            | "are"
+            | "ist"
+            | "lautet"
+            | "war"
+            | "es"
+            | "era"
+            | "est"
+            | "était"
+            | "è"
+            | "é"
+            | "jest"
+            | "är"
+            | "on"
+            | "er"
+            | "je"
+            | "là"
+            | "adalah"
+            | "van"
+            | "είναι"
+            | "है"
+            | "هي"
+            | "היא"
+            | "now"
+            | "será"
+            | "sera"
+            | "blir"
     )
 }
 
 /// Signs, and verbs of languages without blanks.
 const SIGNS: &[&str] = &[
-    ":", "=", "：", "->", "=>", "→", "是", "为", "為", "设为", "改成", "は", "이", "는", "은", "คือ",
+    ":",
+    "=",
+    "：",
+    "->",
+    "=>",
+    "→",
+    "是",
+    "为",
+    "為",
+    "设为",
+    "改成",
+    "は",
+    "이",
+    "는",
+    "은",
+    "คือ",
 ];
 
 /// Words a sentence about passwords goes on with, which hold a digit.
@@ -61,7 +101,7 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
             .iter()
             .take(2 * GAP_BYTES_MAX)
             .take_while(|&&b| b != b'\n')
-            .any(|b| is_odd(b))
+            .any(is_odd)
         || text[..end].ends_with('\n')
 }
 
@@ -94,7 +134,9 @@ pub(super) fn find(
 /// The name is a word of its own; the literals leave out its first letter where that has two cases.
 fn is_whole(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
-    let is_cut = text[start..].starts_with("ass") || text[start..].starts_with("ASS") || text[start..].starts_with("enn");
+    let is_cut = text[start..].starts_with("ass")
+        || text[start..].starts_with("ASS")
+        || text[start..].starts_with("enn");
     let first = start - usize::from(is_cut && start > 0);
     first == 0 || !bytes[first - 1].is_ascii_alphanumeric() && !b"_-.$/".contains(&bytes[first - 1])
 }
@@ -105,7 +147,10 @@ fn joined(text: &str, end: usize) -> Option<(usize, usize)> {
     let mut at = end;
     for _ in 0..GAP_WORDS_MAX {
         let gap = &text[at..limit];
-        let blank = gap.len() - gap.trim_start_matches([' ', '*', '"', '\'', '`', ')', '」']).len();
+        let blank = gap.len()
+            - gap
+                .trim_start_matches([' ', '*', '"', '\'', '`', ')', '」'])
+                .len();
         at += blank;
         let rest = &text[at..limit];
         if let Some(join) = join_at(rest) {
@@ -133,7 +178,9 @@ fn join_at(rest: &str) -> Option<usize> {
     if let Some(len) = len.filter(|&len| len <= VERB_BYTES_MAX && is_verb(&rest[..len])) {
         // `is set to`, `is now`: the last verb is the one before the password.
         let after = rest[len..].trim_start_matches(' ');
-        let more = ["set to ", "now ", "set as "].iter().find(|more| after.starts_with(**more));
+        let more = ["set to ", "now ", "set as "]
+            .iter()
+            .find(|more| after.starts_with(**more));
         let more = more.map_or(0, |more| rest.len() - len - after.len() + more.len());
         return Some(len + more + usize::from(rest[len + more..].starts_with(':')));
     }
@@ -142,7 +189,10 @@ fn join_at(rest: &str) -> Option<usize> {
 }
 
 fn blanks(text: &str) -> usize {
-    text.len() - text.trim_start_matches([' ', '\t', '*', '\u{a0}', '：']).len()
+    text.len()
+        - text
+            .trim_start_matches([' ', '\t', '*', '\u{a0}', '：'])
+            .len()
 }
 
 /// The answer to a prompt, alone on the next line.
@@ -150,8 +200,12 @@ fn next_line(text: &str, from: usize) -> Option<(usize, usize)> {
     let from = from + blanks(&text[from..]);
     let (start, end) = value_at(text, from)?;
     let rest = &text[end..];
-    (rest.is_empty() || rest.trim_start_matches([' ', '`', '"', '\'']).starts_with(['\n', '\r', '"']) || rest.trim().is_empty())
-        .then_some((start, end))
+    (rest.is_empty()
+        || rest
+            .trim_start_matches([' ', '`', '"', '\''])
+            .starts_with(['\n', '\r', '"'])
+        || rest.trim().is_empty())
+    .then_some((start, end))
 }
 
 fn value_at(text: &str, from: usize) -> Option<(usize, usize)> {
@@ -170,9 +224,20 @@ fn value_at(text: &str, from: usize) -> Option<(usize, usize)> {
         value = value.trim_end_matches(['.', ',', ';', ':', ')', '*', '?']);
     }
     let after = text[start + value.len()..].trim_start_matches([' ', '-']);
-    let goes_on = ["encoded", "hashed", "encrypted", "char", "byte", "bit", "digit", "long", "hash", "letters"]
-        .iter()
-        .any(|word| after.starts_with(word));
+    let goes_on = [
+        "encoded",
+        "hashed",
+        "encrypted",
+        "char",
+        "byte",
+        "bit",
+        "digit",
+        "long",
+        "hash",
+        "letters",
+    ]
+    .iter()
+    .any(|word| after.starts_with(word));
     (is_spoken_password(value) && !goes_on).then_some((start, start + value.len()))
 }
 

@@ -61,7 +61,9 @@ pub fn personal_data(text: &str, own_folder: Option<&str>) -> Vec<PersonalData> 
             let from = number.start.saturating_sub(BEFORE_BYTES);
             let window = &bytes[from..(number.end + BEHIND_BYTES).min(bytes.len())];
             for (kind, pattern, is_valid) in patterns {
-                let mut found = pattern.captures_iter(window).filter_map(|found| found.get(1));
+                let mut found = pattern
+                    .captures_iter(window)
+                    .filter_map(|found| found.get(1));
                 if found.any(|value| is_valid(window, value.start(), value.end())) {
                     add(*kind);
                 }
@@ -130,7 +132,11 @@ static PATTERNS: LazyLock<Option<Vec<Pattern>>> = LazyLock::new(|| {
             r"(?i)(?:phone|mobile|mobil|tel|call me|cell|whatsapp|fax|handy|telefon|contact number)[a-z_. -]{0,14}[\x22'\\]*\s*[:=]?\s*[\x22'\\]*\s?(\+?\(?\d[\d ().-]{7,18}\d)",
             is_phone,
         ),
-        (PersonalData::Phone, r"(?:^|[^\w.+])(\+\d{1,3}[ (][\d ().-]{7,16}\d)\b", is_phone),
+        (
+            PersonalData::Phone,
+            r"(?:^|[^\w.+])(\+\d{1,3}[ (][\d ().-]{7,16}\d)\b",
+            is_phone,
+        ),
         (
             PersonalData::NationalId,
             r"(?i)(?:ssn|social security|national insurance|nino|tax id|steuer-?id|passport|\bnhs|national id|personalausweis|\bdni|aadhaar|\bsin\b)[a-z_ .#]{0,16}[\x22'\\]*\s*[:=#]?\s*[\x22'\\]*\s?([A-Z]{0,2}\d[\d -]{6,14}[\dA-Z])\b",
@@ -163,12 +169,19 @@ static PATTERNS: LazyLock<Option<Vec<Pattern>>> = LazyLock::new(|| {
 /// and not the author of a commit, whom every log names.
 fn is_email(bytes: &[u8], at: usize) -> bool {
     let local = bytes[..at].iter().rev().take(64);
-    let local = local.take_while(|b| b.is_ascii_alphanumeric() || b"._%+-".contains(b)).count();
+    let local = local
+        .take_while(|b| b.is_ascii_alphanumeric() || b"._%+-".contains(b))
+        .count();
     let domain = bytes[at + 1..].iter().take(128);
-    let domain = domain.take_while(|b| b.is_ascii_alphanumeric() || b".-".contains(b)).count();
+    let domain = domain
+        .take_while(|b| b.is_ascii_alphanumeric() || b".-".contains(b))
+        .count();
     let (local, domain) = (&bytes[at - local..at], &bytes[at + 1..at + 1 + domain]);
     // A diff sign is no part of the name.
-    let local = local.strip_prefix(b"+").or(local.strip_prefix(b"-")).unwrap_or(local);
+    let local = local
+        .strip_prefix(b"+")
+        .or(local.strip_prefix(b"-"))
+        .unwrap_or(local);
     let Some(dot) = domain.iter().rposition(|&b| b == b'.') else {
         return false;
     };
@@ -182,53 +195,110 @@ fn is_email(bytes: &[u8], at: usize) -> bool {
     // `user:password@host` and `git@host:path` are no addresses of people.
     let before = start.checked_sub(1).map_or(b' ', |before| bytes[before]);
     let after = bytes.get(at + 1 + domain.len()).copied().unwrap_or(b' ');
-    if b"/:@".contains(&before) || b"/:@".contains(&after) && after != b':' || after == b':' && local == b"git" {
+    if b"/:@".contains(&before)
+        || b"/:@".contains(&after) && after != b':'
+        || after == b':' && local == b"git"
+    {
         return false;
     }
     let is_one_of = |list: &[&str], text: &[u8]| {
-        list.iter().any(|one| text.eq_ignore_ascii_case(one.as_bytes()))
+        list.iter()
+            .any(|one| text.eq_ignore_ascii_case(one.as_bytes()))
     };
     let is_machine = is_one_of(
-        &["git", "noreply", "no-reply", "root", "admin", "postgres", "support", "info", "bot", "user", "test",
-          "hello", "contact", "security", "dev", "me", "you", "foo", "bar", "alice", "bob", "someone", "name", "email"],
+        &[
+            "git", "noreply", "no-reply", "root", "admin", "postgres", "support", "info", "bot",
+            "user", "test", "hello", "contact", "security", "dev", "me", "you", "foo", "bar",
+            "alice", "bob", "someone", "name", "email",
+        ],
         local,
     );
     let ends = |tail: &str| {
-        domain.len() >= tail.len() && domain[domain.len() - tail.len()..].eq_ignore_ascii_case(tail.as_bytes())
+        domain.len() >= tail.len()
+            && domain[domain.len() - tail.len()..].eq_ignore_ascii_case(tail.as_bytes())
     };
-    let is_documentation = ["example.com", "example.org", "example.net", ".test", ".example", ".invalid", ".local",
-        ".localhost", "noreply.github.com", "users.noreply.github.com", "acme.com", "acme.dev", "foo.com", "bar.com",
-        "domain.com", "email.com", "test.com", "company.com", "googlegroups.com", "gserviceaccount.com"]
-        .iter()
-        .any(|tail| ends(tail));
+    let is_documentation = [
+        "example.com",
+        "example.org",
+        "example.net",
+        ".test",
+        ".example",
+        ".invalid",
+        ".local",
+        ".localhost",
+        "noreply.github.com",
+        "users.noreply.github.com",
+        "acme.com",
+        "acme.dev",
+        "foo.com",
+        "bar.com",
+        "domain.com",
+        "email.com",
+        "test.com",
+        "company.com",
+        "googlegroups.com",
+        "gserviceaccount.com",
+    ]
+    .iter()
+    .any(|tail| ends(tail));
     !is_machine && !is_documentation && !is_author(bytes, start) && !is_file(&domain[dot + 1..])
 }
 
 /// True for the address of a commit's author, a package's maintainer or a signature: they are public.
 fn is_author(bytes: &[u8], start: usize) -> bool {
-    let line = bytes[..start].iter().rev().take(96).take_while(|&&b| b != b'\n').count();
-    let line = &bytes[start - line..start];
-    ["Author", "author", "Commit", "Signed-off-by", "Co-authored-by", "Co-Authored-By", "Reviewed-by", "maintainer",
-     "Maintainer", "Copyright", "copyright", "(c)", "user.email", "Merge:", "Tagger", "ssh-"]
+    let line = bytes[..start]
         .iter()
-        .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())
+        .rev()
+        .take(96)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    let line = &bytes[start - line..start];
+    [
+        "Author",
+        "author",
+        "Commit",
+        "Signed-off-by",
+        "Co-authored-by",
+        "Co-Authored-By",
+        "Reviewed-by",
+        "maintainer",
+        "Maintainer",
+        "Copyright",
+        "copyright",
+        "(c)",
+        "user.email",
+        "Merge:",
+        "Tagger",
+        "ssh-",
+    ]
+    .iter()
+    .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())
 }
 
 /// `icon@2x.png`, `file@v1.ts`.
 fn is_file(ending: &[u8]) -> bool {
-    ["png", "jpg", "jpeg", "svg", "gif", "ts", "js", "py", "rs", "json", "md", "css", "html", "webp", "service", "so",
-     "whl", "gz", "lock", "local", "internal", "lan"]
-        .iter()
-        .any(|one| ending.eq_ignore_ascii_case(one.as_bytes()))
+    [
+        "png", "jpg", "jpeg", "svg", "gif", "ts", "js", "py", "rs", "json", "md", "css", "html",
+        "webp", "service", "so", "whl", "gz", "lock", "local", "internal", "lan",
+    ]
+    .iter()
+    .any(|one| ending.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 fn digits(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + '_ {
-    bytes.iter().filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'))
+    bytes
+        .iter()
+        .filter(|b| b.is_ascii_digit())
+        .map(|b| u32::from(b - b'0'))
 }
 
 /// Modulo 97, as ISO 13616 has it.
 fn is_iban(bytes: &[u8], start: usize, end: usize) -> bool {
-    let text: Vec<u8> = bytes[start..end].iter().copied().filter(|b| *b != b' ').collect();
+    let text: Vec<u8> = bytes[start..end]
+        .iter()
+        .copied()
+        .filter(|b| *b != b' ')
+        .collect();
     if !(15..=34).contains(&text.len()) {
         return false;
     }
@@ -236,10 +306,13 @@ fn is_iban(bytes: &[u8], start: usize, end: usize) -> bool {
     let is_named = ["iban", "account", "transfer", "konto", "bank"]
         .iter()
         .any(|word| memchr::memmem::find(&said, word.as_bytes()).is_some());
-    let rest = text[4..].iter().chain(&text[..4]).fold(0_u32, |rest, &b| match b {
-        b'0'..=b'9' => (rest * 10 + u32::from(b - b'0')) % 97,
-        _ => (rest * 100 + u32::from(b.to_ascii_uppercase() - b'A') + 10) % 97,
-    });
+    let rest = text[4..]
+        .iter()
+        .chain(&text[..4])
+        .fold(0_u32, |rest, &b| match b {
+            b'0'..=b'9' => (rest * 10 + u32::from(b - b'0')) % 97,
+            _ => (rest * 100 + u32::from(b.to_ascii_uppercase() - b'A') + 10) % 97,
+        });
     rest == 1 || is_named
 }
 
@@ -279,7 +352,10 @@ fn is_public_ip(bytes: &[u8], start: usize, end: usize) -> bool {
     };
     let [a, b, ..] = ip.octets();
     let is_shared = a == 100 && (64..128).contains(&b);
-    let is_resolver = matches!(text, "8.8.8.8" | "8.8.4.4" | "1.1.1.1" | "1.0.0.1" | "9.9.9.9");
+    let is_resolver = matches!(
+        text,
+        "8.8.8.8" | "8.8.4.4" | "1.1.1.1" | "1.0.0.1" | "9.9.9.9"
+    );
     !(ip.is_private()
         || ip.is_loopback()
         || ip.is_link_local()
@@ -293,17 +369,22 @@ fn is_public_ip(bytes: &[u8], start: usize, end: usize) -> bool {
 
 /// The names of people's home folders: `/home/first.last/…`, as companies write them.
 fn homes(text: &str) -> impl Iterator<Item = &str> {
-    ["/home/", "/Users/", "\\Users\\", "\\\\Users\\\\"].into_iter().flat_map(move |root| {
-        memchr::memmem::find_iter(text.as_bytes(), root)
-            .map(move |at| &text[at + root.len()..])
-            .filter_map(|rest| {
-                let len = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c))?;
-                let name = &rest[..len];
-                let (first, last) = name.split_once('.')?;
-                let is_name = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_lowercase());
-                (is_name(first) && is_name(last)).then_some(name)
-            })
-    })
+    ["/home/", "/Users/", "\\Users\\", "\\\\Users\\\\"]
+        .into_iter()
+        .flat_map(move |root| {
+            memchr::memmem::find_iter(text.as_bytes(), root)
+                .map(move |at| &text[at + root.len()..])
+                .filter_map(|rest| {
+                    let len =
+                        rest.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c))?;
+                    let name = &rest[..len];
+                    let (first, last) = name.split_once('.')?;
+                    let is_name = |part: &str| {
+                        part.len() >= 2 && part.bytes().all(|b| b.is_ascii_lowercase())
+                    };
+                    (is_name(first) && is_name(last)).then_some(name)
+                })
+        })
 }
 
 #[cfg(test)]
@@ -312,12 +393,19 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, kinds: &[PersonalData]) {
-        assert_eq!(personal_data(text, Some("/home/own.user/code")), kinds, "{text}");
+        assert_eq!(
+            personal_data(text, Some("/home/own.user/code")),
+            kinds,
+            "{text}"
+        );
     }
 
     #[test]
     fn personal_data_is_found() {
-        check("customer: jo.larsen84@proton.me, plan: pro", &[PersonalData::Email]);
+        check(
+            "customer: jo.larsen84@proton.me, plan: pro",
+            &[PersonalData::Email],
+        );
         check("call me at 726-540-1137", &[PersonalData::Phone]);
         check("tel +49 151 94896657 (office)", &[PersonalData::Phone]);
         check("IBAN DE89 3704 0044 0532 0130 00", &[PersonalData::Iban]);
@@ -325,8 +413,14 @@ mod tests {
         check("ssn=306-81-8775", &[PersonalData::NationalId]);
         check("NHS number 479 498 9342", &[PersonalData::NationalId]);
         check("client_ip=104.44.14.200", &[PersonalData::IpAddress]);
-        check("93.101.191.88 - - [02/May/2026:10:11:12 +0000] \"GET /\" 200", &[PersonalData::IpAddress]);
-        check("open /Users/ravi.tanaka/projects/api", &[PersonalData::HomeFolder]);
+        check(
+            "93.101.191.88 - - [02/May/2026:10:11:12 +0000] \"GET /\" 200",
+            &[PersonalData::IpAddress],
+        );
+        check(
+            "open /Users/ravi.tanaka/projects/api",
+            &[PersonalData::HomeFolder],
+        );
         check("date of birth: 1984-05-17", &[PersonalData::BirthDate]);
     }
 

@@ -23,9 +23,28 @@ const NEUTRAL: &[&str] = &[
 ];
 /// Long words that a random value does not hold by chance.
 const LONG_WORDS: &[&str] = &[
-    "placeholder", "changeme", "change_me", "change-me", "redacted", "not_a_real", "not-a-real", "notareal",
-    "goes_here", "goes-here", "secret_here", "my-bot-token", "your_", "your-", "_your", "-your", "replace_", "replace-", "put_",
-    "insert_", "insert-", "undefined",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "redacted",
+    "not_a_real",
+    "not-a-real",
+    "notareal",
+    "goes_here",
+    "goes-here",
+    "secret_here",
+    "my-bot-token",
+    "your_",
+    "your-",
+    "_your",
+    "-your",
+    "replace_",
+    "replace-",
+    "put_",
+    "insert_",
+    "insert-",
+    "undefined",
 ];
 /// From this length on a value is generated, and a long word in it is no chance.
 const GENERATED_BYTES_MIN: usize = 20;
@@ -35,7 +54,8 @@ const DIGITS_MAX: usize = 4;
 /// True for values that stand for a secret without being one.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
-    if value.starts_with('<') && value.ends_with('>') || value.contains('…') || value.contains("••") {
+    if value.starts_with('<') && value.ends_with('>') || value.contains('…') || value.contains("••")
+    {
         return true;
     }
     if is_filler(value.as_bytes()) || is_counting(value.as_bytes()) {
@@ -43,7 +63,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     }
     // By chance a random value may hold the letters, hardly in one case.
     if value.len() >= GENERATED_BYTES_MIN
-        && ["EXAMPLE", "example", "Example"].iter().any(|word| value.contains(word))
+        && ["EXAMPLE", "example", "Example"]
+            .iter()
+            .any(|word| value.contains(word))
     {
         return true;
     }
@@ -58,7 +80,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 /// True when half of the value is runs of one character that fills a gap.
 fn is_filler(bytes: &[u8]) -> bool {
     let mut filler = 0;
-    for run in bytes.chunk_by(|a, b| a.eq_ignore_ascii_case(b)) {
+    for run in bytes.chunk_by(u8::eq_ignore_ascii_case) {
         let is_fill = b"xX*.#_-0?".contains(&run[0]) && run.len() >= 3;
         filler += if is_fill { run.len() } else { 0 };
     }
@@ -92,7 +114,9 @@ fn is_worded(value: &str) -> bool {
     if has_word && is_neutral && digits <= DIGITS_MAX {
         return true;
     }
-    let is_plain = value.bytes().all(|b| b.is_ascii_alphabetic() || b"_-. ".contains(&b));
+    let is_plain = value
+        .bytes()
+        .all(|b| b.is_ascii_alphabetic() || b"_-. ".contains(&b));
     if has_word && is_plain && value.contains(['_', '-', ' ', '.']) {
         return true;
     }

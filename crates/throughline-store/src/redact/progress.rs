@@ -61,7 +61,13 @@ struct Run {
 }
 
 impl Run {
-    fn end(&mut self, bytes: &[u8], at: usize, class: impl Fn(u8) -> bool, work: &mut u64) -> usize {
+    fn end(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        class: impl Fn(u8) -> bool,
+        work: &mut u64,
+    ) -> usize {
         if at < self.start || at >= self.end {
             let len = bytes[at.min(bytes.len())..]
                 .iter()

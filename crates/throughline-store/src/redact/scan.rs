@@ -170,7 +170,9 @@ impl Scanner {
     /// Says whether a text is worth a closer look. Most are not.
     fn may_hit(&self, text: &str) -> bool {
         self.may_hit_as_is(text)
-            || self.cuts.any(text, |_, head, window| self.is_cut(head, window).is_some())
+            || self
+                .cuts
+                .any(text, |_, head, window| self.is_cut(head, window).is_some())
             || view::has_percent(text)
                 && View::innermost(text, Encodings::EscapesAndPercent)
                     .is_some_and(|view| self.may_hit_as_is(view.text()))
@@ -199,12 +201,13 @@ impl Scanner {
         let mut hits = Vec::new();
         let progress = &mut Progress::new(self.formats.len());
         self.cuts.any_escaped(text, |at, window| {
-            let first = self.automaton.find_overlapping_iter(window).find_map(|hit| {
-                match self.anchors[hit.pattern().as_usize()] {
+            let first = self
+                .automaton
+                .find_overlapping_iter(window)
+                .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
                     Anchor::Format(index) if hit.start() == 0 => Some((index, hit.end())),
                     _ => None,
-                }
-            });
+                });
             let found = first.and_then(|(index, len)| {
                 self.formats[index].find(index, text, at, &window[..len], progress)
             });
@@ -222,14 +225,14 @@ impl Scanner {
 
     /// Where in the window the literal of a format starts that a line break behind `head` bytes cuts.
     fn is_cut(&self, head: usize, window: &str) -> Option<(usize, std::ops::Range<usize>)> {
-        self.automaton.find_overlapping_iter(window).find_map(|hit| {
-            match self.anchors[hit.pattern().as_usize()] {
+        self.automaton
+            .find_overlapping_iter(window)
+            .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
                 Anchor::Format(index) if hit.start() < head && hit.end() > head => {
                     Some((index, hit.range()))
                 }
                 _ => None,
-            }
-        })
+            })
     }
 
     /// The secrets of a decoded text, and how many bytes were read to find them.
@@ -352,7 +355,11 @@ fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
             if !is_block && from.is_some() {
                 break;
             }
-            from = if from.is_some() { None } else { Some(quote + 1) };
+            from = if from.is_some() {
+                None
+            } else {
+                Some(quote + 1)
+            };
         }
     }
     *hits = clipped;

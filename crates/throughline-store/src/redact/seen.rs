@@ -55,7 +55,9 @@ impl Seen {
     pub fn from_fingerprints(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
         let lens = |spaced: bool| {
-            let of_kind = fingerprints.iter().filter(|print| is_spaced(&print.rule) == spaced);
+            let of_kind = fingerprints
+                .iter()
+                .filter(|print| is_spaced(&print.rule) == spaced);
             let mut lens: Vec<usize> = of_kind.map(|print| print.len as usize).collect();
             lens.sort_unstable();
             lens.dedup();
@@ -152,10 +154,7 @@ impl Seen {
             let whole = same == value.len() && same >= GLUED_BYTES_MIN;
             let part = || {
                 same == value.len()
-                    || super::value::is_random(
-                        super::value::head(&text[at..end]),
-                        PREFIX_BYTES_MIN,
-                    )
+                    || super::value::is_random(super::value::head(&text[at..end]), PREFIX_BYTES_MIN)
             };
             resume.fail(at, end);
             if whole || is_apart(text, at, end) && part() {

@@ -357,11 +357,17 @@ fn passwords_in_prose_and_in_other_languages() {
         "the pw for staging is ‹password›",
     );
     check("Password:\nSommer2024x\n", "Password:\n‹password›\n");
-    check("Mein Passwort ist Sommer2024!", "Mein Passwort ist ‹password›");
+    check(
+        "Mein Passwort ist Sommer2024!",
+        "Mein Passwort ist ‹password›",
+    );
     check("пароль: Qwerty77z", "пароль: ‹password›");
     check("パスワード: Sakura2024x", "パスワード: ‹password›");
     check("contraseña: Verano2024x", "contraseña: ‹password›");
-    check("le mot de passe : Soleil2024x", "le mot de passe : ‹password›");
+    check(
+        "le mot de passe : Soleil2024x",
+        "le mot de passe : ‹password›",
+    );
     check("密码是Hunter2024x。", "密码是‹password›。");
     for text in [
         "the password is hashed with argon2id before it is stored",

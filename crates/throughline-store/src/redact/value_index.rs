@@ -79,17 +79,16 @@ impl ValueIndex {
     pub(super) fn may_find(&self, text: &str, values: &[Secret]) -> bool {
         let bytes = text.as_bytes();
         !self.unprobed.is_empty()
-            || self.single().any(|probe| memmem::find(bytes, probe.text(values)).is_some())
-            || self.automata().any(|(automaton, _)| automaton.is_match(text))
+            || self
+                .single()
+                .any(|probe| memmem::find(bytes, probe.text(values)).is_some())
+            || self
+                .automata()
+                .any(|(automaton, _)| automaton.is_match(text))
     }
 
     /// Calls `each` with the number of a value and every place where its head stands.
-    pub(super) fn each(
-        &self,
-        text: &str,
-        values: &[Secret],
-        mut each: impl FnMut(usize, usize),
-    ) {
+    pub(super) fn each(&self, text: &str, values: &[Secret], mut each: impl FnMut(usize, usize)) {
         let bytes = text.as_bytes();
         for &value in &self.unprobed {
             for at in memmem::find_iter(bytes, &values[value].value) {

@@ -193,7 +193,9 @@ fn entity(rest: &[u8]) -> Option<(usize, char)> {
     };
     let len = digits.iter().take(6).position(|&b| b == b';')?;
     let code = std::str::from_utf8(&digits[..len]).ok()?;
-    let sign = u32::from_str_radix(code, radix).ok().and_then(char::from_u32)?;
+    let sign = u32::from_str_radix(code, radix)
+        .ok()
+        .and_then(char::from_u32)?;
     let length = rest.len() - digits.len() + len + 1;
     sign.is_ascii().then_some((length, sign))
 }
