@@ -146,29 +146,39 @@ fn is_qualified(bytes: &[u8], from: usize) -> bool {
         .take(16)
         .take_while(|b| b.is_ascii_alphanumeric())
         .count();
-    let word = bytes[from - 1 - word..from - 1].to_ascii_lowercase();
-    [
-        &b"api"[..],
-        b"access",
-        b"secret",
-        b"auth",
-        b"authentication",
-        b"encryption",
-        b"license",
-        b"private",
-        b"account",
-        b"signing",
-        b"master",
-        b"admin",
-        b"service",
-        b"shared",
-        b"app",
-        b"write",
-        b"insert",
-        b"subscription",
-        b"sdk",
-    ]
-    .contains(&word.as_slice())
+    let word = &bytes[from - 1 - word..from - 1];
+    // `Your API2CART key is`: a name in capitals is a service's.
+    let is_service = word.len() >= 4
+        && word
+            .iter()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        && word.iter().any(u8::is_ascii_digit)
+        && !word.starts_with(b"SHA")
+        && !word.starts_with(b"MD");
+    let word = word.to_ascii_lowercase();
+    is_service
+        || [
+            &b"api"[..],
+            b"access",
+            b"secret",
+            b"auth",
+            b"authentication",
+            b"encryption",
+            b"license",
+            b"private",
+            b"account",
+            b"signing",
+            b"master",
+            b"admin",
+            b"service",
+            b"shared",
+            b"app",
+            b"write",
+            b"insert",
+            b"subscription",
+            b"sdk",
+        ]
+        .contains(&word.as_slice())
 }
 
 pub(super) fn is_name(byte: u8) -> bool {

@@ -152,7 +152,7 @@ fn value_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
         .count();
     let from = end + gap;
     let digits = bytes[from..].iter().take(64).filter(|b| b.is_ascii_digit());
-    if gap == 0 || digits.count() < 2 {
+    if gap == 0 || digits.count() < 1 {
         return None;
     }
     let len = bytes[from..]
@@ -165,5 +165,8 @@ fn value_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
         .get(from + len)
         .is_none_or(|b| b.is_ascii_whitespace() || b"'\"`,;)\\".contains(b));
     let digits = token.iter().filter(|b| b.is_ascii_digit()).count();
-    (gap > 0 && len >= VALUE_BYTES_MIN && is_apart && digits >= 2).then_some((from, from + len))
+    let is_mixed =
+        token.iter().any(u8::is_ascii_lowercase) && token.iter().any(u8::is_ascii_uppercase);
+    let is_odd = digits >= 2 || digits == 1 && is_mixed;
+    (gap > 0 && len >= VALUE_BYTES_MIN && is_apart && is_odd).then_some((from, from + len))
 }

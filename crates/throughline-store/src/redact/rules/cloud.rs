@@ -54,6 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("1password-token", &["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/_-]{100,}={0,3}", &["ops_eyJ{w300}"], &["ops_eyJ"]),
     rule("1password-key", &["A3-"], r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}", &["A3-{u6}-{u6}-{u5}-{u5}-{u5}-{u5}"], &["A3-SIZE"]),
     rule("age-key", &["AGE-SECRET-KEY-", "AGE-PLUGIN-"], r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z]+)-1[A-Z0-9]{40,}", &["AGE-SECRET-KEY-1{u58}"], &["AGE-SECRET-KEY-1"]),
+    rule("nats-seed", &["SUA", "SAA", "SNA", "SOA", "SCA"], r"S[UANOC]A[A-Z2-7]{55}", &["SUA{u55}"], &["SUABLE"]),
     rule("akamai-token", &["akab-"], r"akab-[a-z0-9]{16}-[a-z0-9]{16}", &["akab-{l16}-{l16}"], &["akab-"]),
     rule("docker-swarm-key", &["SWMKEY-", "SWMTKN-"], r"SWM(?:KEY|TKN)-\d-[A-Za-z0-9+/-]{40,}", &["SWMKEY-1-{w43}"], &["SWMKEY-"]),
     rule("openshift-token", &["sha256~"], r"sha256~[A-Za-z0-9_-]{43}", &["sha256~{b43}"], &["sha256~XXXXXXXXXX_PUT_YOUR_TOKEN_HERE_XXXXXXXXXXXX"]),
