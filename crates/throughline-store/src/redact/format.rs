@@ -17,6 +17,8 @@ const LINE_BYTES_DONE: usize = 256;
 /// The first piece of a secret that goes on behind a seam, relative to the shortest example.
 const PIECE_BYTES_MIN: usize = 8;
 const PIECE_BYTES_MAX: usize = 16;
+/// A literal this long is no chance.
+const LONG_LITERAL_BYTES: usize = 6;
 /// Letters behind a token with a short literal that may be text glued to it.
 const GLUED_BYTES_MAX: usize = 8;
 
@@ -206,8 +208,9 @@ impl Format {
                 return None;
             }
             let (start, end) = (whole.start(), whole.end());
-            let is_glued_before = start > 0
-                && window[start - 1].is_ascii_alphanumeric()
+            let first = from + start;
+            let is_glued_before = first > 0
+                && text.as_bytes()[first - 1].is_ascii_alphanumeric()
                 && window[start].is_ascii_alphanumeric();
             if is_glued_before && !is_odd {
                 return None;
@@ -217,7 +220,8 @@ impl Format {
             }
             let glued = self.glued_after(text.as_bytes(), from + end, is_odd)?;
             // A literal of letters alone may be a part of base64 or of a name in capitals.
-            let is_bare = window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
+            let is_bare = self.literal_min < LONG_LITERAL_BYTES
+                && window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
             let is_chance = is_glued_before && is_bare;
             if is_chance
                 && window
@@ -349,8 +353,7 @@ fn has_comma(pattern: &str) -> bool {
 /// True for a literal that neither ends a word nor occurs in base64 by chance: it has an underscore, or
 /// is long, or mixes letters as no word does.
 fn is_odd(literal: &str) -> bool {
-    const LONG_BYTES_MIN: usize = 6;
-    literal.len() >= LONG_BYTES_MIN
+    literal.len() >= LONG_LITERAL_BYTES
         || literal.len() >= 4
             && literal
                 .bytes()
