@@ -3,12 +3,19 @@
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
-use throughline_store::redact::Redactor;
+use throughline_store::redact::{PersonalData, Redactor, personal_data};
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Line {
     id: String,
     text: String,
+}
+
+#[derive(Serialize)]
+struct CleanLine {
+    id: String,
+    text: String,
+    sensitive: Vec<&'static str>,
 }
 
 fn main() -> std::io::Result<()> {
@@ -17,7 +24,13 @@ fn main() -> std::io::Result<()> {
     for line in std::io::stdin().lock().lines() {
         let line: Line = serde_json::from_str(&line?)?;
         let text = redactor.clean(&line.text).into_owned().into_string();
-        serde_json::to_writer(&mut out, &Line { id: line.id, text })?;
+        let personal = personal_data(&text, None).into_iter();
+        let clean = CleanLine {
+            id: line.id,
+            text,
+            sensitive: personal.map(PersonalData::name).collect(),
+        };
+        serde_json::to_writer(&mut out, &clean)?;
         out.write_all(b"\n")?;
     }
     out.flush()

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use throughline_store::redact::{Redactor, Tier};
+use throughline_store::redact::{Redactor, Tier, personal_data};
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -167,6 +167,8 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
     let mut marks = Vec::new();
     let (mut bytes, mut took) = (0, Duration::ZERO);
     let (mut possible, mut times) = (0, Vec::new());
+    let (mut all, mut tagged, mut personal_took) = (0, 0, Duration::ZERO);
+    let mut personal: BTreeMap<&str, usize> = BTreeMap::new();
     for file in files {
         let text = String::from_utf8_lossy(&std::fs::read(file)?).into_owned();
         // Records as a log has them; other files in pieces of the size of a tool result.
@@ -181,6 +183,16 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
         }
         took += started.elapsed();
         bytes += text.len();
+        let started = Instant::now();
+        for record in &records {
+            let kinds = personal_data(record, None);
+            tagged += usize::from(!kinds.is_empty());
+            for kind in kinds {
+                *personal.entry(kind.name()).or_default() += 1;
+            }
+        }
+        personal_took += started.elapsed();
+        all += records.len();
         for record in &records {
             for finding in redactor.findings(record) {
                 if finding.tier == Tier::Possible {
@@ -220,6 +232,11 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
         at(0.5),
         at(0.99),
     );
+    report.push_str(&format!(
+        "{all} records, {tagged} with personal data ({:.4}); {:.0} MB/s; {personal:?}\n",
+        share(tagged, all),
+        mb / personal_took.as_secs_f64(),
+    ));
     for mark in marks.iter().take(show) {
         report.push_str(&format!("  {mark:.400}\n"));
     }

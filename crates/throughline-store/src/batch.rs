@@ -281,7 +281,9 @@ fn apply(
         && !is_gone
     {
         let blanked = kept_out.blanked(tx, redactor, piece, &batch.cursor.cursor)?;
-        raw::insert(tx, source, generation, blanked.as_ref().unwrap_or(piece))?;
+        let piece = blanked.as_ref().unwrap_or(piece);
+        raw::insert(tx, source, generation, piece)?;
+        secrets::note_piece(tx, names, source, piece)?;
     }
     if let Reading::Replaced { held, .. } = &batch.reading {
         let last_line = batch.cursor.cursor.line;
@@ -334,7 +336,9 @@ fn session_of<'b>(
         return Ok(*known);
     }
     let known = sessions::known(tx, names, name, flavor)?;
-    sources::link_session(tx, source, known.id)?;
+    if sources::link_session(tx, source, known.id)? {
+        names.stored_text.forget(known.id);
+    }
     sessions.insert(name.as_str(), known);
     Ok(known)
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
-use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen};
+use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen, personal_data};
 use crate::terms::Document;
 
 /// Longer texts are compressed alone and kept once, however often they occur.
@@ -284,7 +284,9 @@ impl<'a> Door<'a> {
             &hash,
         );
         let mut tags = record.tags;
-        if content.sensitive() && !tags.iter().any(|tag| tag == SENSITIVE) {
+        let is_personal =
+            !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
+        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE) {
             tags.push(SENSITIVE.to_owned());
         }
         let tags = (!tags.is_empty())
@@ -434,7 +436,7 @@ impl<'a> Door<'a> {
             }
             all.push(CleanSecrets {
                 session: redactor.clean(session.as_str()).into_owned(),
-                fingerprints: seen.fingerprints(),
+                fingerprints: seen.new_fingerprints().to_vec(),
                 fresh: seen.new_values().to_vec(),
             });
             seen.mark_written();

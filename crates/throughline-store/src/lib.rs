@@ -68,6 +68,7 @@ mod snippet;
 mod sources;
 mod spending;
 mod steps;
+mod stored_text;
 mod summaries;
 mod swap;
 pub mod terms;

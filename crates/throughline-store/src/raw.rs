@@ -14,7 +14,8 @@ use crate::clean::Body;
 use crate::error::{Error, Result};
 use crate::forget::{Lines, Needles};
 use crate::records::Texts;
-use crate::redact::{CleanString, Redactor, Secret};
+use crate::redact::CleanString;
+use crate::secrets::ScrubbedValues;
 use crate::sessions::Known;
 use crate::verify::DamagedTexts;
 use crate::{Store, blocks, bodies};
@@ -272,12 +273,13 @@ impl Texts {
     }
 }
 
-/// Takes secrets out of the pieces that were written before they were known for what they are.
+/// Takes secrets out of the pieces that were written before they were known for what they are, and
+/// calls `read` with every text.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
-    redactor: &Redactor,
     session: Known,
-    fresh: &[Secret],
+    values: &mut ScrubbedValues<'_>,
+    read: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
     // Two generations of a log may share a text, which is replaced in both at once.
@@ -288,13 +290,11 @@ pub(crate) fn scrub(
         let Some(text) = readable_text(tx, &old)? else {
             continue;
         };
-        if !fresh
-            .iter()
-            .any(|secret| text.contains(secret.value.as_str()))
-        {
+        read(&text);
+        if !values.are_in(&text) {
             continue;
         }
-        let clean = redactor.lines_in(&text, &mut redactor.seen(fresh), &mut []);
+        let clean = values.redactor.lines_in(&text, &mut values.seen, &mut []);
         let Some(body) = body(clean.as_str()) else {
             continue;
         };

@@ -17,7 +17,7 @@ use crate::writer::Names;
 use crate::{Store, blocks, bodies, digest_rows};
 
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
-pub(crate) const REDACTION_VERSION: i64 = 1;
+pub(crate) const REDACTION_VERSION: i64 = 2;
 
 /// Fewer digits of an id name too many.
 const PREFIX_DIGITS_MIN: usize = 4;
@@ -335,6 +335,7 @@ pub(crate) fn insert(
             .execute([same.row, source.id, log_line])?;
         }
         if same.session != session.id {
+            names.stored_text.forget(session.id);
             come_home(tx, names, same, session)?;
         }
         return Ok(if same.detached {
@@ -353,6 +354,7 @@ pub(crate) fn insert(
         None => false,
     };
     let context = context(tx, names, &record.context)?;
+    names.stored_text.add(session.id, record.content.as_str());
     let block = match &record.place {
         Place::Block { index, start } => Some((blocks.id(tx, *index)?, *start)),
         Place::Body(body) => {

@@ -1,13 +1,16 @@
 //! What is kept of the secrets a session showed, and the cleaning of rows that hold one.
 
+use aho_corasick::AhoCorasick;
 use memory::SessionId;
 use rusqlite::{Transaction, params};
 
 use crate::Store;
 use crate::clean::CleanSecrets;
 use crate::error::Result;
-use crate::redact::{Fingerprint, Redactor, Secret};
+use crate::raw::Piece;
+use crate::redact::{Fingerprint, Redactor, Secret, Seen};
 use crate::sessions::Known;
+use crate::stored_text::TextFilter;
 use crate::writer::Names;
 use crate::{digests, raw, records, sessions, summaries};
 
@@ -46,32 +49,96 @@ pub(crate) fn write(
         )?
         .execute(params![session.id, print.hash, print.len, print.rule])?;
     }
-    if !secrets.fresh.is_empty() {
-        sessions::touch(tx, session.id)?;
+    if secrets.fresh.is_empty() {
+        return Ok(());
     }
-    scrub(tx, names, redactor, session, &secrets.fresh)?;
+    sessions::touch(tx, session.id)?;
     digests::scrub(tx, names, redactor, session, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
-    raw::scrub(tx, redactor, session, &secrets.fresh)
+    match names.stored_text.get(session.id) {
+        Some(filter) => {
+            let held = |secret: &&Secret| filter.may_hold(&secret.value);
+            let suspects: Vec<Secret> = secrets.fresh.iter().filter(held).cloned().collect();
+            if !suspects.is_empty() {
+                let values = ScrubbedValues::new(redactor, &suspects);
+                scrub(tx, names, session, values, &mut |_| ())?;
+            }
+        }
+        None => {
+            let mut filter = TextFilter::default();
+            let values = ScrubbedValues::new(redactor, &secrets.fresh);
+            scrub(tx, names, session, values, &mut |text| filter.add(text))?;
+            names.stored_text.insert(session.id, filter);
+        }
+    }
+    Ok(())
 }
 
+/// Notes a piece of a log for the sessions whose log it is.
+pub(crate) fn note_piece(
+    tx: &Transaction<'_>,
+    names: &mut Names,
+    source: i64,
+    piece: &Piece,
+) -> Result<()> {
+    if names.stored_text.is_empty() {
+        return Ok(());
+    }
+    let mut statement =
+        tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
+    let sessions: Vec<i64> = statement
+        .query_map([source], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let is_noted = |session: &i64| names.stored_text.get(*session).is_some();
+    if !sessions.iter().any(is_noted) {
+        return Ok(());
+    }
+    let text = piece.text()?;
+    for session in sessions {
+        names.stored_text.add(session, &text);
+    }
+    Ok(())
+}
+
+/// Values that are taken out of a session's stored text, looked for in one pass over each text.
+pub(crate) struct ScrubbedValues<'r> {
+    pub redactor: &'r Redactor,
+    pub seen: Seen,
+    automaton: Option<AhoCorasick>,
+}
+
+impl<'r> ScrubbedValues<'r> {
+    fn new(redactor: &'r Redactor, secrets: &[Secret]) -> Self {
+        Self {
+            redactor,
+            seen: redactor.seen(secrets),
+            automaton: AhoCorasick::new(secrets.iter().map(|secret| &secret.value)).ok(),
+        }
+    }
+
+    /// Says whether a text holds one of the values. Without an automaton every text is cleaned.
+    pub fn are_in(&self, text: &str) -> bool {
+        let automaton = self.automaton.as_ref();
+        automaton.is_none_or(|automaton| automaton.is_match(text))
+    }
+}
+
+/// Takes values out of a session's records and logs, and calls `read` with every text that is left.
 fn scrub(
     tx: &Transaction<'_>,
     names: &mut Names,
-    redactor: &Redactor,
     session: Known,
-    fresh: &[Secret],
+    mut values: ScrubbedValues<'_>,
+    read: &mut dyn FnMut(&str),
 ) -> Result<()> {
     for stored in records::rows_with_lost_texts(tx, "session = ?1", &[&session.id])? {
-        if !fresh
-            .iter()
-            .any(|secret| stored.text.contains(secret.value.as_str()))
-        {
+        read(&stored.text);
+        if !values.are_in(&stored.text) {
             continue;
         }
-        let mut seen = redactor.seen(fresh);
-        let text = redactor.clean_in(&stored.text, &mut seen).into_owned();
+        let clean = values.redactor.clean_in(&stored.text, &mut values.seen);
+        let text = clean.into_owned();
         records::rewrite(tx, names, session, &stored, &text)?;
     }
-    Ok(())
+    raw::scrub(tx, session, &mut values, read)
 }

@@ -444,8 +444,10 @@ pub(crate) fn unread(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn link_session(tx: &Transaction<'_>, source: i64, session: i64) -> Result<()> {
-    tx.prepare_cached("INSERT OR IGNORE INTO source_sessions (source, session) VALUES (?1, ?2)")?
+/// Links a session to a source that names it, and says whether the link is new.
+pub(crate) fn link_session(tx: &Transaction<'_>, source: i64, session: i64) -> Result<bool> {
+    let linked = tx
+        .prepare_cached("INSERT OR IGNORE INTO source_sessions (source, session) VALUES (?1, ?2)")?
         .execute([source, session])?;
-    Ok(())
+    Ok(linked > 0)
 }

@@ -34,6 +34,7 @@ pub(crate) struct Names {
     pub workspaces: HashMap<String, i64>,
     pub index: crate::index::Waiting,
     pub evicted: crate::retention::Evicted,
+    pub stored_text: crate::stored_text::StoredText,
     data_version: i64,
 }
 

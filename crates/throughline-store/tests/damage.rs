@@ -600,7 +600,7 @@ fn damaged_texts_leave_by_no_way_in_silence() {
         let mut logs = 0;
         for session in 0..SESSIONS {
             let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
-            logs += store.each_raw(&id, |_, _, _| {}).unwrap().count;
+            logs += store.each_raw(&id, |_| {}).unwrap().count;
         }
         assert_eq!(logs > 0, what.starts_with("log"), "{sql}");
     }

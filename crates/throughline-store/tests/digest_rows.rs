@@ -295,7 +295,13 @@ fn an_export_brings_them_along() {
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = Store::open(elsewhere.path()).unwrap();
     let stop = AtomicBool::new(false);
-    copy.import(&mut first.as_slice(), &stop, &|_| {}).unwrap();
+    copy.import(
+        &mut first.as_slice(),
+        throughline_store::Claims::Signed,
+        &stop,
+        &|_| {},
+    )
+    .unwrap();
     assert_eq!(found(&copy, "sextant"), [name(1)]);
     assert_eq!(found(&copy, "mizzen"), [name(2)]);
     is_sound(&copy);

@@ -520,6 +520,6 @@ fn assert_reads(store: &Store) {
     store.spent(Timestamp::UNIX_EPOCH).unwrap();
     exported(store, &ExportFilter::default());
     for session in sessions {
-        store.each_raw(&session.id, |_, _, _| {}).unwrap();
+        store.each_raw(&session.id, |_| {}).unwrap();
     }
 }

@@ -399,6 +399,35 @@ fn many_threads_write_and_read_at_once() {
 }
 
 #[test]
+fn the_second_secret_of_a_session_is_taken_out_of_earlier_text_too() {
+    let test = Test::new();
+    let (first, second) = (
+        "Hd3JgP6uAe1QoXiZq7RkT2mVx9LsWc4YbN8f",
+        "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi",
+    );
+    let id = SessionId::of(Flavor::Claude, "s");
+    let say = |name: &str, text: String| {
+        let mut message = Message::new(MessageId::new(name), id.clone(), Role::User, Origin::Human);
+        message.blocks = vec![Block::Text(text)];
+        test.append(Incoming {
+            records: memory::record::records(message),
+            ..Incoming::default()
+        });
+    };
+    // The first secret makes the writer remember what the session's text holds.
+    say("a", format!("export DB_PASSWORD={first}"));
+    say(
+        "b",
+        format!("the value is {second}, and nothing says what it is"),
+    );
+    say("c", "nothing of note".to_owned());
+    assert!(test.store.dump().unwrap().contains(second));
+    say("d", format!("export API_TOKEN={second}"));
+    let dump = test.store.dump().unwrap();
+    assert!(!dump.contains(second) && !dump.contains(first));
+}
+
+#[test]
 fn a_secret_that_becomes_known_later_is_gone_from_its_block() {
     let test = Test::new();
     let value = "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::raw::{self, Piece};
 use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
+use crate::stored_text::StoredText;
 use crate::tombstones::Gate;
 use crate::writer::Names;
 use crate::{digest_rows, records, secrets, sessions, sources, usage, workspaces};
@@ -133,13 +134,17 @@ pub(super) fn apply(
             Some(source) => source,
             None => sources::imported(tx, *flavor, path)?,
         };
-        sources::link_session(tx, source, session.id)?;
+        if sources::link_session(tx, source, session.id)? {
+            names.stored_text.forget(session.id);
+        }
     }
     let mut counts = Counts::default();
     write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
     // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
     for log in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, log)?);
+        // Which sessions the log belongs to is not known yet.
+        names.stored_text = StoredText::default();
     }
     let told: Vec<i64> = sessions_told_of(tx, batch)?;
     for session in &told {

@@ -4,12 +4,19 @@
 //! that follows by [`value`]. `{name, value}` pairs are in [`super::pair`].
 
 use super::extent::extent;
+use super::progress::Progress;
 use super::scan::{Found, Tier, floor};
 use super::value;
 use super::words::{self, NAME_BYTES_MAX, Promise};
-use super::{header, pair};
+use super::{header, mark, pair};
 
-pub(super) const VALUE_BYTES_MAX: usize = 4096;
+/// No value is longer; what a quote opens is no value when nothing closes it before.
+pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
+/// A shorter value before dots has been cut by the writer, a longer one is whole.
+const ELIDED_BYTES_MAX: usize = 20;
+/// One attempt in vain to find a pair is free for so many bytes, and so many in every text.
+const PAIR_BYTES_MIN: usize = 128;
+const PAIRS_FREE: usize = 64;
 /// How far behind a secret word a lone random token still belongs to it.
 pub(super) const NEAR_BYTES_MAX: usize = 48;
 
@@ -25,7 +32,16 @@ enum Join {
 }
 
 /// Looks at the name around the word at `start..end` and at the value after it.
-pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>) {
+pub(super) fn find(
+    text: &str,
+    start: usize,
+    end: usize,
+    progress: &mut Progress,
+    found: &mut Vec<Found>,
+) {
+    if progress.word.is_past(start) {
+        return;
+    }
     let bytes = text.as_bytes();
     let to = end
         + bytes[end..]
@@ -59,14 +75,17 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
     {
         promise = Promise::Token;
     }
-    let hit = slot(text, from, to, promise)
-        .and_then(|(at, join)| fitting(text, at, join, promise))
-        .or_else(|| {
-            pair::slot(text, from, to).and_then(|at| fitting(text, at, Join::Sign, promise))
-        })
-        .or_else(|| near(text, to, promise));
+    progress.spend(to - from);
+    let direct = slot(text, from, to, promise)
+        .and_then(|(at, join)| fitting(text, at, join, promise, progress));
+    if let Some((_, end)) = direct {
+        progress.word.skip_to(end);
+    }
+    let hit = direct
+        .or_else(|| paired(text, from, to, promise, progress))
+        .or_else(|| near(text, to, promise, progress));
     if hit.is_none() && promise == Promise::Weak {
-        possible(text, from, to, found);
+        possible(text, from, to, progress, found);
     }
     if let Some((start, end)) = hit {
         found.push(Found {
@@ -78,12 +97,32 @@ pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>)
     }
 }
 
+/// The value of a `{name, value}` pair whose name is at `from..to`.
+fn paired(
+    text: &str,
+    from: usize,
+    to: usize,
+    promise: Promise,
+    progress: &mut Progress,
+) -> Option<(usize, usize)> {
+    if !pair::is_naming(&text.as_bytes()[..from]) {
+        return None;
+    }
+    // Hardly any name of a pair has no value; a text with many of them is no list of pairs.
+    if progress.failed_pairs * PAIR_BYTES_MIN > text.len() + PAIRS_FREE * PAIR_BYTES_MIN {
+        return None;
+    }
+    let slot = pair::slot(text, from, to);
+    progress.failed_pairs += usize::from(slot.is_none());
+    fitting(text, slot?, Join::Sign, promise, progress)
+}
+
 /// `key = 9c1f…`: a hash or a key, and nothing tells which.
-fn possible(text: &str, from: usize, to: usize, found: &mut Vec<Found>) {
+fn possible(text: &str, from: usize, to: usize, progress: &mut Progress, found: &mut Vec<Found>) {
     let Some((at, _)) = slot(text, from, to, Promise::Weak) else {
         return;
     };
-    let Some((start, end, _)) = extent(text, at) else {
+    let Some((start, end, _)) = extent(text, at, progress) else {
         return;
     };
     if value::is_digest(&text[start..end]) && !value::is_uuid(&text[start..end]) {
@@ -107,29 +146,39 @@ fn is_qualified(bytes: &[u8], from: usize) -> bool {
         .take(16)
         .take_while(|b| b.is_ascii_alphanumeric())
         .count();
-    let word = bytes[from - 1 - word..from - 1].to_ascii_lowercase();
-    [
-        &b"api"[..],
-        b"access",
-        b"secret",
-        b"auth",
-        b"authentication",
-        b"encryption",
-        b"license",
-        b"private",
-        b"account",
-        b"signing",
-        b"master",
-        b"admin",
-        b"service",
-        b"shared",
-        b"app",
-        b"write",
-        b"insert",
-        b"subscription",
-        b"sdk",
-    ]
-    .contains(&word.as_slice())
+    let word = &bytes[from - 1 - word..from - 1];
+    // `Your API2CART key is`: a name in capitals is a service's.
+    let is_service = word.len() >= 4
+        && word
+            .iter()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        && word.iter().any(u8::is_ascii_digit)
+        && !word.starts_with(b"SHA")
+        && !word.starts_with(b"MD");
+    let word = word.to_ascii_lowercase();
+    is_service
+        || [
+            &b"api"[..],
+            b"access",
+            b"secret",
+            b"auth",
+            b"authentication",
+            b"encryption",
+            b"license",
+            b"private",
+            b"account",
+            b"signing",
+            b"master",
+            b"admin",
+            b"service",
+            b"shared",
+            b"app",
+            b"write",
+            b"insert",
+            b"subscription",
+            b"sdk",
+        ]
+        .contains(&word.as_slice())
 }
 
 pub(super) fn is_name(byte: u8) -> bool {
@@ -157,7 +206,9 @@ pub(super) fn may_join(bytes: &[u8], at: usize) -> bool {
             }
         }
         b'+' => bytes.get(at + 1) == Some(&b'='),
-        b';' | b'/' | b'@' | b'&' | b'%' | b'{' | b'^' => false,
+        b'%' => matches!(bytes.get(at + 1), Some(b'2' | b'3')),
+        b'&' => matches!(bytes.get(at + 1), Some(b'#' | b'q' | b'e' | b'c' | b'a')),
+        b';' | b'/' | b'@' | b'{' | b'^' => false,
         _ => true,
     }
 }
@@ -285,14 +336,25 @@ pub(super) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
 }
 
 /// The value at `at`, when it is one the name promised.
-fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize, usize)> {
+fn fitting(
+    text: &str,
+    at: usize,
+    join: Join,
+    promise: Promise,
+    progress: &mut Progress,
+) -> Option<(usize, usize)> {
     let at = header::skip_scheme(text, at);
-    let (start, end, quoted) = extent(text, at)?;
+    let (start, end, quoted) = extent(text, at, progress)?;
+    let (start, end) = mark::between(text, start, end);
+    progress.spend(end - start);
     let value = &text[start..end];
-    let judged = &*super::join::without_seams(value);
+    let joined = super::join::without_seams(value);
+    let judged = value::head(&joined);
     let fits = match (promise, join) {
-        (Promise::Weak, Join::Sign) => value::is_random(judged, 20) && !value::is_digest(judged),
-        (Promise::Weak, _) => value::is_random(judged, 24) && !value::is_digest(judged),
+        (Promise::Weak, Join::Sign) => {
+            value::is_random(judged, 20) && !value::ends_in_digest(judged)
+        }
+        (Promise::Weak, _) => value::is_random(judged, 24) && !value::ends_in_digest(judged),
         (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
         (Promise::Token, Join::Prose) => value::is_random(judged, 16),
         (Promise::Password, Join::Sign | Join::Blank) => {
@@ -303,14 +365,19 @@ fn fitting(text: &str, at: usize, join: Join, promise: Promise) -> Option<(usize
                 || value::is_strong_password(judged) && !judged.contains(' ')
         }
     };
-    (fits && !is_elided(text, end)).then_some((start, end))
+    if fits && !is_elided(text, start, end) {
+        return Some((start, end));
+    }
+    progress.word.fail(start, end);
+    None
 }
 
 /// `sk-ant-api03-abc...`: the writer has hidden the rest already.
-pub(super) fn is_elided(text: &str, end: usize) -> bool {
-    ["...", "…", "####", "****", "xxxx", "XXXX"]
-        .iter()
-        .any(|tail| text[end..].starts_with(tail))
+fn is_elided(text: &str, start: usize, end: usize) -> bool {
+    end - start < ELIDED_BYTES_MAX
+        && ["...", "…", "####", "****", "xxxx", "XXXX"]
+            .iter()
+            .any(|tail| text[end..].starts_with(tail))
 }
 
 fn is_token(value: &str) -> bool {
@@ -319,12 +386,13 @@ fn is_token(value: &str) -> bool {
 
 /// A password in an assignment; without quotes it must not be code.
 fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
-    let value = &text[start..end];
+    let value = value::head(&text[start..end]);
     if quoted {
         return value::is_password(value) && !value.contains(' ');
     }
     let code = value.contains(['(', '[', '{', '|']) && !value::is_strong_password(value)
         || value::is_identifier(value)
+            && !mark::starts_with_mark(&text[end..])
             && text
                 .as_bytes()
                 .get(end)
@@ -334,11 +402,16 @@ fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
 }
 
 /// A lone random token shortly after the word, on the same line.
-fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
-    if promise == Promise::Weak {
+fn near(
+    text: &str,
+    to: usize,
+    promise: Promise,
+    progress: &mut Progress,
+) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    if promise == Promise::Weak || !super::glance::has_run(&bytes[to..]) {
         return None;
     }
-    let bytes = text.as_bytes();
     let line = bytes[to..]
         .iter()
         .take(NEAR_BYTES_MAX)
@@ -355,11 +428,12 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
     let len_min = if promise == Promise::Password { 20 } else { 32 };
     let mut at = to;
     while at < limit {
-        let len = bytes[at..]
+        let run = progress.token_end(bytes, at).max(at);
+        let len = bytes[at..run]
             .iter()
-            .take(VALUE_BYTES_MAX)
             .take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b))
             .count();
+        progress.spend(len);
         let padding = bytes[at + len..]
             .iter()
             .take(2)
@@ -376,12 +450,13 @@ fn near(text: &str, to: usize, promise: Promise) -> Option<(usize, usize)> {
             continue;
         }
         let token = &text[at..at + len];
-        if value::is_random(token, len_min)
-            && value::entropy(token) > 3.2
-            && !is_elided(text, at + len)
+        if value::is_random(value::head(token), len_min)
+            && value::entropy(value::head(token)) > 3.2
+            && !is_elided(text, at, at + len)
         {
             return Some((at, at + len));
         }
+        progress.word.fail(at, at + len);
         at += len;
     }
     None

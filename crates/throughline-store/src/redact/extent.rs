@@ -1,10 +1,15 @@
 //! Where a value ends: at its quote, at a blank, where the next field begins.
 
 use super::context::VALUE_BYTES_MAX;
+use super::progress::Progress;
 use super::scan::floor;
 
 /// The bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
-pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
+pub(super) fn extent(
+    text: &str,
+    at: usize,
+    progress: &mut Progress,
+) -> Option<(usize, usize, bool)> {
     let bytes = text.as_bytes();
     let at = at + string_prefix(&bytes[at.min(bytes.len())..]);
     let quote = *bytes.get(at)?;
@@ -15,6 +20,7 @@ pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
             .iter()
             .take(VALUE_BYTES_MAX)
             .position(|&b| b == quote || b == b'\n');
+        progress.spend(len.unwrap_or(0));
         let len = match len {
             Some(len) => len,
             // A log cuts lines; what is left of the value is still the value.
@@ -24,14 +30,10 @@ pub(super) fn extent(text: &str, at: usize) -> Option<(usize, usize, bool)> {
         let end = super::join::past_seams(text, open + len, quote);
         return Some((open, end, true));
     }
-    let is_end = |b: &u8| b.is_ascii_whitespace() || b"\"'`<>".contains(b);
-    let len = bytes[at..]
-        .iter()
-        .take(VALUE_BYTES_MAX)
-        .take_while(|b| !is_end(b))
-        .count();
-    let end = floor(text, at + len);
+    let end = progress.field_end(bytes, at).max(at);
+    let end = floor(text, end.min(at + VALUE_BYTES_MAX));
     let end = at + next_field(&text[at..end]);
+    progress.spend(end - at);
     let mut end = end;
     while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
         end -= 1;

@@ -4,15 +4,23 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::rules::{self, Body, Rule};
+use super::progress::{Progress, is_token};
+use super::rules::{self, Body, Boundary, Rule};
 use super::scan::{Found, Tier, floor};
-use super::{context, join, value};
+use super::{join, value};
 
-/// The longest stretch after a literal that its rule may look at.
+/// How far behind its literal a rule of several words looks, and one for a command's password.
 const WINDOW_BYTES_MAX: usize = 8 << 10;
+const COMMAND_BYTES_MAX: usize = 1 << 10;
+/// How much of a line a rule of several words is done with after it has failed there.
+const LINE_BYTES_DONE: usize = 256;
 /// The first piece of a secret that goes on behind a seam, relative to the shortest example.
 const PIECE_BYTES_MIN: usize = 8;
 const PIECE_BYTES_MAX: usize = 16;
+/// A literal this long is no chance.
+const LONG_LITERAL_BYTES: usize = 6;
+/// Letters behind a token with a short literal that may be text glued to it.
+const GLUED_BYTES_MAX: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Format {
@@ -25,63 +33,117 @@ pub(super) struct Format {
     parted: bool,
     /// How long a word around a literal in its middle must be.
     around: usize,
+    boundary: Boundary,
+    /// True when a secret is one run of token characters, however long.
+    is_run: bool,
+    literal_min: usize,
 }
 
 impl Format {
     pub(super) fn new(rule: &'static Rule) -> Self {
-        let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_-.+=$:%~/".contains(&b);
-        let plain = rule.body == Body::Random
-            && rule.before == 0
-            && rule
-                .literals
+        let is_plain = |literal: &&str| literal.bytes().all(is_token);
+        let is_run = rule.literals.iter().all(is_plain)
+            && ![" ", "\\s", "\"", "'", "[^", "\\n", "@"]
                 .iter()
-                .all(|literal| literal.bytes().all(is_word));
+                .any(|part| rule.pattern.contains(part))
+            && !has_comma(rule.pattern);
+        let plain =
+            rule.body == Body::Random && rule.before == 0 && rule.literals.iter().all(is_plain);
         let shortest = rule
             .catches
             .iter()
             .map(|example| rules::length(example))
             .min()
             .unwrap_or(0);
-        let short = rule.literals.iter().all(|literal| literal.len() <= 3);
+        let literals = || rule.literals.iter().map(|literal| literal.len());
+        let short = literals().max().unwrap_or(0) <= 3;
         let piece = if plain {
             (shortest / if short { 2 } else { 4 }).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
         } else {
             0
         };
-        let around = if shortest >= 34 { 24 } else { 12 };
-        let parted = rule
-            .literals
-            .iter()
-            .any(|literal| literal.contains(['/', '.']));
+        let boundary = if rule.body == Body::Chosen {
+            Boundary::Word
+        } else {
+            rule.boundary
+        };
         Self {
             rule,
             pattern: OnceLock::new(),
             piece,
-            parted,
-            around,
+            parted: rule
+                .literals
+                .iter()
+                .any(|literal| literal.contains(['/', '.'])),
+            around: if shortest >= 34 { 24 } else { 12 },
+            boundary,
+            is_run,
+            literal_min: literals().min().unwrap_or(0),
         }
     }
 
-    /// The secret whose literal is at `at`.
-    pub(super) fn find(&self, text: &str, at: usize) -> Option<Found> {
+    /// The secret whose literal is at `at`. `index` is the rule's number in `progress`.
+    pub(super) fn find(
+        &self,
+        index: usize,
+        text: &str,
+        at: usize,
+        literal: &str,
+        progress: &mut Progress,
+    ) -> Option<Found> {
         let bytes = text.as_bytes();
-        if self.rule.before == 0 && (self.is_inside(bytes, at) || !self.is_long(bytes, at)) {
+        let is_odd = is_odd(literal);
+        if progress.format_is_past(index, at)
+            || self.rule.before == 0
+                && (self.is_inside(bytes, at, is_odd)
+                    // A line break may cut the literal itself.
+                    || bytes[at..].starts_with(literal.as_bytes()) && !self.is_long(bytes, at))
+        {
             return None;
         }
         let from = floor(text, at.saturating_sub(self.rule.before));
-        let window = &text[from..floor(text, (at + WINDOW_BYTES_MAX).min(text.len()))];
+        let run_end = progress.token_end(bytes, at);
+        let to = if self.is_run {
+            run_end.max(at)
+        } else {
+            let reach = match self.rule.body {
+                Body::Chosen if self.rule.before > 0 => LINE_BYTES_DONE,
+                Body::Chosen => COMMAND_BYTES_MAX,
+                Body::Random | Body::Any => WINDOW_BYTES_MAX,
+            };
+            floor(text, (at + reach).min(text.len()))
+        };
         let whole = self
-            .matched(window, at - from)
-            .map(|(start, end)| (from + start, from + end));
+            .matched(text, from, to, at, is_odd)
+            .map(|(start, end)| {
+                // A token that fills the window goes on behind it.
+                let end = if end == to && !self.is_run {
+                    past_list(text, end, progress)
+                } else {
+                    end
+                };
+                (start, end)
+            });
+        // An attempt in vain reads a run to its end; one of several words stops early.
+        progress.spend(match whole {
+            Some((start, end)) => end - start,
+            None if self.is_run => to - from,
+            None => (to - from).min(COMMAND_BYTES_MAX / 2),
+        });
         let pieces = if self.rule.body == Body::Chosen {
             None
         } else {
-            self.joined(text, at, whole)
+            self.joined(text, at, run_end, whole, is_odd, progress)
         };
-        let (start, end) = pieces.or(whole)?;
-        if context::is_elided(text, end) {
+        let Some((start, end)) = pieces.or(whole) else {
+            if self.is_run {
+                progress.format_failed(index, at, to);
+            } else if self.rule.body == Body::Chosen {
+                progress.format_failed(index, at, line_end(bytes, at));
+            }
             return None;
-        }
+        };
+        progress.format_found(index, end);
         Some(Found {
             rule: self.rule.name,
             tier: Tier::Certain,
@@ -91,7 +153,7 @@ impl Format {
     }
 
     /// Says cheaply whether [`Format::find`] could find something, in text that may still be escaped.
-    pub(super) fn may_find(&self, text: &str, at: usize) -> bool {
+    pub(super) fn may_find(&self, text: &str, at: usize, end: usize) -> bool {
         let bytes = text.as_bytes();
         if self.rule.before > 0 {
             return self.rule.body != Body::Random
@@ -102,54 +164,110 @@ impl Format {
                 );
         }
         // The letter of an escape such as `\n` is no part of the word.
-        let escaped = at >= 2 && bytes[at - 2] == b'\\';
-        (escaped || !self.is_inside(bytes, at)) && self.is_long(bytes, at)
+        let escaped =
+            at >= 2 && b"\\%".contains(&bytes[at - 2]) || at >= 3 && bytes[at - 3] == b'%';
+        (escaped || !self.is_inside(bytes, at, is_odd(&text[at..end]))) && self.is_long(bytes, at)
     }
 
-    /// True when enough follows the literal to be the first piece of a secret.
+    /// True when enough follows the literal to be the first piece of a secret, or when the piece ends
+    /// where a line does.
     fn is_long(&self, bytes: &[u8], at: usize) -> bool {
+        if self.piece == 0 {
+            return true;
+        }
         let rest = &bytes[at..];
         let word = |b: &&u8| {
             b.is_ascii_alphanumeric() || b"_-+=$:%~".contains(b) || self.parted && b"./".contains(b)
         };
-        self.piece == 0 || rest.iter().take(self.piece).take_while(word).count() >= self.piece
+        let len = rest.iter().take(self.piece).take_while(word).count();
+        len >= self.piece
+            || self.literal_min >= 4 && len >= self.literal_min && join::may_break(&rest[len..])
     }
 
-    /// The secret in a window whose byte `at` is the literal's.
-    fn matched(&self, window: &str, at: usize) -> Option<(usize, usize)> {
+    /// The secret in `from..to` that holds the literal at `at`.
+    fn matched(
+        &self,
+        text: &str,
+        from: usize,
+        to: usize,
+        at: usize,
+        is_odd: bool,
+    ) -> Option<(usize, usize)> {
         let pattern = self.pattern.get_or_init(|| self.compile()).as_ref()?;
-        let bytes = window.as_bytes();
-        let mut from = 0;
+        let window = &text.as_bytes()[from..to];
+        let at = at - from;
+        let mut next = 0;
         loop {
-            let groups = pattern.captures_at(bytes, from)?;
-            let whole = groups.get(0)?;
+            // The groups cost more than the bounds, and most attempts fail.
+            let whole = pattern.find_at(window, next)?;
             if whole.end() <= at {
-                from = whole.end().max(from + 1);
+                next = whole.end().max(next + 1);
                 continue;
             }
-            let before = whole
-                .start()
-                .checked_sub(1)
-                .map_or(b' ', |before| bytes[before]);
-            let glued_before =
-                before.is_ascii_alphanumeric() && bytes[whole.start()].is_ascii_alphanumeric();
-            let glued_after = bytes[whole.end() - 1].is_ascii_alphanumeric()
-                && bytes
-                    .get(whole.end())
-                    .is_some_and(u8::is_ascii_alphanumeric);
-            if whole.start() > at || glued_before || glued_after {
+            if whole.start() > at {
                 return None;
             }
-            let secret = groups.iter().skip(1).flatten().next().unwrap_or(whole);
-            let body = window.get(secret.range())?;
-            let fits = match self.rule.body {
-                Body::Random => is_body(body),
-                Body::Chosen => value::is_password(body),
-                Body::Any => true,
+            let (start, end) = (whole.start(), whole.end());
+            let first = from + start;
+            let is_glued_before = first > 0
+                && text.as_bytes()[first - 1].is_ascii_alphanumeric()
+                && window[start].is_ascii_alphanumeric();
+            if is_glued_before && !is_odd {
+                return None;
+            }
+            if is_masked(text.as_bytes(), from + end) {
+                return None;
+            }
+            let glued = self.glued_after(text.as_bytes(), from + end, is_odd)?;
+            // A literal of letters alone may be a part of base64 or of a name in capitals.
+            let is_bare = self.literal_min < LONG_LITERAL_BYTES
+                && window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
+            let is_chance = is_glued_before && is_bare;
+            if is_chance
+                && window
+                    .get(end + glued)
+                    .is_some_and(u8::is_ascii_alphanumeric)
+            {
+                return None;
+            }
+            let secret = if pattern.captures_len() > 1 {
+                let groups = pattern.captures_at(window, next)?;
+                let secret = groups.iter().skip(1).flatten().next();
+                secret.map_or((start, end), |group| (group.start(), group.end()))
+            } else {
+                (start, end)
             };
-            return (fits && !value::is_placeholder(body))
-                .then_some((secret.start(), secret.end()));
+            let body = text.get(from + secret.0..from + secret.1)?;
+            let judged = value::head(body);
+            let fits = match self.rule.body {
+                Body::Random => is_body(judged),
+                Body::Chosen => value::is_password(body),
+                Body::Any => !is_chance || is_body(judged),
+            };
+            let tail = if secret.1 == end { glued } else { 0 };
+            return (fits && !value::is_placeholder(judged))
+                .then_some((from + secret.0, from + secret.1 + tail));
         }
+    }
+
+    /// How many letters directly behind a match belong to its word; `None` when they make it chance.
+    fn glued_after(&self, bytes: &[u8], end: usize, is_odd: bool) -> Option<usize> {
+        if !bytes[end - 1].is_ascii_alphanumeric() {
+            return Some(0);
+        }
+        let limit = match self.boundary {
+            Boundary::Sign => GLUED_BYTES_MAX << usize::from(2 * u8::from(is_odd)),
+            Boundary::Word => 0,
+        };
+        let len = bytes[end..]
+            .iter()
+            .take(limit + 1)
+            .take_while(|b| b.is_ascii_alphanumeric())
+            .count();
+        if len <= limit {
+            return Some(len);
+        }
+        (is_odd && self.boundary != Boundary::Word).then_some(0)
     }
 
     /// The secret whose first piece holds the literal, when it goes on behind a seam.
@@ -157,43 +275,54 @@ impl Format {
         &self,
         text: &str,
         at: usize,
+        run_end: usize,
         whole: Option<(usize, usize)>,
+        is_odd: bool,
+        progress: &mut Progress,
     ) -> Option<(usize, usize)> {
         // Where the literal is inside the secret, the first piece starts before it.
         if self.rule.before > 0 {
             return None;
         }
-        let joined = join::Joined::at(text, at)?;
-        let (start, end) = self.matched(&joined.text, 0)?;
+        if !progress.may_join(text.len()) || !progress.has_seam(text.as_bytes(), run_end) {
+            return None;
+        }
+        // In a list of tokens each line stands for itself.
+        let joined = join::Joined::at(text, at, self.rule.literals)?;
+        progress.joined += joined.text.len();
+        progress.spend(joined.text.len());
+        let (start, end) = self.matched(&joined.text, 0, joined.text.len(), 0, is_odd)?;
         let last = joined.source_end(end)?;
-        if whole.is_some_and(|(_, end)| last <= end) {
+        if whole.is_some_and(|(_, end)| last <= end.max(run_end)) {
             return None;
         }
         // A whole token may end a line by chance; what follows must look like more of it.
-        if whole.is_some() && !is_rest(joined.last_piece(end)) {
+        if whole.is_some() && !joined.is_wrapped(end) && !is_rest(joined.last_piece(end)) {
             return None;
         }
         Some((at + start, last))
     }
 
     /// True when the literal is the middle of a longer word, where it is chance.
-    fn is_inside(&self, bytes: &[u8], at: usize) -> bool {
+    fn is_inside(&self, bytes: &[u8], at: usize, is_odd: bool) -> bool {
         let Some(&before) = at.checked_sub(1).map(|before| &bytes[before]) else {
             return false;
         };
         if !bytes[at].is_ascii_alphanumeric() {
             return false;
         }
-        // A diff mark is no part of the word.
-        let line_start = at < 2 || bytes[at - 2] == b'\n';
-        let goes_on = !line_start && bytes[at - 2].is_ascii_alphanumeric();
-        // Two or three letters occur inside names, paths and blobs all the time.
-        let short = self.rule.literals.iter().all(|literal| literal.len() <= 4);
-        let path = short && before == b'/' && !self.rule.literals[0].ends_with('_');
-        before.is_ascii_alphanumeric()
-            || before == b'-' && goes_on
-            || short && b"_.+".contains(&before) && !line_start
-            || path
+        match self.boundary {
+            Boundary::Sign if is_odd => is_in_blob(bytes, at),
+            Boundary::Sign => before.is_ascii_alphanumeric() || is_in_blob(bytes, at),
+            Boundary::Word => {
+                // A diff mark is no part of the word.
+                let line_start = at < 2 || bytes[at - 2] == b'\n';
+                let goes_on = !line_start && bytes[at - 2].is_ascii_alphanumeric();
+                before.is_ascii_alphanumeric()
+                    || before == b'-' && goes_on
+                    || b"_.+/".contains(&before) && !line_start
+            }
+        }
     }
 
     fn compile(&self) -> Option<Regex> {
@@ -208,6 +337,64 @@ impl Format {
     }
 }
 
+/// `xoxb-123-456-####`: the parts that say whose token it is, and the secret part masked.
+fn is_masked(bytes: &[u8], end: usize) -> bool {
+    const MASK_BYTES_MIN: usize = 8;
+    let mask = bytes[end..].iter().take(MASK_BYTES_MIN);
+    bytes[end - 1] == b'-' && mask.take_while(|b| b"#*".contains(b)).count() == MASK_BYTES_MIN
+}
+
+/// True when a pattern matches commas; those in `{20,}` are none.
+fn has_comma(pattern: &str) -> bool {
+    let bytes = pattern.as_bytes();
+    memchr::memchr_iter(b',', bytes).any(|at| at == 0 || !bytes[at - 1].is_ascii_digit())
+}
+
+/// True for a literal that neither ends a word nor occurs in base64 by chance: it has an underscore, or
+/// is long, or mixes letters as no word does.
+fn is_odd(literal: &str) -> bool {
+    literal.len() >= LONG_LITERAL_BYTES
+        || literal.len() >= 4
+            && literal
+                .bytes()
+                .any(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        || literal.starts_with("xox")
+}
+
+/// True when base64 comes right before a literal without a separator: the literal is a part of it.
+fn is_in_blob(bytes: &[u8], at: usize) -> bool {
+    const BLOB_BYTES_MIN: usize = 12;
+    let before = bytes[..at].iter().rev().take(4 * BLOB_BYTES_MIN);
+    let len = before
+        .take_while(|b| b.is_ascii_alphanumeric() || b"+/".contains(b))
+        .count();
+    if len < BLOB_BYTES_MIN {
+        return false;
+    }
+    let Ok(run) = std::str::from_utf8(&bytes[at - len..at]) else {
+        return false;
+    };
+    let shape = value::shape(run);
+    shape.digits > 0 && shape.upper > 1 && shape.lower > 1 && shape.wordy < 0.34
+}
+
+/// The end of a list of tokens that goes on at `at`.
+fn past_list(text: &str, at: usize, progress: &mut Progress) -> usize {
+    let bytes = text.as_bytes();
+    let len = bytes[at..]
+        .iter()
+        .take_while(|&&b| is_token(b) || b == b',')
+        .count();
+    progress.spend(len);
+    at + len
+}
+
+/// The end of the command or line that holds `at`, or a place before it.
+fn line_end(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..(at + LINE_BYTES_DONE).min(bytes.len())];
+    at + memchr::memchr3(b'\n', b';', b'|', rest).unwrap_or(rest.len())
+}
+
 /// A format's body is random: it has a digit, or is too odd for words.
 fn is_body(body: &str) -> bool {
     let shape = value::shape(body);
@@ -216,8 +403,9 @@ fn is_body(body: &str) -> bool {
 
 /// What a wrapped token's last line looks like: no word, no name.
 fn is_rest(piece: &str) -> bool {
-    let shape = value::shape(piece);
-    shape.len >= 4 && shape.digits > 0 && shape.lower + shape.upper > 0 && shape.wordy < 0.3
+    let shape = value::shape(value::head(piece));
+    shape.len >= 16 && (shape.digits > 2 || shape.digits > 0 && shape.upper > 1 && shape.lower > 1)
+        || shape.len >= 4 && shape.digits > 0 && shape.lower + shape.upper > 0 && shape.wordy < 0.3
         || shape.len >= 8 && shape.lower > 1 && shape.upper > 1 && shape.wordy < 0.3
 }
 
@@ -235,4 +423,16 @@ fn has_run(rest: &[u8], before: usize, len_min: usize) -> bool {
         }
     }
     false
+}
+
+/// True when the literal at the start of a token tells it from letters glued to it.
+#[cfg(test)]
+pub(super) fn is_odd_start(token: &str) -> bool {
+    rules::all().any(|rule| {
+        rule.boundary != Boundary::Word
+            && rule
+                .literals
+                .iter()
+                .any(|literal| token.starts_with(literal) && is_odd(literal))
+    })
 }

@@ -7,6 +7,9 @@ use super::context::{NEAR_BYTES_MAX, is_name, may_join};
 use super::pair;
 use super::words::{self, NAME_BYTES_MAX, Promise};
 
+/// How many backslashes between a name and its value are passed over.
+const ESCAPES_MAX: usize = 1024;
+
 /// Says cheaply whether the context rules could find something at the word, escaped or not.
 pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = text.as_bytes();
@@ -38,14 +41,16 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
 
 /// True when what follows the name could pass for its value. Quotes and escapes are skipped over.
 fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
-    let mut gap = 0;
-    while gap < 32
+    let (mut gap, mut signs) = (0, 0);
+    while signs < 32
         && bytes
             .get(to + gap)
             .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#".contains(b))
     {
         let escape =
             bytes[to + gap] == b'\\' && matches!(bytes.get(to + gap + 1), Some(b'n' | b't' | b'r'));
+        // JSON in JSON in JSON has many backslashes before each quote.
+        signs += usize::from(bytes[to + gap] != b'\\' || gap >= ESCAPES_MAX);
         gap += 1 + usize::from(escape);
     }
     let rest = &bytes[to + gap..];
@@ -81,7 +86,7 @@ fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
 }
 
 /// A long token within reach, as the context rules look for it.
-fn has_run(rest: &[u8]) -> bool {
+pub(super) fn has_run(rest: &[u8]) -> bool {
     let mut run = 0;
     for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
         if b"\n}],".contains(byte) {

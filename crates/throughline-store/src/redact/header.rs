@@ -1,6 +1,7 @@
 //! HTTP headers: authorization schemes and cookies.
 
 use super::context::{VALUE_BYTES_MAX, skip_blanks};
+use super::progress::Progress;
 use super::scan::{Found, Tier, floor};
 use super::value;
 
@@ -71,7 +72,13 @@ pub(super) fn may_find_scheme(text: &str, at: usize) -> bool {
 }
 
 /// The credential after a scheme whose word ends at `at`.
-pub(super) fn find_scheme(text: &str, start: usize, at: usize, found: &mut Vec<Found>) {
+pub(super) fn find_scheme(
+    text: &str,
+    start: usize,
+    at: usize,
+    progress: &mut Progress,
+    found: &mut Vec<Found>,
+) {
     let bytes = text.as_bytes();
     if start > 0 && bytes[start - 1].is_ascii_alphanumeric() {
         return;
@@ -83,15 +90,18 @@ pub(super) fn find_scheme(text: &str, start: usize, at: usize, found: &mut Vec<F
         .take_while(|b| b.is_ascii_alphanumeric() || b"+/=_.~:-%".contains(b))
         .count();
     let secret = text[at..at + len].trim_end_matches(['.', ':', ',']);
+    let len = secret.len();
     let basic = text[start..]
         .get(..5)
         .is_some_and(|word| word.eq_ignore_ascii_case("basic"));
+    progress.spend(len);
+    let secret = value::head(secret);
     if value::is_random(secret, 16) || basic && is_basic(secret) {
         found.push(Found {
             rule: "auth-header",
             tier: Tier::Probable,
             start: at,
-            end: at + secret.len(),
+            end: at + len,
         });
     }
 }
@@ -108,7 +118,11 @@ fn is_basic(secret: &str) -> bool {
 }
 
 /// The session values of a cookie header whose name ends at `at`.
-pub(super) fn find_cookies(text: &str, at: usize, found: &mut Vec<Found>) {
+pub(super) fn find_cookies(text: &str, at: usize, progress: &mut Progress, found: &mut Vec<Found>) {
+    // The first header of a line has dealt with all of them.
+    if progress.cookie.is_past(at) {
+        return;
+    }
     let bytes = text.as_bytes();
     let len = bytes[at..]
         .iter()
@@ -116,6 +130,8 @@ pub(super) fn find_cookies(text: &str, at: usize, found: &mut Vec<Found>) {
         .take_while(|&&b| b != b'\n')
         .count();
     let end = floor(text, at + len);
+    progress.spend(end - at);
+    progress.cookie.skip_to(end);
     let mut from = at;
     while from < end {
         let to = bytes[from..end]
@@ -146,7 +162,7 @@ pub(super) fn find_cookies(text: &str, at: usize, found: &mut Vec<Found>) {
             ]
             .iter()
             .any(|part| name.contains(part));
-            if !harmless && value::is_random(secret, 16) {
+            if !harmless && value::is_random(value::head(secret), 16) {
                 found.push(Found {
                     rule: "cookie",
                     tier: Tier::Probable,

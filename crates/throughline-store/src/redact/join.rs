@@ -1,9 +1,19 @@
-//! Values in pieces: `"a" + "b"`, adjacent strings, lines a terminal wrapped.
+//! Values in pieces: `"a" + "b"`, adjacent strings, lines that a terminal or a box has wrapped.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::progress::is_token as is_run;
 
 /// A wrapped secret has few seams; a file of tokens has many and each line stands for itself.
-const SEAMS_MAX: usize = 24;
+const SEAMS_MAX: usize = 128;
+/// How far the blanks and signs around a line break reach.
+const MARGIN_BYTES_MAX: usize = 120;
+/// No terminal and no box is narrower.
+const WIDTH_MIN: usize = 12;
+/// Literals that are looked for across a line break; the longest of a rule is shorter.
+const LITERAL_BYTES_MIN: usize = 4;
+const LITERAL_BYTES_MAX: usize = 24;
 
 /// A text without the seams of a value, and where its bytes came from.
 #[derive(Debug)]
@@ -14,8 +24,9 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// Joins the token that starts at `at`, or returns `None` when it is in one piece.
-    pub(super) fn at(source: &str, at: usize) -> Option<Self> {
+    /// Joins the token that starts at `at`, or returns `None` when it is in one piece. A piece that
+    /// starts with one of `starts` is a token of its own.
+    pub(super) fn at(source: &str, at: usize, starts: &[&str]) -> Option<Self> {
         let bytes = source.as_bytes();
         let mut joined = Self {
             text: String::new(),
@@ -24,21 +35,42 @@ impl Joined {
         let mut from = at;
         loop {
             let to = from + piece(&bytes[from..]);
+            let next = seam(bytes, to);
+            let next = next.filter(|&next| {
+                joined.seams.len() < SEAMS_MAX
+                    && !starts
+                        .iter()
+                        .any(|start| bytes[next..].starts_with(start.as_bytes()))
+            });
+            if next.is_none() && joined.seams.is_empty() {
+                return None;
+            }
             joined.text.push_str(&source[from..to]);
-            let next = string_seam(bytes, to).or_else(|| line_seam(bytes, to));
-            let Some(next) = next.filter(|_| joined.seams.len() < SEAMS_MAX) else {
-                break;
+            let Some(next) = next else {
+                return Some(joined);
             };
             joined.seams.push((joined.text.len(), next));
             from = next;
         }
-        (!joined.seams.is_empty()).then_some(joined)
     }
 
     /// Where the joined text's `end` lies in the original; `None` when it is before the first seam.
     pub(super) fn source_end(&self, end: usize) -> Option<usize> {
         let seam = self.seams.iter().rev().find(|seam| seam.0 < end)?;
         Some(seam.1 + (end - seam.0))
+    }
+
+    /// True when the pieces of the first `end` bytes are lines of one width, but for the first and
+    /// the last.
+    pub(super) fn is_wrapped(&self, end: usize) -> bool {
+        let seams = self.seams.iter().map(|seam| seam.0);
+        let ends: Vec<usize> = seams.take_while(|&seam| seam < end).collect();
+        let widths: Vec<usize> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let Some(&width) = widths.first() else {
+            return false;
+        };
+        let last = end - ends.last().copied().unwrap_or(0);
+        widths.iter().all(|&other| other == width) && last <= width && width >= WIDTH_MIN
     }
 
     /// The last piece of the first `end` bytes.
@@ -58,11 +90,26 @@ fn is_token(byte: u8) -> bool {
 }
 
 fn piece(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .take(4096)
-        .take_while(|&&b| is_token(b))
-        .count()
+    bytes.iter().take_while(|&&b| is_token(b)).count()
+}
+
+/// Where the next piece starts of a value whose piece ends at `at`.
+pub(super) fn seam(bytes: &[u8], at: usize) -> Option<usize> {
+    string_seam(bytes, at).or_else(|| line_seam(bytes, at))
+}
+
+/// True when a line may end, or a string be cut, right here; also in text that is still escaped.
+pub(super) fn may_break(rest: &[u8]) -> bool {
+    match rest.first() {
+        Some(b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b'`' | 0x1b) => true,
+        Some(b' ' | b'\t' | b'|' | 0xe2) => {
+            let blanks = rest.iter().take(MARGIN_BYTES_MAX);
+            let blanks = blanks.take_while(|b| b" \t".contains(b)).count();
+            let rest = &rest[blanks..];
+            rest.is_empty() || b"\n\r\\|".contains(&rest[0]) || border(rest) > 0
+        }
+        _ => false,
+    }
 }
 
 /// The start of the next string in `"a" + "b"`, `'a' . 'b'`, `"a" "b"`, `"a" \⏎ "b"`.
@@ -84,29 +131,210 @@ fn string_seam(bytes: &[u8], at: usize) -> Option<usize> {
     (apart && opens).then_some(next + 1)
 }
 
-/// The start of the next line of a value that a terminal broke, past diff marks and line numbers.
+/// The start of the next line of a value that a terminal or a box has broken at `at`, past borders,
+/// comment and diff signs and line numbers.
 fn line_seam(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut next = at;
-    if bytes.get(next) == Some(&b'\r') {
+    let limit = bytes.len().min(at + MARGIN_BYTES_MAX);
+    let end = trailing_margin(&bytes[..limit], at)?;
+    let next = leading_margin(&bytes[..bytes.len().min(end + MARGIN_BYTES_MAX)], end);
+    let len = bytes[next..].iter().take_while(|&&b| is_token(b)).count();
+    let after = &bytes[next + len..];
+    let stands_alone = after
+        .first()
+        .is_none_or(|b| b.is_ascii_whitespace() || b"\"'`,;)\\|<".contains(b))
+        || border(after) > 0;
+    (len >= 1 && stands_alone).then_some(next)
+}
+
+/// Passes the blanks and the border behind a line's text and the line break.
+fn trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut next = blanks(bytes, at);
+    next += border(&bytes[next..]);
+    next = blanks(bytes, next);
+    if bytes.get(next) == Some(&b'\\') && bytes.get(next + 1) != Some(&b'n') {
         next += 1;
     }
-    if bytes.get(next) != Some(&b'\n') {
-        return None;
+    next += usize::from(bytes.get(next) == Some(&b'\r'));
+    let line_break = match bytes.get(next..)? {
+        [b'\n', ..] => 1,
+        // In text that is still escaped.
+        [b'\\', b'n', ..] => 2,
+        _ => return None,
+    };
+    Some(next + line_break)
+}
+
+/// Passes what stands before the text of a line.
+fn leading_margin(bytes: &[u8], at: usize) -> usize {
+    let mut next = blanks(bytes, at);
+    for _ in 0..3 {
+        let rest = &bytes[next..];
+        let digits = rest
+            .iter()
+            .take(7)
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        let numbered = &rest[digits..];
+        let is_number = (1..=6).contains(&digits)
+            && (numbered.starts_with("→".as_bytes())
+                || numbered.starts_with(b"\t")
+                || numbered.starts_with(b": ")
+                || border(numbered) > 0);
+        let sign = if is_number {
+            let mark = border(numbered).max(1);
+            digits
+                + if numbered.starts_with("→".as_bytes()) {
+                    3
+                } else {
+                    mark
+                }
+        } else if border(rest) > 0 {
+            border(rest)
+        } else {
+            comment(rest)
+        };
+        if sign == 0 {
+            break;
+        }
+        next = blanks(bytes, next + sign);
     }
-    next += 1;
-    next += bytes[next..]
+    next
+}
+
+/// The length of a comment, quotation or diff sign before a line's text.
+fn comment(rest: &[u8]) -> usize {
+    let signs = [
+        &b"// "[..],
+        b"/// ",
+        b"# ",
+        b"> ",
+        b"* ",
+        b"-- ",
+        b"; ",
+        b"+ ",
+        b"- ",
+    ];
+    if let Some(sign) = signs.iter().find(|sign| rest.starts_with(sign)) {
+        return sign.len();
+    }
+    // A diff sign touches the text; a token starts with one only by chance.
+    usize::from(matches!(rest.first(), Some(b'+' | b'>')))
+}
+
+/// The length of the border of a box or table at the start of `rest`.
+fn border(rest: &[u8]) -> usize {
+    match rest {
+        [b'|', ..] => 1,
+        // U+2500 to U+257F, box drawing.
+        [0xe2, 0x94 | 0x95, _, ..] => 3,
+        _ => 0,
+    }
+}
+
+fn blanks(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at.min(bytes.len())..]
         .iter()
-        .take(16)
         .take_while(|b| b" \t".contains(b))
-        .count();
-    let len = bytes[next..]
-        .iter()
-        .take(4096)
-        .take_while(|b| b.is_ascii_alphanumeric() || b"_-".contains(b))
-        .count();
-    let after = bytes.get(next + len);
-    let stands_alone = after.is_none_or(|b| b.is_ascii_whitespace() || b"\"'`,;)".contains(b));
-    (len >= 2 && stands_alone).then_some(next)
+        .count()
+}
+
+/// The literals that a line break may cut, by the bytes around the cut.
+#[derive(Debug)]
+pub(super) struct Cuts {
+    /// The last two bytes before the break and the first behind it.
+    late: HashSet<[u8; 3]>,
+    /// The last byte before the break and the first two behind it.
+    early: HashSet<[u8; 3]>,
+    /// The first three bytes of a literal that starts with the letter of an escape.
+    escaped: HashSet<[u8; 3]>,
+}
+
+impl Cuts {
+    pub(super) fn new<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
+        let mut cuts = Self {
+            late: HashSet::new(),
+            early: HashSet::new(),
+            escaped: HashSet::new(),
+        };
+        for literal in literals {
+            let bytes = literal.as_bytes();
+            if bytes.len() >= 3 && b"nrtu".contains(&bytes[0]) {
+                cuts.escaped.insert([bytes[0], bytes[1], bytes[2]]);
+            }
+            if bytes.len() < LITERAL_BYTES_MIN {
+                continue;
+            }
+            cuts.early.insert([bytes[0], bytes[1], bytes[2]]);
+            cuts.late
+                .extend(bytes.windows(3).map(|w| [w[0], w[1], w[2]]));
+        }
+        cuts
+    }
+
+    /// Calls `each` with the start of every literal behind a backslash that decoding takes for an
+    /// escape, as in `C:\\npm_…`, until it returns true.
+    pub(super) fn any_escaped(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize, &str) -> bool,
+    ) -> bool {
+        let bytes = text.as_bytes();
+        memchr::memchr_iter(b'\\', bytes).any(|at| {
+            let Some(&[a, b, c]) = bytes.get(at + 1..at + 4) else {
+                return false;
+            };
+            if !self.escaped.contains(&[a, b, c]) {
+                return false;
+            }
+            let rest = bytes[at + 1..].iter().take(LITERAL_BYTES_MAX);
+            let len = rest.take_while(|&&b| is_run(b)).count();
+            each(at + 1, &text[at + 1..at + 1 + len])
+        })
+    }
+
+    /// Calls `each` for every word that a line break may cut within a literal: with the start of its
+    /// last bytes before the break, their number, and these with the first bytes behind the break.
+    /// It ends when `each` returns true, and says so.
+    pub(super) fn any(&self, text: &str, mut each: impl FnMut(usize, usize, &str) -> bool) -> bool {
+        let bytes = text.as_bytes();
+        memchr::memchr2_iter(b'\n', b'\\', bytes).any(|at| {
+            if bytes[at] == b'\\' && bytes.get(at + 1) != Some(&b'n') {
+                return false;
+            }
+            let end = text_end(bytes, at);
+            let Some(&last) = end.checked_sub(1).map(|last| &bytes[last]) else {
+                return false;
+            };
+            if !is_run(last) {
+                return false;
+            }
+            let Some(after) = trailing_margin(bytes, end) else {
+                return false;
+            };
+            let next = leading_margin(&bytes[..bytes.len().min(after + MARGIN_BYTES_MAX)], after);
+            let [first, second] = [next, next + 1].map(|at| bytes.get(at).copied().unwrap_or(0));
+            let before = end.checked_sub(2).map_or(0, |before| bytes[before]);
+            if !self.late.contains(&[before, last, first])
+                && !self.early.contains(&[last, first, second])
+            {
+                return false;
+            }
+            let head = bytes[..end].iter().rev().take(LITERAL_BYTES_MAX);
+            let head = head.take_while(|&&b| is_run(b)).count();
+            let rest = bytes[next..].iter().take(LITERAL_BYTES_MAX);
+            let rest = rest.take_while(|&&b| is_run(b)).count();
+            let window = [&text[end - head..end], &text[next..next + rest]].concat();
+            each(end - head, head, &window)
+        })
+    }
+}
+
+/// The end of the line's text before the line break at `at`, without blanks and a border.
+fn text_end(bytes: &[u8], at: usize) -> usize {
+    let from = at.saturating_sub(MARGIN_BYTES_MAX);
+    let margin = bytes[from..at].iter().rev();
+    let margin = margin.take_while(|&&b| b" \t\r|\\".contains(&b) || b >= 0x80);
+    at - margin.count()
 }
 
 /// Extends a quoted value that ends at `end` over the strings it is concatenated with.
@@ -141,7 +369,8 @@ pub(super) fn without_seams(value: &str) -> Cow<'_, str> {
         let next = match bytes[at] {
             _ if at < from => continue,
             b'"' | b'\'' | b'`' => string_seam(bytes, at),
-            b'\r' | b'\n' => line_seam(bytes, at),
+            b' ' | b'\t' if at > 0 && b" \t".contains(&bytes[at - 1]) => continue,
+            b'\r' | b'\n' | b'|' | b' ' | b'\t' | 0xe2 => line_seam(bytes, at),
             _ => continue,
         };
         if let Some(next) = next {

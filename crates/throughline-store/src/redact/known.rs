@@ -23,11 +23,11 @@ impl Redactor {
             sensitive |= clean.sensitive;
             let mut clean = clean.into_cow();
             for other in others.iter_mut() {
-                clean = self
-                    .clean_in(&clean, other)
-                    .into_owned()
-                    .into_string()
-                    .into();
+                // The rules have looked at the line; only the session's values may be new.
+                if other.may_find(&clean) {
+                    let other = self.clean_in(&clean, other).into_owned();
+                    clean = other.into_string().into();
+                }
             }
             cleaned.push_str(&clean);
         }

@@ -20,8 +20,23 @@ pub(super) fn marks(text: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
+/// The part of `start..end` between the marks it starts with and the next one.
+pub(super) fn between(text: &str, start: usize, end: usize) -> (usize, usize) {
+    let mut start = start;
+    while let Some(len) = length(&text[start..]) {
+        start += len;
+    }
+    let value = &text[start..end.max(start)];
+    let len = memmem::find(value.as_bytes(), OPEN.as_bytes()).unwrap_or(value.len());
+    (start, start + len)
+}
+
 pub(super) fn has_mark(text: &str) -> bool {
     text.contains(OPEN)
+}
+
+pub(super) fn starts_with_mark(text: &str) -> bool {
+    length(text).is_some()
 }
 
 /// True when `text` is a mark and nothing else.

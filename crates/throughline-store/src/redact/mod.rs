@@ -17,6 +17,7 @@
 //!
 //! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
 
+pub mod adversary;
 mod context;
 mod extent;
 mod format;
@@ -27,11 +28,16 @@ mod known;
 mod mark;
 mod pair;
 mod pem;
+mod phrase;
+mod pii;
+mod placeholder;
+mod progress;
 mod rules;
 mod scan;
 mod seen;
 mod url;
 mod value;
+mod value_index;
 mod vendor;
 mod view;
 mod words;
@@ -39,6 +45,7 @@ mod words;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+pub use self::pii::{PersonalData, personal_data};
 pub use self::scan::Tier;
 pub use self::seen::{Fingerprint, Secret, Seen};
 
@@ -240,5 +247,9 @@ impl AsRef<str> for CleanString {
     }
 }
 
+#[cfg(test)]
+mod linear;
+#[cfg(test)]
+mod matrix;
 #[cfg(test)]
 mod tests;

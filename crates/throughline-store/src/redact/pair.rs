@@ -40,7 +40,7 @@ pub(super) fn is_naming(before: &[u8]) -> bool {
             .take(12)
             .take_while(|b| b.is_ascii_alphabetic())
             .count();
-    let word = before[start..end].to_ascii_lowercase();
+    let word = &before[start..end];
     [
         &b"name"[..],
         b"key",
@@ -57,5 +57,6 @@ pub(super) fn is_naming(before: &[u8]) -> bool {
         b"add",
         b"create",
     ]
-    .contains(&word.as_slice())
+    .iter()
+    .any(|naming| word.eq_ignore_ascii_case(naming))
 }

@@ -1,5 +1,10 @@
 //! Private keys that span lines: PEM, OpenSSH, PGP and PuTTY blocks.
+//!
+//! A block is read word by word, not line by line: what stands between its words may be line breaks, blanks
+//! (`echo $KEY`), comment and diff signs, line numbers, borders of a table, quotes of adjacent strings.
 
+use super::mark;
+use super::progress::Progress;
 use super::scan::{Found, Tier, floor};
 
 /// What brings the automaton here.
@@ -8,19 +13,24 @@ pub(super) const LITERALS: &[&str] = &["-----BEGIN ", "---- BEGIN ", "Private-Li
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 /// An Ed25519 key has 64 characters; less is an example or an elision.
 const BODY_BYTES_MIN: usize = 32;
+/// The shortest word of key material that is recognised by itself; the last one may be shorter.
+const MATERIAL_BYTES_MIN: usize = 16;
+/// How many other words (headers such as `DEK-Info: …`) may stand in a row inside a block.
+const OTHERS_MAX: usize = 12;
 
 /// Finds the body of the block whose first line holds the literal at `at`.
-pub(super) fn find(text: &str, at: usize) -> Option<Found> {
+pub(super) fn find(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
+    if progress.block.is_past(at) {
+        return None;
+    }
     let limit = floor(text, (at + BLOCK_BYTES_MAX).min(text.len()));
     let block = &text[at..limit];
-    let (rule, from, wanted) = if block.starts_with("Private-Lines:") {
-        let line = block.find('\n')?;
-        let count: usize = block["Private-Lines:".len()..line].trim().parse().ok()?;
-        ("putty-key", line, count.min(200))
+    let (rule, from) = if block.starts_with("Private-Lines:") {
+        ("putty-key", block.find('\n')?)
     } else {
         let label = block.trim_start_matches(['-', ' ']);
-        let head = label.find("--").filter(|&len| len < 80)?;
-        let title = &label[..head];
+        let head = floor(label, 80.min(label.len()));
+        let title = &label[..label[..head].find("--")?];
         if !title.contains("PRIVATE KEY") {
             return None;
         }
@@ -29,14 +39,16 @@ pub(super) fn find(text: &str, at: usize) -> Option<Found> {
         } else {
             "private-key"
         };
-        let head = block.len() - label.len() + head;
+        let head = block.len() - label.len() + title.len();
         (
             rule,
             head + block[head..].bytes().take_while(|&b| b == b'-').count(),
-            usize::MAX,
         )
     };
-    let (start, end) = body(&block[from..], wanted)?;
+    let body = body(&block[from..]);
+    progress.spend(from + body.read);
+    progress.block.skip_to(at + from + body.read);
+    let (start, end) = body.span.filter(|_| body.size >= BODY_BYTES_MIN)?;
     Some(Found {
         rule,
         tier: Tier::Certain,
@@ -45,111 +57,114 @@ pub(super) fn find(text: &str, at: usize) -> Option<Found> {
     })
 }
 
-/// The stretch from the first to the last line of key material.
-fn body(text: &str, wanted: usize) -> Option<(usize, usize)> {
-    let stop = end_line(text);
-    let closed = stop.is_some();
-    let text = &text[..stop.unwrap_or(text.len())];
-    let (mut start, mut end, mut size, mut lines) = (None, 0, 0, 0);
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let (lead, content) = content(line);
-        // A quote inside the line ends the string the block is in.
-        let (content, ends) = match content.find(['"', '\'', '`']) {
-            Some(quote) => (&content[..quote], true),
-            None => (content, false),
-        };
-        if !content.is_empty() {
-            let material = is_material(content);
-            if !closed && !material && !is_header(content) {
-                break;
-            }
-            start.get_or_insert(at + lead);
-            end = at + lead + content.len();
-            if material {
-                size += content.len();
-            }
-            lines += 1;
-            if lines >= wanted {
-                break;
-            }
-        }
-        if ends {
-            break;
-        }
-        at += line.len();
-    }
-    (size >= BODY_BYTES_MIN).then_some((start?, end))
+/// What was read of a block.
+#[derive(Default)]
+struct Body {
+    /// From the first to the last word of key material.
+    span: Option<(usize, usize)>,
+    /// Bytes of key material.
+    size: usize,
+    /// How far the block was read.
+    read: usize,
 }
 
-fn end_line(text: &str) -> Option<usize> {
-    let at = memchr::memmem::find(text.as_bytes(), b"-- END ")
-        .or_else(|| memchr::memmem::find(text.as_bytes(), b"--END "))?;
-    let dashes = text[..at].bytes().rev().take_while(|&b| b == b'-').count();
-    Some(at - dashes)
-}
-
-/// What is left of a line without line numbers, diff marks, quotes and escapes; and where it starts.
-fn content(line: &str) -> (usize, &str) {
-    let mut rest = line;
-    for _ in 0..3 {
-        rest = rest.trim_start();
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let numbered = &rest[digits..];
-        let unnumbered = numbered.strip_prefix(['→', '\t', '|', ':']);
-        if let Some(after) = unnumbered.filter(|_| (1..=6).contains(&digits)) {
-            rest = after;
+fn body(text: &str) -> Body {
+    let mut body = Body::default();
+    let mut others = 0;
+    // Headers such as `DEK-Info: …` go with the key.
+    let mut first_word = None;
+    for (at, word) in words(text) {
+        body.read = at + word.len();
+        if mark::is_mark(word) {
+            others = 0;
+            body.size += MATERIAL_BYTES_MIN;
             continue;
         }
-        // `path/to/file:12:` as grep writes it.
-        let file = rest
-            .find(':')
-            .filter(|&at| at < 120 && rest[..at].contains(['.', '/']));
-        if let Some(at) = file {
-            let after = &rest[at + 1..];
-            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-            if digits > 0 && after[digits..].starts_with([':', '-']) {
-                rest = &after[digits + 1..];
-                continue;
-            }
-        }
-        let marks = rest.trim_start_matches(['"', '\'', '>', '|', '#', '*', '`', ',']);
-        let marks = if marks.len() == rest.len() && line.len() - rest.len() < 2 {
-            rest.strip_prefix(['+', '-']).unwrap_or(rest)
-        } else {
-            marks
-        };
-        if marks.len() == rest.len() {
+        if word.starts_with("--") && (word.contains("END") || word.contains("BEGIN"))
+            || word == "END"
+        {
             break;
         }
-        rest = marks;
+        let content = content(word);
+        if content.is_empty() {
+            continue;
+        }
+        let start = at + (content.as_ptr() as usize - word.as_ptr() as usize);
+        let is_material = content.len() >= MATERIAL_BYTES_MIN && is_material(content);
+        // The last line of a key is short.
+        let is_rest = body.span.is_some() && others == 0 && is_rest(content);
+        if is_material || is_rest {
+            let first = body.span.map_or(first_word.unwrap_or(start), |span| span.0);
+            body.span = Some((first, start + content.len()));
+            body.size += content.len();
+            others = 0;
+        } else if !is_number(content) {
+            others += 1;
+            first_word = first_word.or(Some(start));
+            // A key that a log has cut ends in prose.
+            if others > OTHERS_MAX || body.span.is_some() && others > 1 && !has_end(text, at) {
+                break;
+            }
+        }
     }
-    let lead = line.len() - rest.len();
-    let tail = rest.trim_end_matches(|c: char| c.is_whitespace() || "\"'`,;+\\()".contains(c));
-    // A trailing `\n` that no view decoded, as in Python's adjacent strings.
-    let tail = tail.strip_suffix("\\n").unwrap_or(tail);
-    (lead, tail)
+    body
 }
 
-fn is_material(line: &str) -> bool {
-    let base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
-    line.len() >= 4 && line.bytes().all(base64)
-        || line.len() >= 64
-            && line.bytes().filter(|&b| base64(b)).count() * 10 >= line.len() * 9
-            && !line.contains(' ')
+/// True when the block is closed shortly behind `at`.
+fn has_end(text: &str, at: usize) -> bool {
+    const NEAR_BYTES: usize = 512;
+    let near = &text.as_bytes()[at..(at + NEAR_BYTES).min(text.len())];
+    memchr::memmem::find(near, b"END ").is_some()
 }
 
-fn is_header(line: &str) -> bool {
-    [
-        "Proc-Type:",
-        "DEK-Info:",
-        "Version:",
-        "Comment:",
-        "Hash:",
-        "Charset:",
-        "Subject:",
-        "Bag Attributes",
-    ]
-    .iter()
-    .any(|head| line.starts_with(head))
+/// The words of a block and where they start: what blanks, quotes, commas and borders part.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_gap = |c: char| {
+        c.is_whitespace() || "\"'`,;|\\()<>→".contains(c) || ('\u{2500}'..='\u{257f}').contains(&c)
+    };
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(|c| !is_gap(c))?;
+        let len = text[start..].find(is_gap).unwrap_or(text.len() - start);
+        rest = start + len;
+        Some((start, &text[start..rest]))
+    })
+}
+
+/// A word without the `path:12:` that `grep` puts before a line, diff signs, and a `\n` nobody decoded.
+fn content(word: &str) -> &str {
+    let mut word = word;
+    if let Some((path, rest)) = word.rsplit_once([':', '-'])
+        && path.contains(['.', '/', ':'])
+        && !word.starts_with("--")
+        && rest.bytes().all(is_base64)
+    {
+        word = rest;
+    }
+    let word = word.trim_start_matches(['-', '#', '*', '>']);
+    let word = match word.strip_prefix('+') {
+        // A base64 line may itself start with a plus; one more is no harm.
+        Some(rest) if rest.len().is_multiple_of(4) => rest,
+        _ => word,
+    };
+    word.trim_end_matches(['*', ':', '.'])
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+fn is_material(word: &str) -> bool {
+    let base64 = word.bytes().filter(|&b| is_base64(b)).count();
+    base64 == word.len() || word.len() >= 64 && base64 * 10 >= word.len() * 9
+}
+
+fn is_rest(word: &str) -> bool {
+    const REST_BYTES_MIN: usize = 2;
+    let is_word = word.len() >= 4 && word.bytes().all(|b| b.is_ascii_lowercase());
+    word.len() >= REST_BYTES_MIN && word.bytes().all(is_base64) && !is_word && !is_number(word)
+}
+
+fn is_number(word: &str) -> bool {
+    word.len() <= 6 && word.bytes().all(|b| b.is_ascii_digit() || b == b':')
 }

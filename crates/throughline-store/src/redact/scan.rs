@@ -3,9 +3,10 @@
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
 use super::format::Format;
+use super::progress::Progress;
 use super::seen::Seen;
-use super::view::View;
-use super::{context, glance, header, join, mark, pem, rules, url, vendor, words};
+use super::view::{self, Encodings, View};
+use super::{context, glance, header, join, mark, pem, phrase, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,15 +41,22 @@ pub(super) struct Found {
 enum Anchor {
     Format(usize),
     Word,
+    Phrase,
     Vendor,
     Block,
     Url,
     Scheme,
     Cookie,
     Private,
+    /// Colour codes, invisible characters and the like: the text must be decoded first.
+    Disguise,
+    /// `\u00`: the same, if the escape stands for a character of a literal.
+    Escape,
 }
 
-const PRIVATE: &str = "private";
+pub(super) const PRIVATE: &str = "private";
+const PRIVATE_OPEN: &str = "<private>";
+const PRIVATE_CLOSE: &str = "</private>";
 
 #[derive(Debug)]
 pub(super) struct Scanner {
@@ -56,6 +64,7 @@ pub(super) struct Scanner {
     /// By pattern number of the automaton.
     anchors: Vec<Anchor>,
     formats: Vec<Format>,
+    cuts: join::Cuts,
 }
 
 impl Scanner {
@@ -81,11 +90,14 @@ impl Scanner {
         for name in vendor::LITERALS {
             add(Anchor::Vendor, &[name, &capital(name)]);
         }
+        add(Anchor::Phrase, phrase::LITERALS);
         add(Anchor::Block, pem::LITERALS);
         add(Anchor::Url, url::LITERALS);
         add(Anchor::Scheme, header::SCHEMES);
         add(Anchor::Cookie, header::COOKIES);
-        add(Anchor::Private, &["<private>"]);
+        add(Anchor::Private, &[PRIVATE_OPEN]);
+        add(Anchor::Disguise, view::DISGUISES);
+        add(Anchor::Escape, &["\\u00"]);
         #[expect(
             clippy::expect_used,
             reason = "the literals are constants, built by every test"
@@ -94,10 +106,12 @@ impl Scanner {
             .kind(Some(AhoCorasickKind::DFA))
             .build(&literals)
             .expect("literals build");
+        let cuts = join::Cuts::new(rules::all().flat_map(|rule| rule.literals.iter().copied()));
         Self {
             automaton,
             anchors,
             formats,
+            cuts,
         }
     }
 
@@ -106,91 +120,189 @@ impl Scanner {
         if !seen.may_find(text) && !self.may_hit(text) {
             return Vec::new();
         }
-        let view = View::innermost(text);
-        let decoded = view.as_ref().map_or(text, View::text);
-        let mut found = self.scan(decoded);
-        let source = |found: &Found| match &view {
-            Some(view) => view.source(found.start, found.end),
-            None => (found.start, found.end),
-        };
-        found.retain(|found| {
-            let (start, end) = source(found);
-            start < end && (found.rule != PRIVATE || string_end(text, start, end).is_none())
-        });
-        drop_marked(&mut found, decoded);
-        for secret in &found {
-            // What is marked private is prose; its words are no secret elsewhere.
-            if secret.tier != Tier::Possible && secret.rule != PRIVATE {
-                seen.add(
-                    secret.rule,
-                    &join::without_seams(&decoded[secret.start..secret.end]),
-                    key,
-                );
-            }
+        let mut views = vec![View::innermost(text, Encodings::Escapes)];
+        if view::has_percent(text) {
+            views.push(View::innermost(text, Encodings::EscapesAndPercent));
         }
-        seen.find(decoded, key, &mut found);
-        drop_marked(&mut found, decoded);
-        merge(&mut found);
-        found
-            .into_iter()
-            .filter_map(|found| {
-                let (start, mut end) = source(&found);
-                let mut value = &decoded[found.start..found.end];
-                if !found.rule.ends_with("private-key")
-                    && let Some(quote) = string_end(text, start, end)
-                {
-                    end = quote;
-                    value = &text[start..end];
+        let mut all = Vec::new();
+        for view in &views {
+            let decoded = view.as_ref().map_or(text, View::text);
+            let (mut found, _) = self.scan(decoded);
+            cut_marks(&mut found, decoded);
+            for secret in &found {
+                // What is marked private is prose; its words are no secret elsewhere.
+                if secret.tier != Tier::Possible && secret.rule != PRIVATE {
+                    let value = join::without_seams(&decoded[secret.start..secret.end]);
+                    seen.add(secret.rule, &value, key);
                 }
+            }
+            all.push(found);
+        }
+        let mut hits = self.behind_backslashes(text);
+        for (view, mut found) in views.iter().zip(all) {
+            let decoded = view.as_ref().map_or(text, View::text);
+            seen.find(decoded, key, &mut found);
+            cut_marks(&mut found, decoded);
+            hits.extend(found.into_iter().filter_map(|found| {
+                let (start, end) = match view {
+                    Some(view) => view.source(found.start, found.end),
+                    None => (found.start, found.end),
+                };
                 (start < end).then(|| Hit {
                     rule: found.rule,
                     tier: found.tier,
                     start,
                     end,
-                    value: value.to_owned(),
+                    value: decoded[found.start..found.end].to_owned(),
                 })
-            })
-            .collect()
+            }));
+        }
+        merge(&mut hits, text);
+        let is_json = ["{\"", "[\"", "[{", "{ \""]
+            .iter()
+            .any(|head| text.starts_with(head));
+        if is_json {
+            clip_to_strings(&mut hits, text);
+        }
+        hits
     }
 
-    /// Says, without decoding or allocating, whether a text is worth a closer look. Most are not.
+    /// Says whether a text is worth a closer look. Most are not.
     fn may_hit(&self, text: &str) -> bool {
-        // A literal may be written in escapes, or a colour code may touch it.
+        self.may_hit_as_is(text)
+            || self
+                .cuts
+                .any(text, |_, head, window| self.is_cut(head, window).is_some())
+            || view::has_percent(text)
+                && View::innermost(text, Encodings::EscapesAndPercent)
+                    .is_some_and(|view| self.may_hit_as_is(view.text()))
+    }
+
+    fn may_hit_as_is(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
-        if memchr::memchr(0x1b, bytes).is_some()
-            || memchr::memmem::find_iter(bytes, b"\\u00").any(|at| hides(&bytes[at + 4..]))
-        {
-            return true;
-        }
+        let mut next_at = NextSign::default();
         self.automaton.find_overlapping_iter(text).any(|hit| {
             let (start, end) = (hit.start(), hit.end());
             match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) => self.formats[index].may_find(text, start),
+                Anchor::Format(index) => self.formats[index].may_find(text, start, end),
                 Anchor::Word => glance::may_find(text, start, end),
                 Anchor::Vendor => vendor::may_find(text, start, end),
-                Anchor::Url => url::may_find(text, start),
+                Anchor::Url => next_at.is_near(bytes, end) && url::may_find(text, start),
                 Anchor::Scheme => header::may_find_scheme(text, end),
-                Anchor::Block | Anchor::Cookie | Anchor::Private => true,
+                Anchor::Escape => hides(&bytes[end..]),
+                Anchor::Phrase => phrase::may_find(text, start, end),
+                Anchor::Block | Anchor::Cookie | Anchor::Private | Anchor::Disguise => true,
             }
         })
     }
 
-    fn scan(&self, text: &str) -> Vec<Found> {
+    /// Tokens whose first letter a backslash before them makes an escape.
+    fn behind_backslashes(&self, text: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let progress = &mut Progress::new(self.formats.len());
+        self.cuts.any_escaped(text, |at, window| {
+            let first = self
+                .automaton
+                .find_overlapping_iter(window)
+                .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
+                    Anchor::Format(index) if hit.start() == 0 => Some((index, hit.end())),
+                    _ => None,
+                });
+            let found = first.and_then(|(index, len)| {
+                self.formats[index].find(index, text, at, &window[..len], progress)
+            });
+            hits.extend(found.map(|found| Hit {
+                rule: found.rule,
+                tier: found.tier,
+                start: found.start,
+                end: found.end,
+                value: text[found.start..found.end].to_owned(),
+            }));
+            false
+        });
+        hits
+    }
+
+    /// Where in the window the literal of a format starts that a line break behind `head` bytes cuts.
+    fn is_cut(&self, head: usize, window: &str) -> Option<(usize, std::ops::Range<usize>)> {
+        self.automaton
+            .find_overlapping_iter(window)
+            .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
+                Anchor::Format(index) if hit.start() < head && hit.end() > head => {
+                    Some((index, hit.range()))
+                }
+                _ => None,
+            })
+    }
+
+    /// The secrets of a decoded text, and how many bytes were read to find them.
+    pub(super) fn scan(&self, text: &str) -> (Vec<Found>, u64) {
         let mut found = Vec::new();
+        let progress = &mut Progress::new(self.formats.len());
+        let mut next_at = NextSign::default();
+        let marks = if mark::has_mark(text) {
+            mark::marks(text)
+        } else {
+            Vec::new()
+        };
         for hit in self.automaton.find_overlapping_iter(text) {
             let (start, end) = (hit.start(), hit.end());
+            progress.work += 1;
+            // The name of a mark's rule names no secret.
+            let mark = marks.partition_point(|mark| mark.1 <= start);
+            if marks.get(mark).is_some_and(|mark| mark.0 <= start) {
+                continue;
+            }
             match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) => found.extend(self.formats[index].find(text, start)),
-                Anchor::Word => context::find(text, start, end, &mut found),
-                Anchor::Vendor => vendor::find(text, start, end, &mut found),
-                Anchor::Block => found.extend(pem::find(text, start)),
-                Anchor::Url => url::find(text, start, &mut found),
-                Anchor::Scheme => header::find_scheme(text, start, end, &mut found),
-                Anchor::Cookie => header::find_cookies(text, end, &mut found),
-                Anchor::Private => found.extend(private(text, end)),
+                Anchor::Format(index) => {
+                    let literal = &text[start..end];
+                    found.extend(self.formats[index].find(index, text, start, literal, progress));
+                }
+                Anchor::Word => context::find(text, start, end, progress, &mut found),
+                Anchor::Phrase => phrase::find(text, start, end, progress, &mut found),
+                Anchor::Vendor => vendor::find(text, start, end, progress, &mut found),
+                Anchor::Block => found.extend(pem::find(text, start, progress)),
+                Anchor::Url => {
+                    if next_at.is_near(text.as_bytes(), end) {
+                        url::find(text, start, progress, &mut found);
+                    }
+                }
+                Anchor::Scheme => header::find_scheme(text, start, end, progress, &mut found),
+                Anchor::Cookie => header::find_cookies(text, end, progress, &mut found),
+                Anchor::Private => found.extend(private(text, start, progress)),
+                Anchor::Disguise | Anchor::Escape => {}
             }
         }
-        found
+        self.cuts.any(text, |from, head, window| {
+            progress.spend(window.len());
+            if let Some((index, literal)) = self.is_cut(head, window) {
+                let at = from + literal.start;
+                let literal = &window[literal];
+                found.extend(self.formats[index].find(index, text, at, literal, progress));
+            }
+            false
+        });
+        (found, progress.work)
+    }
+}
+
+/// The next `@`, looked for once: most URLs have none.
+#[derive(Debug, Default)]
+struct NextSign {
+    from: usize,
+    at: Option<usize>,
+}
+
+impl NextSign {
+    /// True when an `@` follows `from` within the reach of a URL.
+    fn is_near(&mut self, bytes: &[u8], from: usize) -> bool {
+        let is_known = self.from > 0 && self.from <= from && self.at.is_none_or(|at| at >= from);
+        if !is_known {
+            self.at = memchr::memchr(b'@', &bytes[from..]).map(|at| from + at);
+            self.from = from.max(1);
+        }
+        self.at
+            .is_some_and(|at| at >= from && at - from <= url::AUTHORITY_BYTES_MAX)
     }
 }
 
@@ -206,33 +318,76 @@ fn hides(digits: &[u8]) -> bool {
     byte == 0x1b || byte.is_ascii_alphanumeric() || b"-_.:/=@$".contains(&byte)
 }
 
-/// Where in a JSON text the string around `start` ends, if that is before `end`. A quote of another kind
-/// may have opened in one string and closed in the next.
-fn string_end(text: &str, start: usize, end: usize) -> Option<usize> {
+/// Ends each hit where the JSON string it starts in ends: a quote of another kind may have opened in
+/// one string and closed in the next. A key may be an array of strings, one for each line; each of
+/// them is a hit then.
+fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
     let bytes = text.as_bytes();
-    let is_json = ["{\"", "[\"", "[{", "{ \""]
-        .iter()
-        .any(|head| text.starts_with(head));
     let is_quote = |at: &usize| {
-        bytes[*at] == b'"'
-            && bytes[..*at]
-                .iter()
-                .rev()
-                .take_while(|&&b| b == b'\\')
-                .count()
-                .is_multiple_of(2)
+        let escapes = bytes[..*at].iter().rev().take_while(|&&b| b == b'\\');
+        bytes[*at] == b'"' && escapes.count().is_multiple_of(2)
     };
-    if is_json {
-        (start..end).find(is_quote)
-    } else {
-        None
+    let mut clipped = Vec::with_capacity(hits.len());
+    let (mut counted, mut is_inside) = (0, false);
+    for hit in hits.drain(..) {
+        let before = memchr::memchr_iter(b'"', &bytes[counted..hit.start]);
+        is_inside ^= before.filter(|at| is_quote(&(counted + at))).count() % 2 == 1;
+        counted = hit.start;
+        let mut quotes = (hit.start..hit.end).filter(is_quote).peekable();
+        if quotes.peek().is_none() {
+            clipped.push(hit);
+            continue;
+        }
+        let is_block = hit.rule.ends_with("private-key") || hit.rule == "putty-key";
+        let mut from = is_inside.then_some(hit.start);
+        for quote in quotes.chain([hit.end]) {
+            if let Some(start) = from
+                && start < quote
+                && (!is_block || is_substance(&text[start..quote]))
+            {
+                clipped.push(Hit {
+                    start,
+                    end: quote,
+                    value: text[start..quote].to_owned(),
+                    ..hit
+                });
+            }
+            if !is_block && from.is_some() {
+                break;
+            }
+            from = if from.is_some() {
+                None
+            } else {
+                Some(quote + 1)
+            };
+        }
     }
+    *hits = clipped;
 }
 
-/// The text between `<private>` and `</private>`.
-fn private(text: &str, start: usize) -> Option<Found> {
-    let len = text[start..].find("</private>")?;
-    let inner = text[start..start + len].trim();
+/// The text between `<private>` and its `</private>`, or to the end when nothing closes it.
+fn private(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
+    if progress.private.is_past(at) {
+        return None;
+    }
+    let start = at + PRIVATE_OPEN.len();
+    let mut depth = 1_usize;
+    let mut end = text.len();
+    for sign in memchr::memchr_iter(b'<', &text.as_bytes()[start..]) {
+        let rest = &text.as_bytes()[start + sign..];
+        if rest.starts_with(PRIVATE_OPEN.as_bytes()) {
+            depth += 1;
+        } else if rest.starts_with(PRIVATE_CLOSE.as_bytes()) {
+            depth -= 1;
+        }
+        if depth == 0 {
+            end = start + sign;
+            break;
+        }
+    }
+    progress.spend(end - start);
+    progress.private.skip_to(end);
+    let inner = text[start..end].trim();
     if inner.is_empty() || mark::is_mark(inner) {
         return None;
     }
@@ -240,40 +395,71 @@ fn private(text: &str, start: usize) -> Option<Found> {
         rule: PRIVATE,
         tier: Tier::Certain,
         start,
-        end: start + len,
+        end,
     })
 }
 
-/// Drops what touches a mark: a text cleaned before stays as it is.
-fn drop_marked(found: &mut Vec<Found>, text: &str) {
+/// Takes the marks out of what was found: a text cleaned before stays as it is, and what stands
+/// beside a mark is judged without it.
+fn cut_marks(found: &mut Vec<Found>, text: &str) {
     if found.is_empty() || !mark::has_mark(text) {
         return;
     }
     let marks = mark::marks(text);
-    found.retain(|found| {
-        !marks
-            .iter()
-            .any(|&(start, end)| found.start < end && start < found.end)
-    });
+    let mut kept = Vec::with_capacity(found.len());
+    for next in found.drain(..) {
+        let first = marks.partition_point(|&(_, end)| end <= next.start);
+        let inside = marks[first..].iter().take_while(|mark| mark.0 < next.end);
+        if next.rule == PRIVATE || inside.clone().next().is_none() {
+            kept.push(next);
+            continue;
+        }
+        let mut from = next.start;
+        let limits = inside.copied().chain([(next.end, next.end)]);
+        for (start, end) in limits {
+            if from < start && is_substance(&text[from..start]) && next.tier != Tier::Possible {
+                kept.push(Found {
+                    start: from,
+                    end: start,
+                    ..next
+                });
+            }
+            from = end.max(from);
+        }
+    }
+    *found = kept;
+}
+
+/// True when what is left beside a mark may be a part of a secret.
+fn is_substance(piece: &str) -> bool {
+    const BYTES_MIN: usize = 3;
+    let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80;
+    piece.as_bytes().iter().filter(|b| is_word(b)).count() >= BYTES_MIN
 }
 
 /// Sorts and joins what overlaps; the surer rule names the join.
-fn merge(found: &mut Vec<Found>) {
-    found.sort_by_key(|found| (found.start, found.tier, std::cmp::Reverse(found.end)));
-    let mut kept: Vec<Found> = Vec::with_capacity(found.len());
-    for next in found.drain(..) {
+fn merge(hits: &mut Vec<Hit>, text: &str) {
+    hits.sort_by_key(|hit| (hit.start, hit.tier, std::cmp::Reverse(hit.end)));
+    let mut kept: Vec<Hit> = Vec::with_capacity(hits.len());
+    for next in hits.drain(..) {
         match kept.last_mut() {
             Some(last) if next.start < last.end => {
                 if next.tier < last.tier {
                     last.rule = next.rule;
                     last.tier = next.tier;
                 }
-                last.end = last.end.max(next.end);
+                if next.end > last.end {
+                    last.end = next.end;
+                    last.value.clear();
+                }
             }
             _ => kept.push(next),
         }
     }
-    *found = kept;
+    for hit in kept.iter_mut().filter(|hit| hit.value.is_empty()) {
+        text[hit.start..hit.end].clone_into(&mut hit.value);
+    }
+    *hits = kept;
 }
 
 /// The last character boundary at or before `at`.

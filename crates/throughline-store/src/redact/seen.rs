@@ -1,15 +1,17 @@
 //! The values judged secret in a session.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use memchr::memmem;
-
+use super::progress::Resume;
 use super::scan::{Found, Tier};
+use super::value_index::ValueIndex;
 
 /// Shorter values are replaced only as a whole; a longer one also when its tail was cut off.
-const PREFIX_BYTES_MIN: usize = 12;
+pub(super) const PREFIX_BYTES_MIN: usize = 12;
 /// Below this a value is a word that may stand for anything.
 const VALUE_BYTES_MIN: usize = 7;
+/// A longer value is a file; the rules find each copy of it.
+const VALUE_BYTES_MAX: usize = 64 << 10;
 /// A whole value this long is no chance inside a longer word.
 const GLUED_BYTES_MIN: usize = 20;
 /// A session that shows more secrets than this is a list of secrets; the rules still find each.
@@ -34,28 +36,39 @@ pub struct Fingerprint {
 #[derive(Debug, Default)]
 pub struct Seen {
     values: Vec<Secret>,
-    written: usize,
+    values_written: usize,
+    /// Looks for all values in one pass.
+    index: ValueIndex,
     known: HashSet<[u8; 16]>,
+    /// The hashes of `values`.
+    met: HashSet<[u8; 16]>,
     fingerprints: Vec<Fingerprint>,
-    /// Fingerprints that came from disk, whose value we have not met again.
+    fingerprints_written: usize,
+    /// The lengths of the fingerprints that came from disk, whose value we have not met again.
     lens: Vec<usize>,
+    /// The same for values that may hold blanks.
+    spaced_lens: Vec<usize>,
 }
 
 impl Seen {
     /// Takes up a session again from what was kept of it.
     pub fn from_fingerprints(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
-        let mut lens: Vec<usize> = fingerprints
-            .iter()
-            .map(|print| print.len as usize)
-            .collect();
-        lens.sort_unstable();
-        lens.dedup();
-        let known = fingerprints.iter().map(|print| print.hash).collect();
+        let lens = |spaced: bool| {
+            let of_kind = fingerprints
+                .iter()
+                .filter(|print| is_spaced(&print.rule) == spaced);
+            let mut lens: Vec<usize> = of_kind.map(|print| print.len as usize).collect();
+            lens.sort_unstable();
+            lens.dedup();
+            lens
+        };
         Self {
+            lens: lens(false),
+            spaced_lens: lens(true),
+            known: fingerprints.iter().map(|print| print.hash).collect(),
+            fingerprints_written: fingerprints.len(),
             fingerprints,
-            lens,
-            known,
             ..Self::default()
         }
     }
@@ -65,13 +78,19 @@ impl Seen {
         self.fingerprints.clone()
     }
 
+    /// The fingerprints first made since [`Seen::mark_written`].
+    pub fn new_fingerprints(&self) -> &[Fingerprint] {
+        &self.fingerprints[self.fingerprints_written..]
+    }
+
     /// The values first found since [`Seen::mark_written`]: rows written before may hold them.
     pub fn new_values(&self) -> &[Secret] {
-        &self.values[self.written..]
+        &self.values[self.values_written..]
     }
 
     pub fn mark_written(&mut self) {
-        self.written = self.values.len();
+        self.values_written = self.values.len();
+        self.fingerprints_written = self.fingerprints.len();
     }
 
     pub fn is_empty(&self) -> bool {
@@ -82,16 +101,16 @@ impl Seen {
         // A quote or a line break would match the frame around a value as well.
         let plain = !value.contains(['"', '\n']);
         if !plain
-            || value.len() < VALUE_BYTES_MIN
+            || !(VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
             || self.values.len() >= VALUES_MAX
-            || !recurs(value)
+            || !recurs(super::value::head(value))
         {
             return;
         }
-        if self.values.iter().any(|secret| secret.value == value) {
+        let hash = fingerprint(key, value);
+        if !self.met.insert(hash) {
             return;
         }
-        let hash = fingerprint(key, value);
         if self.known.insert(hash) {
             self.fingerprints.push(Fingerprint {
                 hash,
@@ -103,56 +122,78 @@ impl Seen {
             rule,
             value: value.to_owned(),
         });
+        self.index.add(&self.values);
     }
 
     /// Says, without decoding, whether a text may hold a seen value.
     pub(super) fn may_find(&self, text: &str) -> bool {
-        // Fingerprints need every word hashed; a value with a slash or a quote may be escaped in the text.
+        // Fingerprints need every word hashed.
         !self.lens.is_empty()
-            || self.values.iter().any(|secret| {
-                let head = secret.head();
-                head.contains(['/', '\\', '"'])
-                    || memmem::find(text.as_bytes(), head.as_bytes()).is_some()
-            })
+            || !self.spaced_lens.is_empty()
+            || self.index.may_find(text, &self.values)
     }
 
     /// Adds every recurrence of a seen value to `found`.
     pub(super) fn find(&self, text: &str, key: &[u8; 32], found: &mut Vec<Found>) {
-        for secret in &self.values {
+        // A value that repeats itself is met at each repetition; what was compared is done with.
+        let mut resume: HashMap<usize, Resume> = HashMap::new();
+        self.index.each(text, &self.values, |number, at| {
+            let resume = resume.entry(number).or_default();
+            if resume.is_past(at) {
+                return;
+            }
+            let secret = &self.values[number];
             let value = secret.value.as_bytes();
-            let head = secret.head().as_bytes();
-            for at in memmem::find_iter(text.as_bytes(), head) {
-                let same = text.as_bytes()[at..]
-                    .iter()
-                    .zip(value)
-                    .take_while(|(a, b)| a == b)
-                    .count();
-                let end = super::scan::floor(text, at + same);
-                // A long value is itself wherever it stands, even glued to other letters.
-                let whole = same == value.len() && same >= GLUED_BYTES_MIN;
-                let part = same == value.len()
-                    || super::value::is_random(&text[at..end], PREFIX_BYTES_MIN);
-                if whole || part && is_apart(text, at, end) {
-                    found.push(Found {
-                        rule: secret.rule,
-                        tier: Tier::Probable,
-                        start: at,
-                        end,
-                    });
+            let same = text.as_bytes()[at..]
+                .iter()
+                .zip(value)
+                .take_while(|(a, b)| a == b)
+                .count();
+            let end = super::scan::floor(text, at + same);
+            // A long value is itself wherever it stands, even glued to other letters.
+            let whole = same == value.len() && same >= GLUED_BYTES_MIN;
+            let part = || {
+                same == value.len()
+                    || super::value::is_random(super::value::head(&text[at..end]), PREFIX_BYTES_MIN)
+            };
+            resume.fail(at, end);
+            if whole || is_apart(text, at, end) && part() {
+                resume.skip_to(end);
+                found.push(Found {
+                    rule: secret.rule,
+                    tier: Tier::Probable,
+                    start: at,
+                    end,
+                });
+            }
+        });
+        let bytes = text.as_bytes();
+        if let Some(&shortest) = self.lens.first() {
+            // No value holds a blank, so a word at a time is enough.
+            for word in words(bytes) {
+                if word.len() >= shortest {
+                    self.find_fingerprints(text, word, &self.lens, key, found);
                 }
             }
         }
-        if !self.lens.is_empty() {
-            self.find_fingerprints(text, key, found);
+        if !self.spaced_lens.is_empty() {
+            self.find_fingerprints(text, 0..bytes.len(), &self.spaced_lens, key, found);
         }
     }
 
-    fn find_fingerprints(&self, text: &str, key: &[u8; 32], found: &mut Vec<Found>) {
-        for (at, _) in text.char_indices() {
-            if !is_apart_before(text, at) {
+    fn find_fingerprints(
+        &self,
+        text: &str,
+        range: std::ops::Range<usize>,
+        lens: &[usize],
+        key: &[u8; 32],
+        found: &mut Vec<Found>,
+    ) {
+        for at in range.clone() {
+            if !text.is_char_boundary(at) || !is_apart_before(text, at) {
                 continue;
             }
-            for &len in &self.lens {
+            for &len in lens.iter().take_while(|&&len| at + len <= range.end) {
                 let Some(value) = text.get(at..at + len) else {
                     continue;
                 };
@@ -172,14 +213,21 @@ impl Seen {
     }
 }
 
-impl Secret {
-    /// The part that must be met before the rest is compared.
-    fn head(&self) -> &str {
-        let len = PREFIX_BYTES_MIN
-            .max(secret_prefix(&self.value))
-            .min(self.value.len());
-        &self.value[..super::scan::floor(&self.value, len)]
-    }
+/// Rules whose values may hold blanks.
+fn is_spaced(rule: &str) -> bool {
+    matches!(rule, "fly-token" | "seed-phrase")
+}
+
+/// The runs of bytes between blanks and control characters.
+fn words(bytes: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let is_blank = |byte: &u8| *byte <= b' ';
+        let start = at + bytes[at..].iter().position(|byte| !is_blank(byte))?;
+        let len = bytes[start..].iter().position(is_blank);
+        at = start + len.unwrap_or(bytes.len() - start);
+        Some(start..at)
+    })
 }
 
 fn fingerprint(key: &[u8; 32], value: &str) -> [u8; 16] {
@@ -187,14 +235,6 @@ fn fingerprint(key: &[u8; 32], value: &str) -> [u8; 16] {
     let full = blake3::keyed_hash(key, value.as_bytes());
     short.copy_from_slice(&full.as_bytes()[..16]);
     short
-}
-
-/// A vendor's prefix is no secret: a prefix match must go some way beyond it.
-fn secret_prefix(value: &str) -> usize {
-    value
-        .rfind(['_', '-', '.'])
-        .filter(|&at| at < 20)
-        .map_or(0, |at| at + 7)
 }
 
 /// True when a value is odd enough to be looked for everywhere.

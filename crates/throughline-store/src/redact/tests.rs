@@ -171,7 +171,7 @@ fn private_spans() {
         "a <private>my words</private> b",
         "a <private>‹private›</private> b",
     );
-    spares("a <private> without an end");
+    check("a <private> without an end", "a <private>‹private›");
 }
 
 #[test]
@@ -347,4 +347,41 @@ fn a_key_or_a_hash_is_only_tagged() {
     let clean = redactor().clean(&text);
     assert!(clean.sensitive() && !clean.is_changed());
     assert!(!redactor().clean("nothing of note").sensitive());
+}
+
+#[test]
+fn passwords_in_prose_and_in_other_languages() {
+    check("My password is hunter2", "My password is ‹password›");
+    check(
+        "the pw for staging is Tr0ub4dor&3",
+        "the pw for staging is ‹password›",
+    );
+    check("Password:\nSommer2024x\n", "Password:\n‹password›\n");
+    check(
+        "Mein Passwort ist Sommer2024!",
+        "Mein Passwort ist ‹password›",
+    );
+    check("пароль: Qwerty77z", "пароль: ‹password›");
+    check("パスワード: Sakura2024x", "パスワード: ‹password›");
+    check("contraseña: Verano2024x", "contraseña: ‹password›");
+    check(
+        "le mot de passe : Soleil2024x",
+        "le mot de passe : ‹password›",
+    );
+    check("密码是Hunter2024x。", "密码是‹password›。");
+    for text in [
+        "the password is hashed with argon2id before it is stored",
+        "the password is sha256 encoded",
+        "the password for staging is in the vault",
+        "Passwort ist falsch",
+        "Password:\nEnter it again to continue",
+    ] {
+        spares(text);
+    }
+}
+
+#[test]
+fn a_cache_key_is_no_key() {
+    let text = proof::expand("Cache restored from key: node-modules-{h40}");
+    spares(&text);
 }

@@ -1,11 +1,13 @@
 //! Passwords in URLs: `scheme://user:password@host`.
 
+use super::progress::Progress;
 use super::scan::{Found, Tier, floor};
 use super::value;
 
 pub(super) const LITERALS: &[&str] = &["://"];
 
-const AUTHORITY_BYTES_MAX: usize = 512;
+pub(super) const AUTHORITY_BYTES_MAX: usize = 512;
+const SCHEME_BYTES_MAX: usize = 32;
 /// Passwords that documentation and local stacks use; they say nothing.
 #[rustfmt::skip]
 const DEFAULTS: &[&str] = &[
@@ -25,9 +27,9 @@ pub(super) fn may_find(text: &str, at: usize) -> bool {
 }
 
 /// Finds the password of the URL whose `://` is at `at`.
-pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, at: usize, progress: &mut Progress, found: &mut Vec<Found>) {
     let bytes = text.as_bytes();
-    if at == 0 || !bytes[at - 1].is_ascii_alphanumeric() {
+    if progress.url.is_past(at) || at == 0 || !bytes[at - 1].is_ascii_alphanumeric() {
         return;
     }
     let from = at + 3;
@@ -39,6 +41,7 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
     let scheme = bytes[..at]
         .iter()
         .rev()
+        .take(SCHEME_BYTES_MAX)
         .take_while(|b| b.is_ascii_alphanumeric() || b"+.-".contains(b))
         .count();
     let web = matches!(
@@ -53,6 +56,8 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
             .position(|&b| ends_authority(b))
             .unwrap_or(limit - from);
         let wide = &bytes[from..from + loose];
+        progress.spend(loose);
+        progress.url.fail(from, from + loose);
         let odd = authority
             .iter()
             .position(|&b| b == b':')
@@ -89,7 +94,10 @@ pub(super) fn find(text: &str, at: usize, found: &mut Vec<Found>) {
     } else {
         is_password(secret, user)
     };
+    progress.spend(end - from);
+    progress.url.fail(from, end);
     if fits {
+        progress.url.skip_to(end);
         found.push(Found {
             rule: "url-password",
             tier: Tier::Certain,

@@ -2,6 +2,8 @@
 //!
 //! The context rules find `name = value`; these gates decide whether the value can be a secret.
 
+pub(super) use super::placeholder::is_placeholder;
+
 /// Letter pairs common in English and in identifiers. Random letters hit a fifth of them, words most.
 const COMMON_PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng \
 of al de se le sa si ar ve ra ld ur ro ri io me ma co li ne ce el ta la ec no il ch us em ot ad pe ac \
@@ -119,9 +121,15 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     if value.len() < len_min || !value.is_ascii() || value.contains([' ', '\t', '\n']) {
         return false;
     }
-    if is_placeholder(value) || is_reference(value) || is_number(value) || is_versioned(value) {
-        return false;
-    }
+    // The shape is cheap, and turns down most.
+    has_random_shape(value)
+        && !is_number(value)
+        && !is_versioned(value)
+        && !is_reference(value)
+        && !is_placeholder(value)
+}
+
+fn has_random_shape(value: &str) -> bool {
     let s = shape(value);
     let letters = s.lower + s.upper;
     if s.distinct < 6 || letters + s.digits < s.len / 2 {
@@ -151,7 +159,7 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
 
 /// True for a value a person might have chosen as a password.
 pub(super) fn is_password(value: &str) -> bool {
-    if !(5..=128).contains(&value.len()) || is_placeholder(value) || is_reference(value) {
+    if !(5..=128).contains(&value.len()) {
         return false;
     }
     let s = shape(value);
@@ -163,85 +171,19 @@ pub(super) fn is_password(value: &str) -> bool {
         .split_once(':')
         .is_some_and(|(a, b)| shape(a).hex && shape(b).hex);
     let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b)) || hex_pair;
-    (s.digits > 0 && letters > 0)
+    let is_chosen = (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
-        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34)
+        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34);
+    is_chosen && !is_reference(value) && !is_placeholder(value)
 }
 
-/// True for values that stand for a secret without being one.
-pub(super) fn is_placeholder(value: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "xxxx",
-        "****",
-        "....",
-        "your",
-        "changeme",
-        "change_me",
-        "change-me",
-        "placeholder",
-        "dummy",
-        "redacted",
-        "todo",
-        "replace",
-        "insert",
-        "not_a_real",
-        "not-a-real",
-        "notareal",
-        "sample",
-        "…",
-        "####",
-        "fixme",
-        "...",
-        "hidden",
-        "masked",
-        "put_",
-        "goes_here",
-        "goes-here",
-        "undefined",
-        "secret_here",
-        "my-bot-token",
-        "••",
-    ];
-    let lower = value.to_ascii_lowercase();
-    if WORDS.iter().any(|word| lower.contains(word)) {
-        return true;
-    }
-    // By chance a random value may hold the letters, hardly in one case.
-    if ["EXAMPLE", "example", "Example"]
-        .iter()
-        .any(|word| value.contains(word))
-    {
-        return true;
-    }
-    if value.starts_with('<') && value.ends_with('>') {
-        return true;
-    }
-    // A prefix may stand before the block that repeats.
-    let tail = &value.as_bytes()[value.len() / 3..];
-    is_repeating(value.as_bytes()) || is_repeating(tail) || is_counting(value.as_bytes())
-}
+/// How much of a value is judged; a longer one is no different behind.
+const JUDGED_BYTES_MAX: usize = 1024;
 
-/// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
-fn is_repeating(bytes: &[u8]) -> bool {
-    bytes.len() >= 6
-        && (1..=3).any(|period| {
-            let same = bytes
-                .iter()
-                .zip(&bytes[period..])
-                .filter(|(a, b)| a == b)
-                .count();
-            same * 10 >= (bytes.len() - period) * 8
-        })
-}
-
-/// `123456789`, `abcdefgh…`: most bytes follow the one before.
-fn is_counting(bytes: &[u8]) -> bool {
-    let steps = bytes
-        .windows(2)
-        .filter(|pair| pair[1] == pair[0].wrapping_add(1))
-        .count();
-    bytes.len() >= 12 && steps * 10 >= bytes.len() * 7
+/// The part of a value that is judged.
+pub(super) fn head(value: &str) -> &str {
+    &value[..super::scan::floor(value, JUDGED_BYTES_MAX)]
 }
 
 /// True for code that fetches a value: `$TOKEN`, `${{ secrets.X }}`, `os.environ[...]`, `get_token()`.
@@ -416,6 +358,12 @@ pub(super) fn is_digest(value: &str) -> bool {
     is_uuid(value)
         || matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128)
             && value.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A digest, or a name and a digest as caches have it: `node-modules-9c1f…`.
+pub(super) fn ends_in_digest(value: &str) -> bool {
+    let last = value.rsplit(['-', '_', ':', '/', '.']).next();
+    is_digest(value) || last.is_some_and(|last| last.len() < value.len() && is_digest(last))
 }
 
 /// A password even where the join is loose: letters and a digit, and a sign or mixed case.

@@ -3,6 +3,7 @@
 //! The name says whose key it is, where no word says that it is one. Names that are also words, or whose
 //! tools print hashes (forges, registries), are left out.
 
+use super::progress::Progress;
 use super::scan::{Found, Tier};
 use super::value;
 
@@ -106,11 +107,22 @@ pub(super) const LITERALS: &[&str] = &[
 const VALUE_BYTES_MIN: usize = 16;
 
 /// Finds the random value right behind the name at `start..end`.
-pub(super) fn find(text: &str, start: usize, end: usize, found: &mut Vec<Found>) {
+pub(super) fn find(
+    text: &str,
+    start: usize,
+    end: usize,
+    progress: &mut Progress,
+    found: &mut Vec<Found>,
+) {
+    if progress.vendor.is_past(start) {
+        return;
+    }
     let Some((from, to)) = value_after(text, start, end) else {
         return;
     };
     let secret = text[from..to].trim_end_matches(['.', '/']);
+    progress.spend(to - from);
+    progress.vendor.fail(from, to);
     if value::is_random(secret, VALUE_BYTES_MIN) {
         found.push(Found {
             rule: "vendor-key",
@@ -139,6 +151,10 @@ fn value_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
         .take_while(|b| b" \t'\"`:=\\".contains(b))
         .count();
     let from = end + gap;
+    let digits = bytes[from..].iter().take(64).filter(|b| b.is_ascii_digit());
+    if gap == 0 || digits.count() < 1 {
+        return None;
+    }
     let len = bytes[from..]
         .iter()
         .take(512)
@@ -149,5 +165,8 @@ fn value_after(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
         .get(from + len)
         .is_none_or(|b| b.is_ascii_whitespace() || b"'\"`,;)\\".contains(b));
     let digits = token.iter().filter(|b| b.is_ascii_digit()).count();
-    (gap > 0 && len >= VALUE_BYTES_MIN && is_apart && digits >= 2).then_some((from, from + len))
+    let is_mixed =
+        token.iter().any(u8::is_ascii_lowercase) && token.iter().any(u8::is_ascii_uppercase);
+    let is_odd = digits >= 2 || digits == 1 && is_mixed;
+    (gap > 0 && len >= VALUE_BYTES_MIN && is_apart && is_odd).then_some((from, from + len))
 }

@@ -1,14 +1,24 @@
 //! Decoded views of a text: what a reader sees behind escapes and colour codes.
 //!
-//! A log line may hold JSON in a JSON string, a shell transcript may hold ANSI colours. Rather than
-//! parse each format, a view undoes `\n`, `\"`, `\u002d` and drops colour codes, and remembers where
-//! every byte came from. Secrets are looked for in the view and replaced in the source; marks need no
-//! escaping, so what was valid JSON stays valid JSON, and half a record works like a whole one.
+//! A log line may hold JSON in a JSON string, a shell transcript ANSI colours, a page HTML entities, a
+//! URL percent-encoded fields. Rather than parse each format, a view undoes `\n`, `\"`, `\u002d`,
+//! `&quot;` and drops colour codes and characters without a width, and remembers where every byte came
+//! from. Secrets are looked for in the view and replaced in the source; marks need no escaping, so what
+//! was valid JSON stays valid JSON, and half a record works like a whole one.
 
-use memchr::memchr2;
+/// Logs of logs nest JSON a few times; each layer halves the backslashes, so this is never reached.
+const DEPTH_MAX: usize = 12;
+/// How far the end of a terminal's hyperlink is looked for.
+const LINK_BYTES_MAX: usize = 1024;
 
-/// Codex nests JSON twice and a log of such logs once more; beyond that nobody reads it.
-const DEPTH_MAX: usize = 4;
+/// Which encodings a view undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encodings {
+    /// Escapes, entities, colours, characters without a width.
+    Escapes,
+    /// `%22` as well. A separate view, because a value may hold what only looks like an encoding.
+    EscapesAndPercent,
+}
 
 /// The text with its layers of escapes undone.
 #[derive(Debug)]
@@ -23,11 +33,11 @@ type Steps = Vec<(usize, usize)>;
 
 impl View {
     /// Returns the innermost view, or `None` when the text has nothing to decode.
-    pub(super) fn innermost(source: &str) -> Option<Self> {
-        let (mut text, steps) = decode(source)?;
+    pub(super) fn innermost(source: &str, encodings: Encodings) -> Option<Self> {
+        let (mut text, steps) = decode(source, encodings)?;
         let mut layers = vec![steps];
         while layers.len() < DEPTH_MAX {
-            let Some((next, steps)) = decode(&text) else {
+            let Some((next, steps)) = decode(&text, encodings) else {
                 break;
             };
             text = next;
@@ -65,35 +75,37 @@ fn outer(steps: &Steps, at: usize, count: usize) -> usize {
 }
 
 /// Undoes one layer; `None` when there was nothing to undo.
-fn decode(source: &str) -> Option<(String, Steps)> {
+fn decode(source: &str, encodings: Encodings) -> Option<(String, Steps)> {
     let bytes = source.as_bytes();
-    let mut at = next_escape(bytes, 0)?;
-    let mut text = String::with_capacity(source.len());
+    let starts = match encodings {
+        Encodings::Escapes => &ESCAPES,
+        Encodings::EscapesAndPercent => &ESCAPES_AND_PERCENT,
+    };
+    let next = |from: usize| {
+        let rest = bytes.get(from..)?;
+        let at = rest.iter().position(|&byte| starts[usize::from(byte)])?;
+        Some(from + at)
+    };
+    let mut text = String::new();
     let mut steps = Steps::new();
     let mut copied = 0;
-    loop {
-        match sequence(source, at) {
-            Some((len, decoded)) => {
-                text.push_str(&source[copied..at]);
-                // Without a step of its own the sequence would map to its second byte.
-                steps.push((text.len(), at));
-                text.extend(decoded);
-                copied = at + len;
-                steps.push((text.len(), copied));
-            }
+    let mut from = 0;
+    while let Some(at) = next(from) {
+        let Some((len, decoded)) = sequence(source, at) else {
             // A lone backslash stays; of two, the second must not start a sequence.
-            None => {
-                let Some(next) = next_escape(bytes, at + 1) else {
-                    break;
-                };
-                at = next;
-                continue;
-            }
+            from = at + 1;
+            continue;
+        };
+        if steps.is_empty() {
+            text.reserve(source.len());
         }
-        match next_escape(bytes, copied) {
-            Some(next) => at = next,
-            None => break,
-        }
+        text.push_str(&source[copied..at]);
+        // Without a step of its own the sequence would map to its second byte.
+        steps.push((text.len(), at));
+        text.extend(decoded);
+        copied = at + len;
+        steps.push((text.len(), copied));
+        from = copied;
     }
     if steps.is_empty() {
         return None;
@@ -102,15 +114,29 @@ fn decode(source: &str) -> Option<(String, Steps)> {
     Some((text, steps))
 }
 
-fn next_escape(bytes: &[u8], from: usize) -> Option<usize> {
-    memchr2(b'\\', 0x1b, bytes.get(from..)?).map(|at| from + at)
+/// The bytes that may start a sequence.
+static ESCAPES: [bool; 256] = starts(b"\\\x1b&\xc2\xe1\xe2\xef\xf3");
+static ESCAPES_AND_PERCENT: [bool; 256] = starts(b"\\\x1b&\xc2\xe1\xe2\xef\xf3%");
+
+const fn starts(bytes: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
 }
 
-/// The length of the escape sequence at `at` and the character it stands for (none for a colour code).
+/// The length of the sequence at `at` and the character it stands for (none for a colour code).
 fn sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let rest = &source.as_bytes()[at..];
-    if rest[0] == 0x1b {
-        return colour(rest).map(|len| (len, None));
+    match rest[0] {
+        0x1b => return control(rest).map(|len| (len, None)),
+        b'&' => return entity(rest).map(|(len, c)| (len, Some(c))),
+        b'%' => return percent(rest).map(|c| (3, Some(c))),
+        b'\\' => {}
+        _ => return invisible(source, at).map(|len| (len, None)),
     }
     let simple = |c: char| Some((2, Some(c)));
     match *rest.get(1)? {
@@ -131,6 +157,77 @@ fn sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     }
 }
 
+/// The character that `%22` stands for, if a reader could see it.
+fn percent(rest: &[u8]) -> Option<char> {
+    let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
+    let byte = u8::try_from(digit(1)? * 16 + digit(2)?).ok()?;
+    let visible = (0x20..0x7f).contains(&byte) || b"\n\r\t".contains(&byte);
+    visible.then_some(char::from(byte))
+}
+
+/// True when `text` has a percent-encoded sign.
+pub(super) fn has_percent(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'%', bytes).any(|at| percent(&bytes[at..]).is_some())
+}
+
+/// The length of an HTML entity for an ASCII sign, and the sign.
+fn entity(rest: &[u8]) -> Option<(usize, char)> {
+    let named = [
+        (&b"&quot;"[..], '"'),
+        (b"&apos;", '\''),
+        (b"&amp;", '&'),
+        (b"&lt;", '<'),
+        (b"&gt;", '>'),
+        (b"&nbsp;", ' '),
+        (b"&equals;", '='),
+        (b"&colon;", ':'),
+    ];
+    if let Some((name, sign)) = named.iter().find(|(name, _)| rest.starts_with(name)) {
+        return Some((name.len(), *sign));
+    }
+    let number = rest.strip_prefix(b"&#")?;
+    let (digits, radix) = match number.strip_prefix(b"x").or(number.strip_prefix(b"X")) {
+        Some(hex) => (hex, 16),
+        None => (number, 10),
+    };
+    let len = digits.iter().take(6).position(|&b| b == b';')?;
+    let code = std::str::from_utf8(&digits[..len]).ok()?;
+    let sign = u32::from_str_radix(code, radix)
+        .ok()
+        .and_then(char::from_u32)?;
+    let length = rest.len() - digits.len() + len + 1;
+    sign.is_ascii().then_some((length, sign))
+}
+
+/// The length of a character that takes no room on the screen.
+fn invisible(source: &str, at: usize) -> Option<usize> {
+    let c = source.get(at..)?.chars().next()?;
+    is_invisible(c).then_some(c.len_utf8())
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// What brings the automaton to text that must be decoded before it can be judged.
+pub(super) const DISGUISES: &[&str] = &[
+    "\u{1b}", "\u{ad}", "\u{180e}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{200e}", "\u{200f}",
+    "\u{202a}", "\u{202b}", "\u{202c}", "\u{202d}", "\u{202e}", "\u{2060}", "\u{2061}", "\u{2062}",
+    "\u{2063}", "\u{2064}", "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}", "\u{feff}",
+];
+
 fn unicode(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let unit = |at: usize| {
         let digits = source.get(at + 2..at + 6)?;
@@ -150,18 +247,26 @@ fn unicode(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     char::from_u32(code).map(|c| (12, Some(c)))
 }
 
-fn colour(rest: &[u8]) -> Option<usize> {
-    if rest.get(1) != Some(&b'[') {
-        return None;
+/// The length of a terminal's control sequence: a colour, a cursor movement, a hyperlink.
+fn control(rest: &[u8]) -> Option<usize> {
+    match rest.get(1)? {
+        b'[' => {
+            let end = rest[2..]
+                .iter()
+                .take(24)
+                .position(|b| !b.is_ascii_digit() && !b";?:".contains(b))?;
+            (0x40..0x7f).contains(&rest[2 + end]).then_some(end + 3)
+        }
+        b']' => {
+            let body = rest[2..].iter().take(LINK_BYTES_MAX);
+            let end = body.clone().position(|&b| b == 0x07 || b == 0x1b)?;
+            let is_long_end = rest[2 + end] == 0x1b;
+            (!is_long_end || rest.get(3 + end) == Some(&b'\\'))
+                .then_some(end + 3 + usize::from(is_long_end))
+        }
+        b'(' | b')' => rest.get(2).map(|_| 3),
+        _ => None,
     }
-    let end = rest[2..]
-        .iter()
-        .take(24)
-        .position(|b| !b.is_ascii_digit() && !b";?:".contains(b))?;
-    if !rest[2 + end].is_ascii_alphabetic() {
-        return None;
-    }
-    Some(end + 3)
 }
 
 #[cfg(test)]
@@ -171,7 +276,7 @@ mod tests {
     /// The view of `source`, and what its first `needle` is in the source.
     #[track_caller]
     fn check(source: &str, needle: &str, found: &str) {
-        let view = View::innermost(source).expect("something to decode");
+        let view = View::innermost(source, Encodings::Escapes).expect("something to decode");
         let at = view.text().find(needle).expect("needle in the view");
         let (start, end) = view.source(at, at + needle.len());
         assert_eq!(&source[start..end], found);
@@ -179,7 +284,7 @@ mod tests {
 
     #[test]
     fn nothing_to_decode() {
-        assert!(View::innermost(r"plain C:\Windows \d+").is_none());
+        assert!(View::innermost(r"plain C:\Windows \d+", Encodings::Escapes).is_none());
     }
 
     #[test]
@@ -193,6 +298,30 @@ mod tests {
     fn layers_compose() {
         check(r#"{"o":"{\"p\":\"line\\nkey=1\"}"}"#, "key=1", "key=1");
         check(r#"{"o":"{\"p\":\"line\\nkey=1\"}"}"#, "\nkey", r"\\nkey");
+    }
+
+    #[test]
+    fn entities_and_invisible_characters() {
+        check("password=&quot;x y&quot;", "=\"x y\"", "=&quot;x y&quot;");
+        check("sk&#45;ant &#x2d; &bogus;", "sk-ant", "sk&#45;ant");
+        check("gh\u{200b}p_\u{feff}x", "ghp_x", "gh\u{200b}p_\u{feff}x");
+        assert!(View::innermost("a &str → b & c %20", Encodings::Escapes).is_none());
+    }
+
+    #[test]
+    fn percent_has_a_view_of_its_own() {
+        let view = View::innermost("a%253Db%20%e4", Encodings::EscapesAndPercent);
+        assert_eq!(view.expect("something to decode").text(), "a=b %e4");
+        assert!(has_percent("x%20") && !has_percent("100% of 5%, %s %zz %e4"));
+    }
+
+    #[test]
+    fn hyperlinks_vanish() {
+        check(
+            "\u{1b}]8;;https://a.test\u{7}KEY=1\u{1b}]8;;\u{7}",
+            "KEY=1",
+            "KEY=1",
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Judges a name: may what it names be a secret?
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 /// Longer names are blobs.
@@ -110,8 +111,8 @@ const IS_OTHER: u8 = 16;
 const IS_FORM: u8 = 32;
 
 /// What is known of each word; one lookup instead of six lists.
-static WORDS: LazyLock<HashMap<&'static [u8], u8>> = LazyLock::new(|| {
-    let mut words: HashMap<&'static [u8], u8> = HashMap::new();
+static WORDS: LazyLock<Flags> = LazyLock::new(|| {
+    let mut words = Flags::default();
     let lists = [
         (PASSWORD, IS_PASSWORD),
         (TOKEN, IS_TOKEN),
@@ -127,6 +128,28 @@ static WORDS: LazyLock<HashMap<&'static [u8], u8>> = LazyLock::new(|| {
     }
     words
 });
+
+type Flags = HashMap<&'static [u8], u8, BuildHasherDefault<WordHasher>>;
+
+/// Hashes short words of our own choosing; nobody can make them collide.
+#[derive(Debug, Default, Clone, Copy)]
+struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.write(&[length as u8]);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// Judges a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
 pub(super) fn judge(name: &str) -> Option<Promise> {

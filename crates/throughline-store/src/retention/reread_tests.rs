@@ -120,7 +120,7 @@ fn reread(store: &Store, session: u8, lines: usize) -> Written {
             ..Cursor::default()
         },
         reading: Reading::Replaced {
-            kept: Some(cleaned.ids.iter().copied().collect()),
+            held: cleaned.ids.iter().copied().collect(),
             restarted: true,
         },
         odd: Oddities::default(),
@@ -143,7 +143,7 @@ fn evicted(store: &Store, session: u8) -> (u64, u64) {
 fn raw_of(store: &Store, session: u8) -> String {
     let mut all = String::new();
     store
-        .each_raw(&name(session), |_, _, text| all.push_str(text))
+        .each_raw(&name(session), |piece| all.push_str(piece.text))
         .unwrap();
     all
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 use store::forget::Traces;
-use store::redact::Redactor;
+use store::redact::{PersonalData, Redactor, personal_data};
 use store::{RescanProgress, Which};
 
 use crate::commands::App;
@@ -18,7 +18,7 @@ use crate::output::{self, Outcome, hinted, say};
 /// older ones have let in.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
-    /// Read and write one {"id", "text"} object a line, each text on its own
+    /// Read one {"id", "text"} object a line and write it clean, with why it is "sensitive"
     #[arg(long)]
     jsonl: bool,
 
@@ -43,11 +43,19 @@ pub struct RedactArgs {
     json: bool,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Item {
     #[serde(default)]
     id: serde_json::Value,
     text: String,
+}
+
+#[derive(Serialize)]
+struct CleanItem {
+    id: serde_json::Value,
+    text: String,
+    /// Why the text is tagged `sensitive`: kinds of personal data, or a value that may be a secret.
+    sensitive: Vec<&'static str>,
 }
 
 pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
@@ -64,11 +72,22 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
             }
             let item: Item = serde_json::from_str(&line)
                 .with_context(|| format!("line {number} is not an {{\"id\", \"text\"}} object"))?;
-            let text = redactor.clean(&item.text).as_str().to_owned();
+            let clean = redactor.clean(&item.text);
+            let personal = personal_data(clean.as_str(), None);
+            let mut sensitive: Vec<_> = personal.into_iter().map(PersonalData::name).collect();
+            if clean.sensitive() {
+                sensitive.push("possible-secret");
+            }
+            let text = clean.as_str().to_owned();
             if args.explain {
                 explain(&redactor, &item.text, &format!("line {number}: "));
             }
-            serde_json::to_writer(&mut out, &Item { id: item.id, text })?;
+            let clean = CleanItem {
+                id: item.id,
+                text,
+                sensitive,
+            };
+            serde_json::to_writer(&mut out, &clean)?;
             writeln!(out)?;
         }
     } else {

@@ -23,6 +23,7 @@ pub(super) struct Rule {
     pub(super) pattern: &'static str,
     pub(super) before: usize,
     pub(super) body: Body,
+    pub(super) boundary: Boundary,
     pub(super) catches: &'static [&'static str],
     #[cfg_attr(
         not(test),
@@ -42,6 +43,16 @@ pub(super) enum Body {
     Any,
 }
 
+/// What may stand directly before a format's literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Boundary {
+    /// Anything but a letter or a digit, where the literal is short or could end a word (`ico-`), and
+    /// anything at all where it is long and odd (`ghp_`).
+    Sign,
+    /// The start of a word: the literal is itself a common word, as in `cache-key-…`.
+    Word,
+}
+
 const fn rule(
     name: &'static str,
     literals: &'static [&'static str],
@@ -55,6 +66,7 @@ const fn rule(
         pattern,
         before: 0,
         body: Body::Random,
+        boundary: Boundary::Sign,
         catches,
         spares,
     }
@@ -70,6 +82,18 @@ impl Rule {
     const fn body(mut self, body: Body) -> Self {
         self.body = body;
         self
+    }
+
+    /// For formats whose literal is a word that names also contain.
+    const fn whole_word(mut self) -> Self {
+        self.boundary = Boundary::Word;
+        self
+    }
+
+    /// True when text that merely resembles the format is improbable.
+    #[cfg(test)]
+    pub(super) fn is_certain(&self) -> bool {
+        self.boundary != Boundary::Word && self.body != Body::Chosen
     }
 }
 

@@ -1,0 +1,157 @@
+//! What one pass over a text remembers, so that its cost stays linear.
+//!
+//! A rule that fails over a long run of characters would fail again at each of its literals in that run,
+//! and each attempt would read the run to its end. [`Progress`] lets a rule try again only when half
+//! of the run is left: all attempts together then read the run twice, and a secret at the end of a run
+//! is still tried with at most as much again before it.
+
+/// Shorter stretches are not worth remembering.
+const STRETCH_BYTES_MIN: usize = 64;
+
+/// How far each rule has come in the text, and what was measured on the way.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// By number of the format rule: literals before this offset are passed over.
+    formats: Vec<usize>,
+    /// The same for the other kinds of anchors.
+    pub(super) word: Resume,
+    pub(super) failed_pairs: usize,
+    pub(super) vendor: Resume,
+    pub(super) url: Resume,
+    pub(super) cookie: Resume,
+    pub(super) block: Resume,
+    pub(super) private: Resume,
+    token_run: Run,
+    field_run: Run,
+    /// The end of the last run that was looked at, and whether it goes on behind a seam.
+    seam: (usize, bool),
+    /// Bytes of pieces that were joined.
+    pub(super) joined: usize,
+    /// How many bytes the rules have read: what tests hold against the text's length.
+    pub(super) work: u64,
+}
+
+/// The offset from which one kind of rule may try again.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Resume(usize);
+
+impl Resume {
+    pub(super) fn is_past(self, at: usize) -> bool {
+        at < self.0
+    }
+
+    /// Passes over everything before `end`.
+    pub(super) fn skip_to(&mut self, end: usize) {
+        self.0 = self.0.max(end);
+    }
+
+    /// Remembers an attempt at `at` that read up to `end` in vain.
+    pub(super) fn fail(&mut self, at: usize, end: usize) {
+        if end.saturating_sub(at) >= STRETCH_BYTES_MIN {
+            self.skip_to(at + (end - at) / 2);
+        }
+    }
+}
+
+/// A stretch of bytes of one class, measured once.
+#[derive(Debug, Default, Clone, Copy)]
+struct Run {
+    start: usize,
+    end: usize,
+}
+
+impl Run {
+    fn end(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        class: impl Fn(u8) -> bool,
+        work: &mut u64,
+    ) -> usize {
+        if at < self.start || at >= self.end {
+            let len = bytes[at.min(bytes.len())..]
+                .iter()
+                .take_while(|&&byte| class(byte))
+                .count();
+            *work += len as u64;
+            *self = Self {
+                start: at,
+                end: at + len,
+            };
+        }
+        self.end
+    }
+}
+
+impl Progress {
+    pub(super) fn new(formats: usize) -> Self {
+        Self {
+            formats: vec![0; formats],
+            word: Resume::default(),
+            failed_pairs: 0,
+            vendor: Resume::default(),
+            url: Resume::default(),
+            cookie: Resume::default(),
+            block: Resume::default(),
+            private: Resume::default(),
+            token_run: Run::default(),
+            field_run: Run::default(),
+            seam: (usize::MAX, false),
+            joined: 0,
+            work: 0,
+        }
+    }
+
+    /// Says whether the run of token characters that ends at `end` goes on behind a seam.
+    pub(super) fn has_seam(&mut self, bytes: &[u8], end: usize) -> bool {
+        if self.seam.0 != end {
+            self.seam = (end, super::join::seam(bytes, end).is_some());
+        }
+        self.seam.1
+    }
+
+    /// Says whether pieces may still be joined; a text of tokens in pieces joins each a few times.
+    pub(super) fn may_join(&self, text_len: usize) -> bool {
+        const TIMES_MAX: usize = 8;
+        const FREE_BYTES: usize = 64 << 10;
+        self.joined <= TIMES_MAX * text_len + FREE_BYTES
+    }
+
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.work += bytes as u64;
+    }
+
+    pub(super) fn format_is_past(&self, rule: usize, at: usize) -> bool {
+        at < self.formats[rule]
+    }
+
+    pub(super) fn format_found(&mut self, rule: usize, end: usize) {
+        self.formats[rule] = self.formats[rule].max(end);
+    }
+
+    pub(super) fn format_failed(&mut self, rule: usize, at: usize, end: usize) {
+        let mut resume = Resume(self.formats[rule]);
+        resume.fail(at, end);
+        self.formats[rule] = resume.0;
+    }
+
+    /// Where the run of token characters that holds `at` ends.
+    pub(super) fn token_end(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.token_run.end(bytes, at, is_token, &mut self.work)
+    }
+
+    /// Where a value without quotes that starts at `at` ends at the latest.
+    pub(super) fn field_end(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.field_run.end(bytes, at, is_field, &mut self.work)
+    }
+}
+
+/// A character that tokens of some format contain.
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-+/=.%~$:".contains(&byte)
+}
+
+/// A character of a value without quotes.
+fn is_field(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !b"\"'`<>".contains(&byte)
+}
