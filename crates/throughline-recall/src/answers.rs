@@ -81,9 +81,12 @@ pub fn put_first(
     demote_chatter(read, best_stated);
     let may_pair = may_pair(ask, question);
     let is_question = echo::has_question(&ask.query.text);
+    let reports = echo::reports_trouble(&ask.query.text);
     for (at, words, is_latest) in asked {
         let restates = echo::restates(&query, &words);
-        let answer = if is_latest && may_pair {
+        let is_same = echo::is_same_matter(&query, &words);
+        // A question about something else states, by what it asks, what its author works on.
+        let answer = if is_latest && may_pair && (restates || is_same) {
             find_answer(lookup, &read[at])?
         } else {
             None
@@ -96,13 +99,7 @@ pub fn put_first(
         match answer.filter(|answer| is_question || answer.own() != 0) {
             Some(answer) => {
                 let target = best_stated.map_or(read[at].score, |best| best.min(read[at].score));
-                raise(
-                    read,
-                    at,
-                    answer,
-                    target,
-                    echo::is_same_matter(&query, &words),
-                );
+                raise(read, at, answer, target, reports && is_same);
             }
             None if restates => {
                 let score = read[at].score + ECHO_POINTS;
