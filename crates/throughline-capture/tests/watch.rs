@@ -561,8 +561,8 @@ impl Play {
 }
 
 /// Returns the lines of a store's dump. The moment at which a log was read again decides on the order
-/// of records that it has lost, on the cursor of a log that is gone, and on which of the logs of the
-/// session gives it its title, so these are left out.
+/// of records that it has lost, on which earlier versions of it are kept, on the cursor of a log that
+/// is gone, and on which of the logs of the session gives it its title, so these are left out.
 fn sorted_dump(store: &Store) -> Vec<String> {
     let dump = store.dump().unwrap();
     let is_there = |line: &&str| {
@@ -575,7 +575,8 @@ fn sorted_dump(store: &Store) -> Vec<String> {
         let cells = cells.filter(|(at, _)| !is_session || *at != 3);
         cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(" | ")
     };
-    let lines = dump.lines().filter(is_there);
+    let is_current = |line: &&str| !line.contains(".jsonl | 0 | ");
+    let lines = dump.lines().filter(is_there).filter(is_current);
     let mut lines: Vec<_> = lines.map(without_title).collect();
     lines.sort();
     lines

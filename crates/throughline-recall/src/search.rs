@@ -250,10 +250,12 @@ fn read(
     Ok(read)
 }
 
-/// Returns the best candidates, a prompt that was repeated word for word only a few times.
+/// Returns the best candidates. Of a prompt that was repeated word for word a few come in their
+/// place, and the others behind everything else.
 ///
-/// A question that was asked in fifty sessions would be all that is read. Unread, prompts that
-/// hold most of the question, the same words of it, and are equally long are the same prompt.
+/// A question that was asked in fifty sessions would otherwise be all that is read. Unread, prompts
+/// that hold most of the question, the same words of it, and are equally long count as the same
+/// prompt. They may be different ones, so none is left out while there is room.
 fn without_repetitions(found: &Candidates, max: usize) -> Vec<&candidates::Candidate> {
     let sum: f64 = found.idf.iter().sum();
     let holds_most = |bits: Bits| {
@@ -263,6 +265,7 @@ fn without_repetitions(found: &Candidates, max: usize) -> Vec<&candidates::Candi
     };
     let mut seen: HashMap<(Bits, u32), usize> = HashMap::new();
     let mut best = Vec::with_capacity(max.min(found.rows.len()));
+    let mut repeated = Vec::new();
     for candidate in &found.rows {
         if best.len() == max {
             break;
@@ -274,11 +277,14 @@ fn without_repetitions(found: &Candidates, max: usize) -> Vec<&candidates::Candi
                 .or_default();
             *times += 1;
             if *times > REPEATED_MAX {
+                repeated.push(candidate);
                 continue;
             }
         }
         best.push(candidate);
     }
+    let room = max - best.len();
+    best.extend(repeated.into_iter().take(room));
     best
 }
 

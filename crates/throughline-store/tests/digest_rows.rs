@@ -293,6 +293,8 @@ fn an_export_brings_them_along() {
     };
     let first = export(&store);
     let elsewhere = tempfile::tempdir().unwrap();
+    let key = "redaction.key";
+    std::fs::copy(dir.path().join(key), elsewhere.path().join(key)).unwrap();
     let copy = Store::open(elsewhere.path()).unwrap();
     let stop = AtomicBool::new(false);
     copy.import(

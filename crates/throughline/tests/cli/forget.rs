@@ -128,7 +128,10 @@ impl Machine {
     fn record(&self, word: &str) -> String {
         let found = self.env.run(&["search", word, "--json"]).stdout;
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-        found["hits"][0]["id"].as_str().unwrap().to_owned()
+        // The answer to a prompt may come before the prompt that has the word.
+        let mut hits = found["hits"].as_array().unwrap().iter();
+        let hit = hits.find(|hit| hit["snippet"].as_str().unwrap().contains(word));
+        hit.unwrap()["id"].as_str().unwrap().to_owned()
     }
 }
 

@@ -49,6 +49,14 @@ pub fn give_away(folder: &Path) {
         .status();
 }
 
+/// Undoes [`give_away`]: a folder of another user is not opened.
+fn take_back(folder: &Path) {
+    let _not_root = Command::new("chown")
+        .args(["-R", "0:0"])
+        .arg(folder)
+        .status();
+}
+
 #[test]
 fn where_nothing_can_be_written_it_is_read() {
     let machine = Machine::new(6);
@@ -90,6 +98,7 @@ fn where_nothing_can_be_written_it_is_read() {
         assert!(said.contains("hint: "), "{what}: {said}");
         set(0o200);
     }
+    take_back(machine.env.home());
     machine.dump();
 }
 
