@@ -1,6 +1,6 @@
 //! Whether a sentence tells its reader what to do, or what they may do.
 //!
-//! [`hygiene`](crate::hygiene) knows the phrases of known attacks. This module knows grammar:
+//! [`hygiene`] knows the phrases of known attacks. This module knows grammar:
 //! imperatives, obligations, permissions, and who speaks in whose name. It is only asked about
 //! text that no person typed, and where in doubt a sentence counts as a directive: a statement
 //! that is left out costs a little evidence, an order that is shown may be obeyed.

@@ -6,7 +6,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::print_stdout,
     reason = "tests start processes; longer runs are asked for by the environment and tell of it"
 )]
 
