@@ -82,10 +82,20 @@ pub fn put_first(
     let may_pair = may_pair(ask, question);
     let is_question = echo::has_question(&ask.query.text);
     let reports = echo::reports_trouble(&ask.query.text);
-    for (at, words, is_latest) in asked {
-        let restates = echo::restates(&query, &words);
-        let is_same = echo::is_same_matter(&query, &words);
+    let mut answers: Vec<Option<(RecordId, f64)>> = Vec::with_capacity(asked.len());
+    for found in asked {
+        let at = found.at;
+        let restates = echo::restates(&query, &found.words);
+        let is_same = echo::is_same_matter(&query, &found.words);
+        // The answer to the latest of several equal questions stands for all of them.
+        let twin_answer = found.same_as.and_then(|twin| answers[twin]);
+        if let Some((answer, score)) = twin_answer {
+            put_behind(&mut read[at], answer, score);
+            answers.push(twin_answer);
+            continue;
+        }
         // A question about something else states, by what it asks, what its author works on.
+        let is_latest = found.same_as.is_none() && found.may_be_read;
         let answer = if is_latest && may_pair && (restates || is_same) {
             find_answer(lookup, &read[at])?
         } else {
@@ -99,7 +109,9 @@ pub fn put_first(
         match answer.filter(|answer| is_question || answer.own() != 0) {
             Some(answer) => {
                 let target = best_stated.map_or(read[at].score, |best| best.min(read[at].score));
-                raise(read, at, answer, target, reports && is_same);
+                let raised = raise(read, at, answer, target, reports && is_same);
+                answers.push(Some(raised));
+                continue;
             }
             None if restates => {
                 let score = read[at].score + ECHO_POINTS;
@@ -109,6 +121,7 @@ pub fn put_first(
             }
             None => {}
         }
+        answers.push(None);
     }
     rank::sort(read);
     Ok(())
@@ -150,21 +163,37 @@ fn may_pair(ask: &Ask, question: &Question) -> bool {
     wants && is_plain && !chooses
 }
 
-/// Returns where the questions are, with their words, and whether each is the latest of its kind.
-fn distinct_questions(read: &[Read]) -> Vec<(usize, Words, bool)> {
+/// A question among the hits.
+struct FoundQuestion {
+    /// Its place among the hits.
+    at: usize,
+    words: Words,
+    /// The entry of a later question that asks the same.
+    same_as: Option<usize>,
+    /// It is among the few whose turns are read.
+    may_be_read: bool,
+}
+
+/// Returns the questions among the hits, the latest first.
+fn distinct_questions(read: &[Read]) -> Vec<FoundQuestion> {
     let mut asked: Vec<usize> = (0..read.len().min(HITS_MAX))
         .filter(|at| read[*at].is_question())
         .collect();
     // The latest answer to a question is the one that may still hold.
     asked.sort_by_key(|at| std::cmp::Reverse(read[*at].candidate.row));
-    let mut all: Vec<(usize, Words, bool)> = Vec::new();
-    let mut paired = 0;
+    let mut all: Vec<FoundQuestion> = Vec::new();
+    let mut distinct = 0;
     for at in asked {
         let words = Words::of(&read[at].detail.text);
-        let is_same = |(_, other, _): &(usize, Words, bool)| other.overlap(&words) >= SAME_OVERLAP;
-        let is_latest = paired < QUESTIONS_MAX && !all.iter().any(is_same);
-        paired += usize::from(is_latest);
-        all.push((at, words, is_latest));
+        let is_same = |other: &FoundQuestion| other.words.overlap(&words) >= SAME_OVERLAP;
+        let same_as = all.iter().position(is_same);
+        distinct += usize::from(same_as.is_none());
+        all.push(FoundQuestion {
+            at,
+            words,
+            same_as,
+            may_be_read: distinct <= QUESTIONS_MAX,
+        });
     }
     all
 }
@@ -221,8 +250,15 @@ fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && !gives_up && !echo::is_chatter(text) && !echo::asks(text)
 }
 
-/// Lifts an answer to at least `target`, and puts its question right behind it.
-fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, is_same: bool) {
+/// Lifts an answer to at least `target`, puts its question right behind it, and returns the answer's
+/// id and score.
+fn raise(
+    read: &mut Vec<Read>,
+    asked: usize,
+    answer: Read,
+    target: f64,
+    is_same: bool,
+) -> (RecordId, f64) {
     let question = AnsweredQuestion {
         id: read[asked].detail.id,
         text: read[asked].detail.text.clone(),
@@ -245,8 +281,13 @@ fn raise(read: &mut Vec<Read>, asked: usize, answer: Read, target: f64, is_same:
     }
     let score = answer.score;
     answer.asked.get_or_insert(question);
-    let asked = &mut read[asked];
-    asked.answered_by = Some(id);
+    put_behind(&mut read[asked], id, score);
+    (id, score)
+}
+
+/// Puts a question right behind its answer.
+fn put_behind(asked: &mut Read, answer: RecordId, score: f64) {
+    asked.answered_by = Some(answer);
     if asked.score > score - STEP {
         asked.add("echo", 1.0, score - STEP - asked.score);
     }

@@ -191,7 +191,8 @@ fn causes_of_reports(
     })
 }
 
-/// Returns the rules that were laid down in turns which touched a file that the prompt names.
+/// Returns the rules that were laid down in turns which touched a file or an identifier that the
+/// prompt names, or in the prompt right after such a turn: people correct what they have just seen.
 fn rules_of_turns(
     store: &Store,
     topics: &PromptTopics,
@@ -200,42 +201,41 @@ fn rules_of_turns(
     if topics.files.is_empty() {
         return Ok(Vec::new());
     }
-    let on_path = ranked.hits.iter().filter(|hit| hit.hit.path.is_some());
-    let on_path: Vec<&RankedHit> = on_path.collect();
+    let is_named = |hit: &&RankedHit| {
+        topics.name_file(hit.hit.path.as_deref()) || topics.share_name_with(&hit.text)
+    };
+    let named: Vec<&RankedHit> = ranked.hits.iter().filter(is_named).collect();
     store.lookup(|lookup| {
         let mut rules: Vec<Candidate> = Vec::new();
         let mut prompts: Vec<i64> = Vec::new();
-        for hit in on_path {
-            if prompts.len() == TURNS_MAX {
+        for hit in named {
+            if prompts.len() >= TURNS_MAX {
                 break;
             }
-            let Some(prompt) = prompt_of_turn(lookup, hit.position)? else {
-                continue;
-            };
-            let is_known = prompts.contains(&prompt.row);
-            let is_rule = rules::is_rule(prompt.kind, prompt.trust, &prompt.text);
-            let (text, rule) = (Words::of(&hit.text), Words::of(&prompt.text));
-            let touches = topics.touch(hit.hit.path.as_deref(), &text, &rule);
-            if is_known || !is_rule || !touches {
-                continue;
+            let text = Words::of(&hit.text);
+            for prompt in prompts_around(lookup, hit.position)? {
+                let is_known = prompts.contains(&prompt.row);
+                let is_rule = rules::is_rule(prompt.kind, prompt.trust, &prompt.text);
+                let touches = topics.share_words_with(&text, &Words::of(&prompt.text));
+                if !is_known && is_rule && touches {
+                    prompts.push(prompt.row);
+                    rules.push(stored_candidate(prompt, hit));
+                }
             }
-            prompts.push(prompt.row);
-            rules.push(stored_candidate(prompt, hit));
         }
         Ok(rules)
     })
 }
 
-fn prompt_of_turn(
-    lookup: &Lookup<'_>,
-    (row, session): (i64, u32),
-) -> store::Result<Option<Detail>> {
-    let turn = turns::before(lookup, row, session)?;
-    let prompt = turn.last().filter(|(_, mark)| mark.kind == Kind::Prompt);
-    match prompt {
-        Some((row, _)) => Ok(lookup.details(&[*row])?.pop()),
-        None => Ok(None),
-    }
+/// Returns the prompt of a record's turn and the one that follows the turn.
+fn prompts_around(lookup: &Lookup<'_>, (row, session): (i64, u32)) -> store::Result<Vec<Detail>> {
+    let is_prompt = |(_, mark): &&(i64, store::Mark)| mark.kind == Kind::Prompt;
+    let before = turns::before(lookup, row, session)?;
+    let after = turns::following(lookup, row, session)?;
+    let own = before.last().filter(is_prompt);
+    let next = after.iter().find(is_prompt);
+    let rows: Vec<i64> = own.into_iter().chain(next).map(|(row, _)| *row).collect();
+    lookup.details(&rows)
 }
 
 /// Makes a candidate of a record that a hit of the same session led to.

@@ -141,15 +141,24 @@ impl PromptTopics {
         text.len() <= STRICT_BYTES_MAX && self.says_more && echo::sentences(text).any(rules)
     }
 
-    /// Says whether a record about a file that the prompt names, or the rule behind it, has
-    /// anything else to do with the prompt.
-    pub fn touch(&self, path: Option<&str>, text: &Words, rule: &Words) -> bool {
-        let is_named = path.is_some_and(|path| {
+    /// Says whether the prompt names the file at a path.
+    pub fn name_file(&self, path: Option<&str>) -> bool {
+        path.is_some_and(|path| {
             let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
             self.files.contains(&file.to_lowercase())
-        });
+        })
+    }
+
+    /// Says whether a text holds an identifier or a number that the prompt names.
+    pub fn share_name_with(&self, text: &str) -> bool {
+        !self.names.is_empty() && !self.names.is_disjoint(&Words::of(text).stems)
+    }
+
+    /// Says whether a record about a file that the prompt names, or the rule beside it, has
+    /// anything else to do with the prompt.
+    pub fn share_words_with(&self, text: &Words, rule: &Words) -> bool {
         let shares = |stem: &String| text.stems.contains(stem) || rule.stems.contains(stem);
-        is_named && self.telling.iter().chain(&self.names).any(shares)
+        self.telling.iter().chain(&self.names).any(shares)
     }
 }
 
@@ -220,8 +229,10 @@ mod tests {
     fn a_file_ties_a_task_to_the_rule_of_its_turn() {
         let rule = Words::of(RULE);
         let edit = Words::of("-REORDER_AT = 5\n+REORDER_AT = load_config()");
-        let touches =
-            |prompt: &str| PromptTopics::of(prompt).touch(Some("/src/inventory.py"), &edit, &rule);
+        let touches = |prompt: &str| {
+            let topics = PromptTopics::of(prompt);
+            topics.name_file(Some("/src/inventory.py")) && topics.share_words_with(&edit, &rule)
+        };
         assert!(touches("add a constant REORDER_AT = 10 to inventory.py"));
         assert!(touches(
             "implement the reorder threshold feature in inventory.py"

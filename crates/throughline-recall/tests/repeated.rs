@@ -154,8 +154,8 @@ fn an_answer_comes_before_the_echo_of_its_question() {
         let place = |part: &str| texts.iter().position(|text| text.contains(part));
         assert!(place("8123").unwrap() == 0, "{texts:#?}");
         assert!(place(DECISION).unwrap() <= 5, "{texts:#?}");
-        let first_echo = texts.iter().position(|text| *text == asked).unwrap();
-        assert!(place("8123").unwrap() < first_echo, "{texts:#?}");
+        let first_echo = texts.iter().position(|text| *text == asked);
+        assert!(first_echo.is_none_or(|echo| echo > 0), "{texts:#?}");
         assert!(place("Let me check").is_none_or(|at| at > 1), "{texts:#?}");
         let best = &ranked.hits[0];
         let beside = best.asked.as_ref().map(|asked| asked.text.as_str());

@@ -96,6 +96,8 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         None => None,
     };
     let filter = &args.filter;
+    // Questions that are shown beside their answers take no place of their own.
+    let hidden = if args.json { 0 } else { HIDDEN_MAX };
     let query = Query {
         text: words(args),
         kinds: filter.kind.clone(),
@@ -107,7 +109,7 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         workspace_key: None,
         since: app.moment(filter.since.as_deref())?,
         until: app.moment(filter.until.as_deref())?,
-        limit: args.limit,
+        limit: args.limit.saturating_add(hidden),
     };
     let ask = Ask {
         query,
@@ -122,7 +124,7 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         let (ranked, facts) = (&found, &facts);
         output::json(&Answer { ranked, facts })?;
     } else {
-        print(app, &found, &facts, args.explain)?;
+        print(app, args, &found, &facts)?;
     }
     Ok(if found.hits.is_empty() && facts.is_empty() {
         Outcome::NothingFound
@@ -130,6 +132,9 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         Outcome::Done
     })
 }
+
+/// How many questions may be hidden behind their answers.
+const HIDDEN_MAX: usize = 20;
 
 /// What is printed as JSON.
 #[derive(Serialize)]
@@ -211,9 +216,9 @@ pub fn rewrite_unwanted(argument: String) -> String {
 
 fn print(
     app: &App<'_>,
+    args: &SearchArgs,
     found: &Ranked,
     facts: &[EvictedFact],
-    explain: bool,
 ) -> anyhow::Result<()> {
     match (found.rung, found.hits.is_empty()) {
         (_, true) if !facts.is_empty() => {}
@@ -240,12 +245,13 @@ fn print(
         let answer = hit.answered_by;
         answer.is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer))
     };
-    let hits: Vec<&RankedHit> = found.hits.iter().filter(beside).collect();
+    let hits = found.hits.iter().filter(beside).take(args.limit);
+    let hits: Vec<&RankedHit> = hits.collect();
     for group in by_session(&hits) {
         write!(out, "{}", session_text(app, group[0]))?;
         for hit in group {
             write!(out, "{}", hit_text(app, hit))?;
-            if explain {
+            if args.explain {
                 write!(out, "{}", parts_text(hit))?;
             }
         }

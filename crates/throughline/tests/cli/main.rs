@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should fail"
 )]
 
+mod answers;
 mod commands;
 mod compact;
 mod crash;
