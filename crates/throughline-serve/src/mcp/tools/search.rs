@@ -61,7 +61,7 @@ struct Hit {
     at: Option<String>,
     session: Option<String>,
     /// The session's records were removed; this is what its title and digest say
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     digest_only: bool,
 }
 
