@@ -286,7 +286,10 @@ impl<'b> Walk<'_, 'b> {
     /// first, since a copied log often has another one.
     fn owner_by_content(&mut self, path: &Path, claims: &[Claim<'b>]) -> Option<Claim<'b>> {
         let claimed = claims.first().map(|(_, format)| *format);
-        let head = match head(path, claimed.or_else(|| format_by_ending(path))?) {
+        // A file that the user named is looked into whatever its ending.
+        let named = self.is_named_file.then_some(Format::Lines);
+        let format = claimed.or_else(|| format_by_ending(path)).or(named)?;
+        let head = match head(path, format) {
             Ok(head) => head,
             Err(error) => {
                 self.complain(path, &error);

@@ -64,6 +64,9 @@ fn a_name_of_another_agent_does_not_mislead() {
     let found = discover_copy(rollout, "019f0000-0000-4000-8000-000000000001.jsonl");
     let flavors: Vec<_> = found.sources.iter().map(|source| source.flavor).collect();
     assert_eq!(flavors, [Flavor::Codex]);
+    let found = discover_copy(rollout, "session.txt");
+    let flavors: Vec<_> = found.sources.iter().map(|source| source.flavor).collect();
+    assert_eq!(flavors, [Flavor::Codex]);
 }
 
 #[test]
@@ -73,6 +76,7 @@ fn a_named_file_that_is_no_log_is_reported() {
         ("notes.jsonl", "{\"a\":1}\n{\"b\":2}\n"),
         ("data.json", "[1, 2, 3]"),
         ("package.json", "{\"name\": \"x\", \"session_id\": 4}"),
+        ("program", "\u{7f}ELF, or anything else"),
     ] {
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
