@@ -9,8 +9,8 @@ pub mod stage;
 
 use jiff::Timestamp;
 use memory::{FactKind, Tokens, hygiene};
+use redact::Redactor;
 use serde::Deserialize;
-use store::redact::Redactor;
 use thiserror::Error;
 
 use crate::model::{Asker, Refused, Request, Turn};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use memory::summary::{Limits, Template};
 use memory::tokens::estimate;
 use memory::{Message, Summary, Tokens, fence, record};
-use store::redact::{Redactor, Seen};
+use redact::{Redactor, Seen};
 use thiserror::Error;
 
 use crate::compact::Declined;

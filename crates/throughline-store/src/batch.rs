@@ -10,12 +10,12 @@ use crate::clean::{Cleaned, Door};
 use crate::error::Result;
 use crate::raw::{self, Piece};
 use crate::records::Insertion;
-use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::sources::{CleanCursor, Cursor};
 use crate::tombstones::kept_out;
 use crate::writer::{Hurry, Names};
 use crate::{Store, Ticket, detached, digest_rows, records, secrets, sessions, sources, usage};
+use redact::{CleanString, Redactor};
 
 /// What one reading of a source gave.
 #[derive(Debug)]

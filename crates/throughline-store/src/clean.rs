@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
-use crate::redact::{CleanString, Fingerprint, Redactor, Secret, Seen, personal_data};
 use crate::terms::Document;
+use redact::{CleanString, Fingerprint, Redactor, Secret, Seen, personal_data};
 
 /// Longer texts are compressed alone and kept once, however often they occur.
 const INLINE_BYTES_MAX: usize = 8 << 10;

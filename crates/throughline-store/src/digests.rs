@@ -12,10 +12,10 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::redact::{Redactor, Secret, Seen};
 use crate::sessions::{self, Known, timestamp};
 use crate::writer::{Hurry, Names};
 use crate::{Store, Ticket, digest_rows};
+use redact::{Redactor, Secret, Seen};
 
 /// A session whose records have no current digest.
 #[derive(Clone, Debug)]

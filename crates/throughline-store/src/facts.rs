@@ -11,9 +11,9 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub use self::lookup::{FactFilter, FactScope};
 pub use self::merge::Remembered;
 use crate::error::Result;
-use crate::redact::CleanString;
 use crate::writer::Hurry;
 use crate::{Store, Ticket};
+use redact::CleanString;
 
 /// A statement that is to be kept.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::redact::CleanString;
 use crate::sessions::timestamp;
 use crate::writer::Hurry;
+use redact::CleanString;
 
 /// Older injections than these are dropped; what they taught is in the newer ones.
 const INJECTIONS_MAX: i64 = 20_000;

@@ -1,6 +1,6 @@
 //! The local database, and the only way to it.
 //!
-//! Captured text enters through the [`clean`] door, where the [`redact`]or sees every string; what
+//! Captured text enters through the [`clean`] door, where the redactor sees every string; what
 //! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
 //! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
 //! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
@@ -51,7 +51,6 @@ mod postings;
 mod raw;
 mod readers;
 mod records;
-pub mod redact;
 mod repair;
 mod rescan;
 mod residue;
@@ -126,9 +125,9 @@ pub use crate::writer::Ticket;
 
 use crate::lock::Guard;
 use crate::readers::ReaderPool;
-use crate::redact::Redactor;
 use crate::seal::{Key, Keychain, NoKeychain};
 use crate::writer::Writer;
+use redact::Redactor;
 
 /// The name of the database in its folder.
 const DATABASE: &str = "throughline.db";

@@ -14,11 +14,11 @@ use rusqlite::{Connection, params_from_iter};
 use crate::error::Result;
 use crate::marks::{Mark, Pages};
 use crate::postings::Postings;
-use crate::redact::Redactor;
 use crate::sessions::timestamp;
 use crate::terms::{SCOPE, SPEAKER};
 use crate::worth::{self, Worth};
 use crate::{Query, Store, blocks, digest_rows, records};
+use redact::Redactor;
 
 /// A question being answered. Blocks that were read stay at hand until it is.
 #[derive(Debug)]

@@ -14,11 +14,11 @@ use crate::clean::Body;
 use crate::error::{Error, Result};
 use crate::forget::{Lines, Needles};
 use crate::records::Texts;
-use crate::redact::CleanString;
 use crate::secrets::ScrubbedValues;
 use crate::sessions::Known;
 use crate::verify::DamagedTexts;
 use crate::{Store, blocks, bodies};
+use redact::CleanString;
 
 /// Earlier generations of a log that are kept; of more the smallest are deleted.
 const EARLIER_GENERATIONS_MAX: usize = 8;

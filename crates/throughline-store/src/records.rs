@@ -10,11 +10,11 @@ use serde::Serialize;
 use crate::clean::{CleanRecord, Place, checksum};
 use crate::error::{Error, Result};
 use crate::index::Entry;
-use crate::redact::CleanString;
 use crate::sessions::{Known, context, last_active, timestamp};
 use crate::terms::Document;
 use crate::writer::Names;
 use crate::{Store, blocks, bodies, digest_rows};
+use redact::CleanString;
 
 /// Counts up with the redactor's rules, so that rows cleaned by older rules can be found.
 pub(crate) const REDACTION_VERSION: i64 = 2;

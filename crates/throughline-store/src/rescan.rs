@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::forget::{Traces, traces};
 use crate::records::{REDACTION_VERSION, StoredRow};
-use crate::redact::{CleanString, Redactor, Seen};
 use crate::writer::{Hurry, Names};
 use crate::{Store, digest_rows, raw, records, summaries};
+use redact::{CleanString, Redactor, Seen};
 
 /// Which of the stored texts to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

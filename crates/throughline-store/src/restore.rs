@@ -10,12 +10,12 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::backup::{self, CopyProgress};
 use crate::error::{Error, Result};
-use crate::redact::Redactor;
 use crate::seal::{self, Form, Key, KeyId, KeyPlace, Keychain, SealError, places};
 use crate::swap::{self, Old, OnStep, SwapStep};
 use crate::tombstones::{self, CarriedTombstones};
 use crate::verify;
 use crate::{DATABASE, KEY, Store, installation_key, lock, open, schema};
+use redact::Redactor;
 
 /// Folders of what was there before begin with this.
 pub(crate) const SAFETY: &str = "before-restore-";

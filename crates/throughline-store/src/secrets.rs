@@ -8,11 +8,11 @@ use crate::Store;
 use crate::clean::CleanSecrets;
 use crate::error::Result;
 use crate::raw::Piece;
-use crate::redact::{Fingerprint, Redactor, Secret, Seen};
 use crate::sessions::Known;
 use crate::stored_text::TextFilter;
 use crate::writer::Names;
 use crate::{digests, raw, records, sessions, summaries};
+use redact::{Fingerprint, Redactor, Secret, Seen};
 
 impl Store {
     /// Returns what is known of a session's secrets.

@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::clean::CleanSession;
 use crate::error::Result;
-use crate::redact::CleanString;
 use crate::writer::Names;
 use crate::{Store, digest_rows, records, workspaces};
+use redact::CleanString;
 
 /// What the writer remembers of a session.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,9 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
 use crate::forget::{Lines, Needles};
-use crate::redact::CleanString;
 use crate::writer::Hurry;
 use crate::{Store, Ticket};
+use redact::CleanString;
 
 /// Lines passed over that are kept by number; the rest are only counted.
 const SKIPS_KEPT_MAX: usize = 100;

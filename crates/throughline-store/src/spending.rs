@@ -7,9 +7,9 @@ use rusqlite::{Transaction, params};
 use crate::Store;
 use crate::error::Result;
 use crate::lease;
-use crate::redact::CleanString;
 use crate::sessions::timestamp;
 use crate::writer::Hurry;
+use redact::CleanString;
 
 /// Older entries are dropped.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24 * 400);

@@ -16,10 +16,10 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use crate::error::{Error, Result};
 use crate::lease::{self, Lease};
 use crate::records::{self, StoredRecord};
-use crate::redact::{CleanString, Redactor, Secret, Seen};
 use crate::sessions::{Known, timestamp};
 use crate::writer::Hurry;
 use crate::{Store, open, spending};
+use redact::{CleanString, Redactor, Secret, Seen};
 
 /// The folder of all notes, in the store's own.
 const FOLDER: &str = "memory";

@@ -7,8 +7,8 @@ use rusqlite::{Row, Transaction, params};
 use crate::Store;
 use crate::clean::CleanUsage;
 use crate::error::Result;
-use crate::redact::CleanString;
 use crate::sessions::{Known, timestamp};
+use redact::CleanString;
 
 /// Which usage to count.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use crate::Store;
 use crate::error::Result;
 use crate::records;
-use crate::redact::CleanString;
 use crate::writer::Names;
+use redact::CleanString;
 
 impl Store {
     /// Returns the key under which a workspace is known: its own, or that of the workspace that was

@@ -11,8 +11,8 @@ use distill::{renew, tell};
 use jiff::{SignedDuration, Timestamp};
 use memory::summary::Template;
 use memory::{Block, Flavor, Message, MessageId, SessionId, Summary, Tokens};
+use redact::Redactor;
 use serde_json::{Value, json};
-use store::redact::Redactor;
 use store::{Asked, Lease, Store, Work};
 
 use super::find::the_session;

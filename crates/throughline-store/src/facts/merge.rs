@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::{CleanFact, session_of};
 use crate::error::Result;
-use crate::redact::CleanString;
 use crate::workspaces;
 use crate::writer::Names;
+use redact::CleanString;
 
 /// What became of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -11,10 +11,10 @@ use super::{Doomed, Forgotten, traces};
 use crate::error::Result;
 use crate::raw::Blanked;
 use crate::records::StoredRow;
-use crate::redact::Redactor;
 use crate::tombstones::{self, Grave, Key};
 use crate::writer::Names;
 use crate::{digest_rows, digests, index, injections, raw, records, sources, summaries};
+use redact::Redactor;
 
 /// Every table, and what forgetting does to it. A test complains of a table that is not here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]

@@ -146,7 +146,7 @@ impl Forgotten {
 pub(crate) fn erase_selected(
     tx: &rusqlite::Transaction<'_>,
     names: &mut crate::writer::Names,
-    redactor: &crate::redact::Redactor,
+    redactor: &redact::Redactor,
     selection: &Selection,
     now: Timestamp,
 ) -> Result<Forgotten> {

@@ -14,9 +14,9 @@ use super::{own, signature};
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::records::{self, Texts};
-use crate::redact::Redactor;
 use crate::sessions::timestamp;
 use crate::verify::DamagedTexts;
+use redact::Redactor;
 
 /// What to export. Everything, unless it says otherwise.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 //! signature is its own. The signature is the last member of the line's object and covers every
 //! byte before it, so no two readings of the JSON can differ.
 
-use crate::redact::Redactor;
+use redact::Redactor;
 
 /// What stands between the signed text and the signature.
 const MEMBER: &[u8] = b",\"signature\":\"";

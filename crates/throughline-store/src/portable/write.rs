@@ -12,12 +12,12 @@ use crate::clean::{Cleaned, Door};
 use crate::digests::{self, CleanDigest};
 use crate::error::Result;
 use crate::raw::{self, Piece};
-use crate::redact::{CleanString, Redactor};
 use crate::sessions::Known;
 use crate::stored_text::StoredText;
 use crate::tombstones::Gate;
 use crate::writer::Names;
 use crate::{digest_rows, records, secrets, sessions, sources, usage, workspaces};
+use redact::{CleanString, Redactor};
 
 /// The path of records whose log the file does not name.
 const NO_LOG: &str = "import";

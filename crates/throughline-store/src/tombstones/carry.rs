@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::forget::{self, Selection};
 use crate::index;
 use crate::records::{self, Texts};
-use crate::redact::Redactor;
 use crate::writer::Names;
+use redact::Redactor;
 
 /// What the tombstones of a store did to the one that takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

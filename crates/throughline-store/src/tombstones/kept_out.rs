@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::forget::{self, Lines, Needles};
 use crate::index;
 use crate::raw::Piece;
-use crate::redact::{CleanString, Redactor};
 use crate::sources::{self, Cursor};
 use crate::writer::Names;
+use redact::{CleanString, Redactor};
 
 /// What of a batch must not be written.
 #[derive(Debug, Default)]

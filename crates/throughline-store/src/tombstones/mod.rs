@@ -18,11 +18,11 @@ use serde::Serialize;
 
 use crate::clean::CleanRecord;
 use crate::error::Result;
-use crate::redact::Redactor;
 use crate::sessions::timestamp;
 use crate::sources::UNREAD;
 use crate::writer::Hurry;
 use crate::{Store, forget};
+use redact::Redactor;
 
 pub use self::carry::CarriedTombstones;
 pub(crate) use self::carry::carry_over;

@@ -4,9 +4,9 @@ use std::io::{self, BufRead, Read, Write, stdin, stdout};
 
 use anyhow::Context;
 use indicatif::ProgressBar;
+use redact::{PersonalData, Redactor, personal_data};
 use serde::{Deserialize, Serialize};
 use store::forget::Traces;
-use store::redact::{PersonalData, Redactor, personal_data};
 use store::{RescanProgress, Which};
 
 use crate::commands::App;

@@ -10,17 +10,20 @@ use crate::env::repository;
 /// Which of our crates a crate may use. A new edge is the rarest change.
 const EDGES: &[(&str, &[&str])] = &[
     ("memory", &[]),
-    ("store", &["memory"]),
+    ("redact", &[]),
+    ("store", &["memory", "redact"]),
     ("capture", &["memory", "store"]),
     ("recall", &["memory", "store"]),
-    ("distill", &["memory", "store"]),
+    ("distill", &["memory", "redact", "store"]),
     (
         "serve",
-        &["capture", "distill", "memory", "recall", "store"],
+        &["capture", "distill", "memory", "recall", "redact", "store"],
     ),
     (
         "throughline",
-        &["capture", "distill", "memory", "recall", "serve", "store"],
+        &[
+            "capture", "distill", "memory", "recall", "redact", "serve", "store",
+        ],
     ),
     ("testkit", &["memory"]),
 ];

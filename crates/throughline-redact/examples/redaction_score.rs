@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use throughline_store::redact::{Redactor, Tier, personal_data};
+use throughline_redact::{Redactor, Tier, personal_data};
 
 #[derive(Deserialize)]
 struct Labelled {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
-use throughline_store::redact::{PersonalData, Redactor, personal_data};
+use throughline_redact::{PersonalData, Redactor, personal_data};
 
 #[derive(Deserialize)]
 struct Line {

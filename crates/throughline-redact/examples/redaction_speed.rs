@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use throughline_store::redact::{Redactor, adversary};
+use throughline_redact::{Redactor, adversary};
 
 #[expect(clippy::print_stdout, reason = "the figures are the output")]
 fn main() {
