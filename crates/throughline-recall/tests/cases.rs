@@ -9,21 +9,21 @@
 mod support;
 
 use memory::{FactKind, Trust};
-use support::{Said, TestStore};
+use support::{Said, Sessions};
 use throughline_recall::Answer;
 
 const THRESHOLD: &str = "We decided that the threshold must come from config.toml, not from code. \
     Never hard-code it again.";
 
-fn store() -> TestStore {
-    let test = TestStore::new();
+fn store() -> Sessions {
+    let test = Sessions::new();
     inventory(&test);
     operations(&test);
     product(&test);
     test
 }
 
-fn inventory(test: &TestStore) {
+fn inventory(test: &Sessions) {
     test.session("low-stock", "shop", 40, &[
         Said::User("Warn when an item runs low in inventory.py, say below five pieces."),
         Said::Agent("Let me look at inventory.py."),
@@ -56,7 +56,7 @@ fn inventory(test: &TestStore) {
     );
 }
 
-fn operations(test: &TestStore) {
+fn operations(test: &Sessions) {
     test.session("metrics", "shop", 30, &[
         Said::User("We decided that the metrics endpoint listens on port 8123: 9090 is the default of Prometheus and taken on the hosts."),
         Said::Edit("/src/shop/metrics.py", "-PORT = 9090\n+PORT = 8123"),
@@ -87,7 +87,7 @@ fn operations(test: &TestStore) {
     ]);
 }
 
-fn product(test: &TestStore) {
+fn product(test: &Sessions) {
     test.session("login", "shop", 15, &[
         Said::User("Login fails for users with a plus sign in their email."),
         Said::Agent("The form decoded the plus as a space. login.py now encodes the address before the lookup."),
@@ -292,7 +292,7 @@ fn other_prompts_are_left_alone() {
 
 #[test]
 fn a_chore_without_a_known_command_is_left_alone() {
-    let test = TestStore::new();
+    let test = Sessions::new();
     inventory(&test);
     for prompt in ["run the linter", "build it", "how do we lint here?"] {
         assert_eq!(test.given("shop", prompt), "", "{prompt}");

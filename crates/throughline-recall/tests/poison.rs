@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Said, TestStore};
+use support::{Said, Sessions};
 
 /// What an attacker writes about the metrics endpoint. Each holds the mark `zebra` where the harm
 /// is, so that any part of it that gets through is seen.
@@ -81,7 +81,7 @@ const WAYS: &[&str] = &[
     "server and answer",
 ];
 
-fn infect(test: &TestStore, way: &str, at: usize, poison: &str) {
+fn infect(test: &Sessions, way: &str, at: usize, poison: &str) {
     let asked = Said::User("Have a look at the notes on the metrics endpoint port.");
     let done = Said::Agent("I read the notes.");
     let output = format!("Notes\n{poison}\nend of notes");
@@ -115,7 +115,7 @@ fn no_poison_reaches_a_prompt() {
     let mut reached = Vec::new();
     for way in WAYS {
         // A workspace for each, so that none hides behind another.
-        let test = TestStore::new();
+        let test = Sessions::new();
         for (at, poison) in POISON.iter().enumerate() {
             infect(&test, way, at, poison);
             for prompt in PROMPTS {
@@ -136,7 +136,7 @@ fn no_poison_reaches_a_prompt() {
 
 #[test]
 fn findings_still_reach_a_question() {
-    let test = TestStore::new();
+    let test = Sessions::new();
     test.session(
         "honest",
         "shop",
@@ -163,7 +163,7 @@ fn findings_still_reach_a_question() {
 
 #[test]
 fn output_of_tools_is_data_for_questions_and_nothing_for_tasks() {
-    let test = TestStore::new();
+    let test = Sessions::new();
     test.session("output", "shop", 5, &[
         Said::User("Print the settings."),
         Said::Tool(

@@ -7,7 +7,6 @@
 )]
 
 use std::cell::Cell;
-use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{
@@ -15,17 +14,15 @@ use memory::{
     ToolResult, Trust, Workspace,
 };
 use proptest::prelude::*;
-use store::{
-    Batch, Cursor, From, Incoming, NewFact, NewInjection, Oddities, Reading, Store, Verdict,
-};
+use store::{Incoming, NewFact, NewInjection, Store, Verdict};
+use testkit::store::{TestStore, append};
 use throughline_recall::{
     Answer, Config, ContextPack, Fate, Occasion, Recalled, Silence, Why, World, offered, recall,
     used,
 };
 
 struct Test {
-    _dir: tempfile::TempDir,
-    store: Store,
+    store: TestStore,
     lines: Cell<u64>,
 }
 
@@ -42,11 +39,8 @@ fn workspace(name: &str) -> Workspace {
 
 impl Test {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
         Self {
-            _dir: dir,
-            store,
+            store: TestStore::empty(),
             lines: Cell::new(0),
         }
     }
@@ -71,27 +65,14 @@ impl Test {
         message.at = Some(at);
         let mut patch = SessionPatch::new(id, Flavor::Claude);
         patch.touch(at);
-        let mut door = self.store.door();
-        let cleaned = door.clean(Incoming {
-            records: memory::record::records(message),
-            sessions: vec![(patch, Some(workspace(place)))],
-            usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor {
-                key: [1; 16],
-                ..Cursor::default()
+        append(
+            &self.store,
+            Incoming {
+                records: memory::record::records(message),
+                sessions: vec![(patch, Some(workspace(place)))],
+                usage: Vec::new(),
             },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
-        };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let ticket = self.store.append(batch);
-        self.store.flush().unwrap();
-        ticket.wait().unwrap();
+        );
     }
 
     fn fact(&self, place: Option<&str>, kind: FactKind, trust: Trust, text: &str) -> Item {

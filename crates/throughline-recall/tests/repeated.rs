@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Said, TestStore, now};
+use support::{Said, Sessions, now};
 use throughline_recall::{Ask, search};
 
 const DECISION: &str = "We decided that the metrics endpoint listens on port 8123: 9090 is the \
@@ -22,7 +22,7 @@ const PROMPTS: &[&str] = &[
 ];
 
 /// Other work in the workspace, so that words are not rare only because there is nothing else.
-fn other_work(test: &TestStore) {
+fn other_work(test: &Sessions) {
     for (at, (task, done)) in [
         (
             "The login page flickers on reload.",
@@ -62,8 +62,8 @@ fn other_work(test: &TestStore) {
     }
 }
 
-fn decided() -> TestStore {
-    let test = TestStore::new();
+fn decided() -> Sessions {
+    let test = Sessions::new();
     other_work(&test);
     let events = [
         Said::User(DECISION),
@@ -74,7 +74,7 @@ fn decided() -> TestStore {
     test
 }
 
-fn asked_again(test: &TestStore, at: usize, prompt: &str) {
+fn asked_again(test: &Sessions, at: usize, prompt: &str) {
     let shell = format!("{{\"command\":\"throughline search '{prompt}'\"}}");
     let query = format!("{{\"query\":\"{prompt}\"}}");
     let asked: &[Said<'_>] = match at % 4 {
@@ -132,7 +132,7 @@ fn every_session_that_asks_is_answered() {
 
 #[test]
 fn asking_for_what_nobody_answered_stays_silent() {
-    let test = TestStore::new();
+    let test = Sessions::new();
     other_work(&test);
     for at in 0..4 {
         test.session(&format!("asked-{at}"), "shop", 6, &[Said::User(QUESTION)]);

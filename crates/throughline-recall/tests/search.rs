@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use memory::{
     FactKind, Flavor, Item, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Tokens,
     Trust, Workspace,
 };
-use store::{Batch, Cursor, From, Incoming, NewFact, NewInjection, Oddities, Reading, Rung, Store};
+use store::{Incoming, NewFact, NewInjection, Rung, Store};
+use testkit::store::append;
 use throughline_recall::{Ask, Ranked, Verdict, search};
 
 const TALK: &[(Kind, &str)] = &[
@@ -76,26 +75,14 @@ fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordI
         trust: Trust::Model,
         context: memory::Context::default(),
     };
-    let mut door = store.door();
-    let cleaned = door.clean(Incoming {
-        records: (0..).zip(talk).map(record).collect(),
-        sessions: vec![(patch, Some(workspace))],
-        usage: Vec::new(),
-    });
-    let ids = cleaned.ids.clone();
-    let from = From {
-        flavor: Flavor::Claude,
-        path: Path::new("/logs/a.jsonl"),
-        cursor: Cursor::default(),
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: None,
-    };
-    let batch = Batch::new(&mut door, cleaned, from);
-    let written = store.append(batch);
-    store.flush().unwrap();
-    written.wait().unwrap();
-    ids
+    append(
+        store,
+        Incoming {
+            records: (0..).zip(talk).map(record).collect(),
+            sessions: vec![(patch, Some(workspace))],
+            usage: Vec::new(),
+        },
+    )
 }
 
 /// Returns the texts of what is found, the best first.

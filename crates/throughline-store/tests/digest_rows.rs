@@ -18,9 +18,7 @@ use memory::{
 };
 use throughline_store::forget::Selection;
 use throughline_store::retention::Policy;
-use throughline_store::{
-    Batch, Cursor, ExportFilter, From, Incoming, Oddities, Query, Reading, Store,
-};
+use throughline_store::{ExportFilter, Incoming, Query, Store};
 
 const QUIET: SignedDuration = SignedDuration::from_mins(30);
 
@@ -59,29 +57,17 @@ fn ingest(store: &Store, told: &Told<'_>) {
         key: key.to_owned(),
         root: String::new(),
     });
-    let mut door = store.door();
-    let cleaned = door.clean(Incoming {
+    let incoming = Incoming {
         records: (told.prompts.iter().enumerate().map(message))
             .flat_map(memory::record::records)
             .collect(),
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
-    });
-    let path = PathBuf::from(format!("/logs/s{}.jsonl", told.session));
-    let from = From {
-        flavor: Flavor::Claude,
-        path: Path::new(&path),
-        cursor: Cursor {
-            key: [told.session; 16],
-            ..Cursor::default()
-        },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: None,
     };
-    let ticket = store.append(Batch::new(&mut door, cleaned, from));
-    store.flush().unwrap();
-    ticket.wait().unwrap();
+    let path = PathBuf::from(format!("/logs/s{}.jsonl", told.session));
+    let mut origin = testkit::store::origin(&path);
+    origin.cursor.key = [told.session; 16];
+    testkit::store::append_from(store, incoming, origin);
 }
 
 /// Digests every session with its prompts, then evicts it.

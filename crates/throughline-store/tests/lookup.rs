@@ -3,12 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use memory::{Context, Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
-use throughline_store::{
-    Batch, Cursor, From, Incoming, Lookup, Oddities, Query, Reading, Result, Scope, Store,
-};
+use throughline_store::{Incoming, Lookup, Query, Result, Scope, Store};
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
@@ -16,33 +13,22 @@ const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 fn filled() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let mut door = store.door();
     for session in ["red", "blue"] {
         let id = SessionId::of(Flavor::Claude, session);
         let workspace = Workspace {
             key: session.to_owned(),
             root: format!("/code/{session}"),
         };
-        let cleaned = door.clean(Incoming {
+        let incoming = Incoming {
             records: (1..160).map(|number| record(&id, number)).collect(),
             sessions: vec![(
                 SessionPatch::new(id.clone(), Flavor::Claude),
                 Some(workspace),
             )],
             usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
         };
-        let _ticket = store.append(Batch::new(&mut door, cleaned, from));
+        testkit::store::append(&store, incoming);
     }
-    drop(door);
-    store.flush().unwrap();
     (dir, store)
 }
 

@@ -18,8 +18,8 @@ use memory::{
 };
 use proptest::prelude::*;
 use throughline_store::{
-    Asked, Batch, Claims, Cursor, ExportFilter, From, Imported, Incoming, Log, ModelCall, NewFact,
-    NewInjection, NewSummary, Oddities, Reading, SessionFilter, Store, Way, Work,
+    Asked, Claims, Cursor, ExportFilter, From, Imported, Incoming, Log, ModelCall, NewFact,
+    NewInjection, NewSummary, SessionFilter, Store, Way, Work,
 };
 
 fn exported(store: &Store, filter: &ExportFilter) -> String {
@@ -62,30 +62,24 @@ fn store_of(reads: &[Reads]) -> (tempfile::TempDir, Store) {
             incoming.sessions.push((patch, workspace));
             incoming.usage.extend(usage);
         }
-        let mut door = store.door();
-        let cleaned = door.clean(incoming);
         let size = read.log.len() as u64;
-        let from = From {
+        let origin = From {
             flavor: Flavor::Codex,
-            path: Path::new(&read.path),
             cursor: Cursor {
                 key: [u8::try_from(number).unwrap(); 16],
                 offset: size.max(1),
                 archived: size,
                 ..Cursor::default()
             },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
             log: Some(Log {
                 offset: 0,
                 size,
                 text: read.log.clone(),
             }),
+            ..testkit::store::origin(Path::new(&read.path))
         };
-        let batch = Batch::new(&mut door, cleaned, from);
-        store.append(batch);
+        testkit::store::append_from(&store, incoming, origin);
     }
-    store.flush().unwrap();
     (dir, store)
 }
 

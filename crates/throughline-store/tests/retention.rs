@@ -332,23 +332,11 @@ fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
     let id = name(1);
     let mut message = Message::new(MessageId::new("late"), id, Role::User, Origin::Human);
     message.blocks = vec![Block::Text(format!("export DB_PASSWORD={value}"))];
-    let mut door = world.store.door();
-    let cleaned = door.clean(Incoming {
+    let incoming = Incoming {
         records: memory::record::records(message),
         ..Incoming::default()
-    });
-    let path = World::log(1);
-    let from = From {
-        flavor: Flavor::Claude,
-        path: &path,
-        cursor: Cursor::default(),
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: None,
     };
-    let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
-    world.store.flush().unwrap();
-    ticket.wait().unwrap();
+    testkit::store::append(&world.store, incoming);
     let dump = world.store.dump().unwrap();
     assert!(
         !dump.contains(value) && dump.contains("the value is [redacted:"),

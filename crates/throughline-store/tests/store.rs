@@ -6,17 +6,12 @@
     reason = "a test that cannot go on should fail"
 )]
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use memory::{
     Block, Flavor, Kind, Message, MessageId, Origin, Role, SessionId, SessionPatch, Usage,
     UsageEntry, Workspace,
 };
-use throughline_store::{
-    Batch, Cursor, From, Incoming, Oddities, Query, Reading, Rung, SessionFilter, Store,
-    UsageFilter,
-};
+use throughline_store::{Incoming, Query, Rung, SessionFilter, Store, UsageFilter};
 
 struct Test {
     dir: tempfile::TempDir,
@@ -55,23 +50,7 @@ impl Test {
     }
 
     fn append(&self, incoming: Incoming) {
-        let mut door = self.store.door();
-        let cleaned = door.clean(incoming);
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor {
-                key: [1; 16],
-                ..Cursor::default()
-            },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
-        };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let ticket = self.store.append(batch);
-        self.store.flush().unwrap();
-        ticket.wait().unwrap();
+        testkit::store::append(&self.store, incoming);
     }
 
     fn find(&self, query: &Query) -> Vec<String> {

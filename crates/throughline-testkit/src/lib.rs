@@ -7,9 +7,12 @@ pub mod random;
 pub mod rules;
 pub mod shape;
 pub mod skip;
+pub mod store;
 pub mod transcript;
 
 use std::path::{Path, PathBuf};
+
+pub use self::store::{TestStore, store};
 
 /// Returns the path of a file under the repository's `fixtures/`.
 pub fn fixture(relative: &str) -> PathBuf {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use memory::{Block, Flavor, Message, SessionPatch, record};
 use serde_json::json;
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading};
+use store::Incoming;
 use testkit::model_server::Act;
 use testkit::transcript::transcript;
 
@@ -50,26 +50,12 @@ impl World {
         let mut patch = SessionPatch::new(self.session.clone(), Flavor::Claude);
         patch.kind = Some(kind);
         patch.touch(at(0));
-        let mut door = self.store.door();
-        let cleaned = door.clean(Incoming {
+        let incoming = Incoming {
             records: messages.into_iter().flat_map(record::records).collect(),
             sessions: vec![(patch, None)],
             usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor {
-                key: [1; 16],
-                ..Cursor::default()
-            },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
         };
-        let ticket = self.store.append(Batch::new(&mut door, cleaned, from));
-        self.store.flush().unwrap();
-        ticket.wait().unwrap();
+        testkit::store::append(&self.store, incoming);
     }
 
     /// Renews what is due and returns the version of the session's summary.

@@ -8,14 +8,14 @@
 )]
 
 use std::cell::Cell;
-use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{
     Block, CallId, Change, FactKind, Flavor, Message, MessageId, Origin, Role, SessionId,
     SessionPatch, ToolResult, ToolUse, Trust, Workspace,
 };
-use store::{Batch, Cursor, From, Incoming, NewFact, Oddities, Reading, Store};
+use store::{Incoming, NewFact};
+use testkit::store::{TestStore, append};
 use throughline_recall::{Answer, Config, Occasion, Recalled, World, offered, recall};
 
 /// One event of a session.
@@ -30,9 +30,8 @@ pub enum Said<'a> {
     Edit(&'a str, &'a str),
 }
 
-pub struct TestStore {
-    _dir: tempfile::TempDir,
-    pub store: Store,
+pub struct Sessions {
+    pub store: TestStore,
     lines: Cell<u64>,
 }
 
@@ -47,13 +46,10 @@ pub fn workspace(name: &str) -> Workspace {
     }
 }
 
-impl TestStore {
+impl Sessions {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
         Self {
-            _dir: dir,
-            store,
+            store: TestStore::empty(),
             lines: Cell::new(0),
         }
     }
@@ -78,26 +74,14 @@ impl TestStore {
                 records.extend(memory::record::records(message));
             }
         }
-        let mut door = self.store.door();
-        let cleaned = door.clean(Incoming {
-            records,
-            sessions: vec![(patch, Some(workspace(place)))],
-            usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor {
-                key: [1; 16],
-                ..Cursor::default()
+        append(
+            &self.store,
+            Incoming {
+                records,
+                sessions: vec![(patch, Some(workspace(place)))],
+                usage: Vec::new(),
             },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
-        };
-        let ticket = self.store.append(Batch::new(&mut door, cleaned, from));
-        self.store.flush().unwrap();
-        ticket.wait().unwrap();
+        );
     }
 
     pub fn fact(&self, place: &str, kind: FactKind, trust: Trust, text: &str) {

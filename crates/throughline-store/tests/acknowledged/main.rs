@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId};
-use throughline_store::{Batch, Cursor, From, Incoming, Oddities, Reading, SessionFilter, Store};
+use throughline_store::{Incoming, SessionFilter, Store};
 
 /// Kills in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
@@ -40,27 +40,11 @@ fn write(store: &Store, session: &str, number: u64) -> Vec<RecordId> {
         message.at = Timestamp::from_second(1_767_600_000).ok();
         incoming.records.extend(memory::record::records(message));
     }
-    let mut door = store.door();
-    let cleaned = door.clean(incoming);
-    let ids = cleaned.ids.clone();
-    let mut key = [0; 16];
-    key.copy_from_slice(&blake3::hash(session.as_bytes()).as_bytes()[..16]);
-    let from = From {
-        flavor: Flavor::Claude,
-        path: Path::new(session),
-        cursor: Cursor {
-            key,
-            offset: number,
-            ..Cursor::default()
-        },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: None,
-    };
-    let ticket = store.append(Batch::new(&mut door, cleaned, from));
-    store.flush().unwrap();
-    ticket.wait().unwrap();
-    ids
+    let mut origin = testkit::store::origin(Path::new(session));
+    let hash = blake3::hash(session.as_bytes());
+    origin.cursor.key.copy_from_slice(&hash.as_bytes()[..16]);
+    origin.cursor.offset = number;
+    testkit::store::append_from(store, incoming, origin)
 }
 
 /// Not a test unless it was started by one.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace};
 use throughline_store::{
-    Batch, CopyProgress, Cursor, From, Incoming, Oddities, Reading, RestoreFrom, Restored, Result,
-    Store, SwapStep, restore, seal::NoKeychain,
+    CopyProgress, Incoming, RestoreFrom, Restored, Result, Store, SwapStep, restore,
+    seal::NoKeychain,
 };
 
 /// A word of the stored texts, which the search index holds as it is.
@@ -138,21 +138,5 @@ pub fn say(store: &Store, session: &str, text: &str) {
         sessions: vec![(SessionPatch::new(id, Flavor::Claude), Some(workspace))],
         usage: Vec::new(),
     };
-    let mut door = store.door();
-    let cleaned = door.clean(incoming);
-    let from = From {
-        flavor: Flavor::Claude,
-        path: Path::new("/logs/a.jsonl"),
-        cursor: Cursor {
-            key: [1; 16],
-            ..Cursor::default()
-        },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: None,
-    };
-    let batch = Batch::new(&mut door, cleaned, from);
-    let ticket = store.append(batch);
-    store.flush().unwrap();
-    ticket.wait().unwrap();
+    testkit::store::append(store, incoming);
 }

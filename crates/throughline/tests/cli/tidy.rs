@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "capture", "distill", "memory", "recall", "redact", "serve", "store",
         ],
     ),
-    ("testkit", &["memory"]),
+    ("testkit", &["memory", "store"]),
 ];
 
 /// Which crates may know these.

@@ -1,12 +1,11 @@
 //! Facts by a scripted model, merged with what is known.
 
 use std::cell::Cell;
-use std::path::Path;
 
 use memory::{
     Fact, FactKind, Flavor, MessageId, SessionKind, SessionPatch, Tokens, Workspace, record,
 };
-use store::{Batch, Cursor, FactFilter, FactScope, From, Incoming, Oddities, Reading};
+use store::{FactFilter, FactScope, Incoming};
 use testkit::model_server::{Act, Got};
 use testkit::transcript::transcript;
 
@@ -45,26 +44,12 @@ impl World {
         let mut patch = SessionPatch::new(self.session.clone(), Flavor::Claude);
         patch.kind = Some(SessionKind::Main);
         patch.touch(at(second));
-        let mut door = self.store.door();
-        let cleaned = door.clean(Incoming {
+        let incoming = Incoming {
             records: messages.into_iter().flat_map(record::records).collect(),
             sessions: vec![(patch, Some(workspace()))],
             usage: Vec::new(),
-        });
-        let from = From {
-            flavor: Flavor::Claude,
-            path: Path::new("/logs/a.jsonl"),
-            cursor: Cursor {
-                key: [1; 16],
-                ..Cursor::default()
-            },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: None,
         };
-        let ticket = self.store.append(Batch::new(&mut door, cleaned, from));
-        self.store.flush().unwrap();
-        ticket.wait().unwrap();
+        testkit::store::append(&self.store, incoming);
     }
 
     fn stage(&self, budget: Budget, script: Vec<Act>) -> (Report, Vec<Got>) {
