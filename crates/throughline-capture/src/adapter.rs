@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Flavor};
-use store::foreign::Database;
+use memory::{Flavor, LogEntry};
+use store::foreign::ForeignDatabase;
 
 /// Reads one agent's logs.
 pub trait Adapter: Sync + fmt::Debug {
     fn flavor(&self) -> Flavor;
 
     /// Returns the folders where this agent keeps its logs on this machine, there or not.
-    fn roots(&self, places: &Places) -> Vec<PathBuf>;
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf>;
 
     /// Returns how to read a file below a root, or `None` when it is not one of the agent's logs.
     /// Looks at the path only.
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format>;
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat>;
 
     /// Says whether the head of a file of unknown origin is one of this agent's logs.
     fn recognises(&self, head: &str) -> bool;
@@ -24,12 +24,12 @@ pub trait Adapter: Sync + fmt::Debug {
     /// Returns how to read a file whose name says nothing, when its head shows that it is one of
     /// this agent's logs. Stricter than [`Self::recognises`], which decides between adapters that
     /// know the name. Agents whose logs need their path to be understood identify none.
-    fn identify(&self, _head: &str) -> Option<Format> {
+    fn identify(&self, _head: &str) -> Option<SourceFormat> {
         None
     }
 
     /// Returns a reader that goes on where `state` left off, or starts afresh.
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader>;
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader>;
 
     /// Says whether a source holds something of every session, as a history of prompts does.
     fn is_shared(&self, _source: &Source) -> bool {
@@ -44,24 +44,24 @@ pub trait Adapter: Sync + fmt::Debug {
 
     /// Reads what is new in a [`Format::Database`] since `state`, and returns the state for the next
     /// time.
-    fn rows(
+    fn read_rows(
         &self,
         _source: &Source,
-        _database: &Database,
+        _database: &ForeignDatabase,
         _state: Option<&str>,
-        _out: &mut Parsed,
+        _out: &mut ParseOutput,
     ) -> store::Result<String> {
         Ok(String::new())
     }
 }
 
 /// Turns lines into entries. One reader reads one source, front to back.
-pub trait Reader: Send {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed);
+pub trait LogReader: Send {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput);
 
     /// Called once when there is no more to read for now. A `settled` source has not changed for
     /// some minutes, so what is still open will not be finished.
-    fn end(&mut self, _settled: bool, _out: &mut Parsed) {}
+    fn finish(&mut self, _settled: bool, _out: &mut ParseOutput) {}
 
     /// Returns what the next reader of this source must know, as JSON. It is stored (cleaned, as
     /// everything is), so it holds ids, names and open calls, not the conversation.
@@ -69,18 +69,18 @@ pub trait Reader: Send {
 
     /// Returns where the next reader must start when that is before the last line, because a
     /// message is still being written.
-    fn resume(&self) -> Option<Resume> {
+    fn resume_point(&self) -> Option<ResumePoint> {
         None
     }
 }
 
 /// Reads a whole log that is at hand as text.
-pub fn parse(adapter: &dyn Adapter, source: &Source, text: &str) -> Parsed {
-    let mut out = Parsed::default();
-    let mut reader = adapter.reader(source, None);
-    if source.format == Format::Document {
-        reader.line(
-            Line {
+pub fn parse_text(adapter: &dyn Adapter, source: &Source, text: &str) -> ParseOutput {
+    let mut out = ParseOutput::default();
+    let mut reader = adapter.open_reader(source, None);
+    if source.format == SourceFormat::Document {
+        reader.read_line(
+            InputLine {
                 text,
                 number: 1,
                 offset: 0,
@@ -90,8 +90,8 @@ pub fn parse(adapter: &dyn Adapter, source: &Source, text: &str) -> Parsed {
     } else {
         let mut offset = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-            reader.line(
-                Line {
+            reader.read_line(
+                InputLine {
                     text: line,
                     number,
                     offset,
@@ -101,13 +101,13 @@ pub fn parse(adapter: &dyn Adapter, source: &Source, text: &str) -> Parsed {
             offset += line.len() as u64;
         }
     }
-    reader.end(true, &mut out);
+    reader.finish(true, &mut out);
     out
 }
 
 /// One whole line of a log.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct InputLine<'a> {
     pub text: &'a str,
     /// Counted from 1.
     pub number: u64,
@@ -117,7 +117,7 @@ pub struct Line<'a> {
 
 /// Where to read on, and what to know there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resume {
+pub struct ResumePoint {
     /// The number of the first line to read again.
     pub line: u64,
     pub offset: u64,
@@ -129,12 +129,12 @@ pub struct Resume {
 pub struct Source {
     pub flavor: Flavor,
     pub path: PathBuf,
-    pub format: Format,
+    pub format: SourceFormat,
 }
 
 /// How a source is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
+pub enum SourceFormat {
     /// Lines that are appended; read from where the last sweep stopped.
     Lines,
     /// The same, compressed with zstd; written once.
@@ -147,30 +147,30 @@ pub enum Format {
 
 /// What a reader understood, and what it did not.
 #[derive(Debug, Default)]
-pub struct Parsed {
-    pub entries: Vec<Entry>,
-    pub skipped: Vec<Skipped>,
+pub struct ParseOutput {
+    pub entries: Vec<LogEntry>,
+    pub skipped: Vec<SkippedLine>,
     /// Kinds of entries we do not know, counted: how a format's drift is noticed.
-    pub unknown: BTreeMap<String, u64>,
+    pub unknown_kinds: BTreeMap<String, u64>,
 }
 
-impl Parsed {
-    pub fn push(&mut self, entry: Entry) {
+impl ParseOutput {
+    pub fn push(&mut self, entry: LogEntry) {
         self.entries.push(entry);
     }
 
-    pub fn skip(&mut self, line: Line<'_>, why: Why) {
-        self.skipped.push(Skipped {
+    pub fn skip_line(&mut self, line: InputLine<'_>, why: SkipReason) {
+        self.skipped.push(SkippedLine {
             line: line.number,
-            why,
+            reason: why,
         });
     }
 
-    pub fn unknown(&mut self, kind: &str) {
-        if let Some(count) = self.unknown.get_mut(kind) {
+    pub fn count_unknown(&mut self, kind: &str) {
+        if let Some(count) = self.unknown_kinds.get_mut(kind) {
             *count += 1;
-        } else if self.unknown.len() < UNKNOWN_KINDS_MAX {
-            self.unknown.insert(kind.to_owned(), 1);
+        } else if self.unknown_kinds.len() < UNKNOWN_KINDS_MAX {
+            self.unknown_kinds.insert(kind.to_owned(), 1);
         }
     }
 }
@@ -180,13 +180,13 @@ const UNKNOWN_KINDS_MAX: usize = 64;
 
 /// A line that was passed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedLine {
     pub line: u64,
-    pub why: Why,
+    pub reason: SkipReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum SkipReason {
     /// Not JSON, or JSON of another shape than an entry.
     Malformed,
     /// Part of the line was sound and was kept.
@@ -199,7 +199,7 @@ pub enum Why {
     TooDeep,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "malformed",
@@ -213,14 +213,14 @@ impl fmt::Display for Why {
 
 /// What discovery may know of the machine. The binary fills it from the environment.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct AgentEnv {
     pub home: PathBuf,
     /// The variables of [`ENVIRONMENT`] that are set.
     pub variables: BTreeMap<String, String>,
 }
 
 /// The environment variables by which agents move their folders.
-pub const ENVIRONMENT: &[&str] = &[
+pub const ENV_VARIABLES: &[&str] = &[
     "AIDER_CHAT_HISTORY_FILE",
     "APPDATA",
     "CLAUDE_CONFIG_DIR",
@@ -242,9 +242,9 @@ pub const ENVIRONMENT: &[&str] = &[
     "XDG_DATA_HOME",
 ];
 
-impl Places {
+impl AgentEnv {
     /// Returns the folder a variable names, if it is set to something.
-    pub fn folder(&self, variable: &str) -> Option<PathBuf> {
+    pub fn folder_variable(&self, variable: &str) -> Option<PathBuf> {
         self.variables
             .get(variable)
             .filter(|value| !value.is_empty())

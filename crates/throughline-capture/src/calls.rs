@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use memory::command::CallFiles;
-use memory::{CallId, Change, ToolResult, ToolUse};
+use memory::{CallId, FileModification, ToolResult, ToolUse};
 use serde::{Deserialize, Serialize};
 
 use crate::tools;
@@ -27,14 +27,14 @@ struct OpenCall {
     files: CallFiles,
     /// What the call will have changed if it succeeds, as much of it as an artifact shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<Change>,
+    changes: Vec<FileModification>,
 }
 
 impl OpenCalls {
     /// Notes a call and fills in the file it is about.
     pub fn open(&mut self, call: &mut ToolUse) {
         if call.path.is_none() {
-            call.path = tools::path(&call.input);
+            call.path = tools::target_path(&call.input);
         }
         if self.0.len() == OPEN_CALLS_MAX {
             self.0.pop_front();
@@ -43,8 +43,8 @@ impl OpenCalls {
             call: call.call.clone(),
             tool: call.tool.clone(),
             path: call.path.clone(),
-            files: tools::files(&call.tool, &call.input),
-            changes: shown(tools::changes(&call.tool, &call.input)),
+            files: tools::call_files(&call.tool, &call.input),
+            changes: truncate_diffs(tools::file_changes(&call.tool, &call.input)),
         });
     }
 
@@ -69,7 +69,7 @@ impl OpenCalls {
 }
 
 /// Cuts changes down to what their artifacts will show: an open call is kept between sweeps.
-fn shown(mut changes: Vec<Change>) -> Vec<Change> {
+fn truncate_diffs(mut changes: Vec<FileModification>) -> Vec<FileModification> {
     for change in &mut changes {
         change
             .diff

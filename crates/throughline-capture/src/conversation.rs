@@ -7,21 +7,21 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::{Entry, Flavor, Message, SessionId};
+use memory::{Flavor, LogEntry, Message, SessionId};
 
-use crate::flavor::{ADAPTERS, adapter};
-use crate::{Adapter, Format, Root, Source, discover, tail};
+use crate::flavor::{ADAPTERS, adapter_for};
+use crate::{Adapter, Root, Source, SourceFormat, discover, tail};
 
 /// Reads every message of a log, in its order. Whose log it is, is asked of the file where no flavor
 /// is given; `None` when it is nobody's.
-pub fn read(
+pub fn read_conversation(
     path: &Path,
     flavor: Option<Flavor>,
     now: Timestamp,
 ) -> io::Result<Option<Vec<Message>>> {
     let known = match flavor {
         Some(_) => None,
-        None => recognised(path)?,
+        None => recognise_source(path)?,
     };
     let source = known.or_else(|| {
         let root = Root {
@@ -30,16 +30,18 @@ pub fn read(
         };
         discover(ADAPTERS, &[root]).sources.into_iter().next()
     });
-    let adapter = source.as_ref().and_then(|source| adapter(source.flavor));
+    let adapter = source
+        .as_ref()
+        .and_then(|source| adapter_for(source.flavor));
     match source.zip(adapter) {
-        Some((source, adapter)) => messages(adapter, &source, now).map(Some),
+        Some((source, adapter)) => read_messages(adapter, &source, now).map(Some),
         None => Ok(None),
     }
 }
 
 /// Asks who knows the first lines of a file, whatever it is called.
-fn recognised(path: &Path) -> io::Result<Option<Source>> {
-    let head = tail::head(path)?;
+fn recognise_source(path: &Path) -> io::Result<Option<Source>> {
+    let head = tail::read_first_block(path)?;
     let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.recognises(&head)) else {
         return Ok(None);
     };
@@ -47,9 +49,9 @@ fn recognised(path: &Path) -> io::Result<Option<Source>> {
     let name = path.strip_prefix(folder).unwrap_or(path);
     let is_document = path.extension().is_some_and(|end| end == "json");
     let usual = if is_document {
-        Format::Document
+        SourceFormat::Document
     } else {
-        Format::Lines
+        SourceFormat::Lines
     };
     Ok(Some(Source {
         flavor: adapter.flavor(),
@@ -59,17 +61,17 @@ fn recognised(path: &Path) -> io::Result<Option<Source>> {
 }
 
 /// Reads every message of a source.
-pub fn messages(
+pub fn read_messages(
     adapter: &dyn Adapter,
     source: &Source,
     now: Timestamp,
 ) -> io::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    tail::read(adapter, source, None, now, &mut |chunk| {
+    tail::read_source(adapter, source, None, now, &mut |chunk| {
         let entries = chunk.parsed.entries.into_iter();
         messages.extend(entries.filter_map(|entry| match entry {
-            Entry::Message(message) => Some(message),
-            Entry::Session(_) | Entry::Usage(_) => None,
+            LogEntry::Message(message) => Some(message),
+            LogEntry::Session(_) | LogEntry::Usage(_) => None,
         }));
         ControlFlow::Continue(())
     })?;
@@ -104,7 +106,7 @@ mod tests {
         let folder = "claude/generated/longhaul/-home-dev-proj";
         let path = testkit::fixture(folder).join("703ad6e2-1d62-41f4-9458-d210f8be4c06.jsonl");
         for flavor in [None, Some(Flavor::Claude)] {
-            let messages = read(&path, flavor, now).unwrap().unwrap();
+            let messages = read_conversation(&path, flavor, now).unwrap().unwrap();
             assert!(messages.len() > 10);
             let session = main_session(&messages).unwrap();
             assert_eq!(session.native(), "703ad6e2-1d62-41f4-9458-d210f8be4c06");
@@ -113,12 +115,14 @@ mod tests {
             ("codex/synthetic/agent-sessions-small.jsonl", "codex"),
             ("claude/synthetic/sidechain.jsonl", "claude"),
         ] {
-            let messages = read(&testkit::fixture(file), None, now).unwrap().unwrap();
+            let messages = read_conversation(&testkit::fixture(file), None, now)
+                .unwrap()
+                .unwrap();
             let session = main_session(&messages).unwrap();
             assert!(session.as_str().starts_with(flavor), "{session}");
         }
         let nobodys = testkit::fixture("claude/README.md");
-        assert_eq!(read(&nobodys, None, now).unwrap(), None);
+        assert_eq!(read_conversation(&nobodys, None, now).unwrap(), None);
         assert_eq!(main_session(&[]), None);
     }
 }

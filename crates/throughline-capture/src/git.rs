@@ -12,16 +12,16 @@ use memory::workspace::normalize_remote;
 
 /// Resolves folders to workspaces, each once.
 #[derive(Debug, Default)]
-pub struct Workspaces {
-    known: HashMap<(String, Option<String>), Option<Workspace>>,
+pub struct WorkspaceResolver {
+    cache: HashMap<(String, Option<String>), Option<Workspace>>,
 }
 
-impl Workspaces {
+impl WorkspaceResolver {
     /// Returns the workspace of a folder, or `None` when the text names no folder. `remote` is the
     /// address that the log itself states, which holds even when the folder is long gone.
-    pub fn of(&mut self, cwd: &str, remote: Option<&str>) -> Option<Workspace> {
+    pub fn resolve(&mut self, cwd: &str, remote: Option<&str>) -> Option<Workspace> {
         let key = (cwd.to_owned(), remote.map(str::to_owned));
-        self.known
+        self.cache
             .entry(key)
             .or_insert_with(|| resolve(cwd, remote))
             .clone()
@@ -48,8 +48,8 @@ fn resolve(cwd: &str, remote: Option<&str>) -> Option<Workspace> {
         let key = stated.unwrap_or_else(|| root.clone());
         return Some(Workspace { key, root });
     }
-    let folder = lexical(Path::new(cwd));
-    let repository = find(&folder);
+    let folder = normalize_lexically(Path::new(cwd));
+    let repository = find_repository(&folder);
     let root = repository
         .as_ref()
         .map_or(&folder, |repository| &repository.root);
@@ -87,7 +87,7 @@ fn is_drive(part: &str) -> bool {
     matches!(part.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
-struct Repository {
+struct GitRepository {
     root: PathBuf,
     /// The git directory that all worktrees share, without the final `.git`.
     common: PathBuf,
@@ -96,7 +96,7 @@ struct Repository {
 
 /// Looks for the repository that holds a folder. Folders that are gone are looked for in what is
 /// left of their parents.
-fn find(folder: &Path) -> Option<Repository> {
+fn find_repository(folder: &Path) -> Option<GitRepository> {
     for root in folder.ancestors() {
         let dot_git = root.join(".git");
         let Ok(kind) = fs::metadata(&dot_git) else {
@@ -105,20 +105,20 @@ fn find(folder: &Path) -> Option<Repository> {
         let git = if kind.is_dir() {
             dot_git
         } else {
-            linked(&dot_git)?
+            read_gitdir_file(&dot_git)?
         };
         let common = match fs::read_to_string(git.join("commondir")) {
-            Ok(relative) => lexical(&git.join(relative.trim())),
+            Ok(relative) => normalize_lexically(&git.join(relative.trim())),
             Err(_) => git,
         };
         let remote = fs::read_to_string(common.join("config"))
             .ok()
-            .and_then(|text| remote(&text));
+            .and_then(|text| preferred_remote(&text));
         let common = match common.file_name() {
             Some(name) if name == ".git" => common.parent()?.to_owned(),
             _ => common,
         };
-        return Some(Repository {
+        return Some(GitRepository {
             root: root.to_owned(),
             common,
             remote,
@@ -128,14 +128,14 @@ fn find(folder: &Path) -> Option<Repository> {
 }
 
 /// Reads a `.git` file: `gitdir: path`.
-fn linked(dot_git: &Path) -> Option<PathBuf> {
+fn read_gitdir_file(dot_git: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(dot_git).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
-    Some(lexical(&dot_git.parent()?.join(target)))
+    Some(normalize_lexically(&dot_git.parent()?.join(target)))
 }
 
 /// Returns the address of `origin`, else of `upstream`, else of the first remote.
-fn remote(config: &str) -> Option<String> {
+fn preferred_remote(config: &str) -> Option<String> {
     let mut remotes: Vec<(String, String)> = Vec::new();
     let mut section = None;
     for line in config.lines().map(str::trim) {
@@ -158,7 +158,7 @@ fn remote(config: &str) -> Option<String> {
 }
 
 /// Resolves `.` and `..` without asking the disk: the folder may be gone.
-fn lexical(path: &Path) -> PathBuf {
+fn normalize_lexically(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
@@ -185,7 +185,7 @@ mod tests {
         [remote \"origin\"]\n\turl = git@github.com:acme/widgets.git\n";
 
     fn key(path: &Path) -> String {
-        let workspace = Workspaces::default().of(&path.to_string_lossy(), None);
+        let workspace = WorkspaceResolver::default().resolve(&path.to_string_lossy(), None);
         workspace.unwrap().key
     }
 
@@ -224,13 +224,14 @@ mod tests {
     #[test]
     fn a_plain_folder_is_itself_and_a_named_remote_counts_most() {
         assert_eq!(key(Path::new("/nowhere/at/../all/")), "/nowhere/all");
-        let named = Workspaces::default().of("/nowhere", Some("https://github.com/acme/widgets"));
+        let named = WorkspaceResolver::default()
+            .resolve("/nowhere", Some("https://github.com/acme/widgets"));
         assert_eq!(named.unwrap().key, "github.com/acme/widgets");
     }
 
     #[track_caller]
     fn check_elsewhere(cwd: &str, root: Option<&str>) {
-        let workspace = Workspaces::default().of(cwd, None);
+        let workspace = WorkspaceResolver::default().resolve(cwd, None);
         let found = workspace.as_ref().map(|workspace| {
             assert_eq!(workspace.key, workspace.root, "{cwd}");
             workspace.root.as_str()
@@ -251,7 +252,8 @@ mod tests {
         for nothing in ["", " ", ".", "./", "..", "a/.."] {
             check_elsewhere(nothing, None);
         }
-        let stated = Workspaces::default().of("D:\\w", Some("git@github.com:acme/widgets.git"));
+        let stated =
+            WorkspaceResolver::default().resolve("D:\\w", Some("git@github.com:acme/widgets.git"));
         assert_eq!(stated.unwrap().key, "github.com/acme/widgets");
     }
 }

@@ -13,19 +13,19 @@ use std::path::PathBuf;
 use memory::{Flavor, SessionId, Tokens, tokens};
 use thiserror::Error;
 
-pub use self::wire::Wire;
+pub use self::wire::HookPayload;
 use crate::flavor::{claude, codex, copilot, cursor, gemini, grok, opencode};
 
 /// Every agent whose hooks we understand. The first that recognises a payload reads it; Claude Code,
 /// whose payloads others imitate, comes last.
 pub const DIALECTS: &[&dyn Dialect] = &[
-    &opencode::hook::Shim,
-    &grok::hook::Hooks,
-    &cursor::hook::Hooks,
-    &codex::hook::Hooks,
-    &copilot::hook::Hooks,
-    &gemini::hook::Hooks,
-    &claude::hook::Hooks,
+    &opencode::hook::OpencodeHooks,
+    &grok::hook::GrokHooks,
+    &cursor::hook::CursorHooks,
+    &codex::hook::CodexHooks,
+    &copilot::hook::CopilotHooks,
+    &gemini::hook::GeminiHooks,
+    &claude::hook::ClaudeHooks,
 ];
 
 /// How one agent speaks to its hooks.
@@ -33,19 +33,19 @@ pub trait Dialect: Sync + fmt::Debug {
     fn flavor(&self) -> Flavor;
 
     /// Says whether a payload cannot be another agent's.
-    fn recognises(&self, wire: &Wire, hints: &Hints) -> bool;
+    fn recognises(&self, wire: &HookPayload, hints: &HookHints) -> bool;
 
     /// Returns what an event of this name is.
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind;
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind;
 
     /// Says whether the agent puts what is answered to an event before its model.
-    fn takes_context(&self, kind: &HookKind) -> bool;
+    fn accepts_context(&self, kind: &HookKind) -> bool;
 
     /// Returns the answer that carries a context.
-    fn write(&self, event: &HookEvent, context: &str) -> String;
+    fn render_context(&self, event: &HookEvent, context: &str) -> String;
 
     /// Returns the answer that carries none; most agents take silence.
-    fn silence(&self) -> &'static str {
+    fn empty_answer(&self) -> &'static str {
         ""
     }
 
@@ -55,8 +55,8 @@ pub trait Dialect: Sync + fmt::Debug {
     }
 
     /// Returns how much text the agent takes before it cuts it off.
-    fn limit(&self) -> Limit {
-        Limit::default()
+    fn context_limit(&self) -> ContextLimit {
+        ContextLimit::default()
     }
 }
 
@@ -86,9 +86,9 @@ pub struct HookEvent {
     /// Set when it happened in a subagent, and not in the session itself.
     pub subagent: Option<String>,
     /// Names the prompt that it belongs to.
-    pub turn: Option<String>,
+    pub prompt_id: Option<String>,
     /// Names the tool call that it belongs to.
-    pub call: Option<String>,
+    pub call_id: Option<String>,
     /// The last prompt, where an event that is no prompt names it.
     pub last_prompt: Option<String>,
 }
@@ -96,7 +96,7 @@ pub struct HookEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookKind {
     SessionStart {
-        source: Start,
+        source: StartReason,
     },
     Prompt {
         text: String,
@@ -138,7 +138,7 @@ impl HookKind {
 
 /// Why a session starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum StartReason {
     New,
     Resumed,
     /// The conversation before it was put away.
@@ -147,8 +147,8 @@ pub enum Start {
     Compacted,
 }
 
-impl Start {
-    pub(crate) fn named(name: Option<&str>) -> Self {
+impl StartReason {
+    pub(crate) fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("resume" | "load" | "fork") => Self::Resumed,
             Some("clear") => Self::Cleared,
@@ -160,12 +160,12 @@ impl Start {
 
 /// How much text an agent takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ContextLimit {
     pub chars: usize,
     pub tokens: Tokens,
 }
 
-impl Default for Limit {
+impl Default for ContextLimit {
     /// Claude Code takes 10,000 characters; agents that name no limit get no more.
     fn default() -> Self {
         Self {
@@ -175,8 +175,8 @@ impl Default for Limit {
     }
 }
 
-impl Limit {
-    pub fn holds(&self, text: &str) -> bool {
+impl ContextLimit {
+    pub fn fits(&self, text: &str) -> bool {
         // Agents that count tokens guess at four bytes each.
         let guessed = Tokens(text.len() as u64 / 4);
         text.chars().count() <= self.chars
@@ -187,39 +187,39 @@ impl Limit {
 
 /// What is known of a payload besides itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
+pub struct HookHints {
     /// What the command line says.
     pub agent: Option<Flavor>,
     pub event: Option<String>,
     /// What the environment says.
-    pub inside: Option<Flavor>,
+    pub environment_agent: Option<Flavor>,
     /// Where the hook was started.
     pub cwd: Option<PathBuf>,
 }
 
 /// Why a payload is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unknown {
+pub enum HookParseError {
     #[error("the payload is not a JSON object: {0}")]
     NotJson(String),
     #[error("no agent that we know sends such a payload")]
-    Agent,
+    UnknownAgent,
     #[error("the payload of {} does not say which event it is of", .0.name())]
-    Event(Flavor),
+    MissingEvent(Flavor),
 }
 
 /// Reads what an agent handed to a hook.
-pub fn read(payload: &[u8], hints: &Hints) -> Result<HookEvent, Unknown> {
+pub fn parse_payload(payload: &[u8], hints: &HookHints) -> Result<HookEvent, HookParseError> {
     let text = String::from_utf8_lossy(payload);
-    let mut wire: Wire = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| Unknown::NotJson(error.to_string()))?;
-    let dialect = dialect(&wire, hints).ok_or(Unknown::Agent)?;
+    let mut wire: HookPayload = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|error| HookParseError::NotJson(error.to_string()))?;
+    let dialect = find_dialect(&wire, hints).ok_or(HookParseError::UnknownAgent)?;
     let flavor = dialect.flavor();
     let name = wire.event_name().map(str::to_owned);
     let name = name
         .or_else(|| hints.event.clone())
-        .ok_or(Unknown::Event(flavor))?;
-    let kind = dialect.kind(&name, &mut wire);
+        .ok_or(HookParseError::MissingEvent(flavor))?;
+    let kind = dialect.event_kind(&name, &mut wire);
     let session = wire.session().map(|id| SessionId::of(flavor, id));
     let is_subagents = matches!(kind, HookKind::SubagentStart | HookKind::SubagentStop);
     Ok(HookEvent {
@@ -229,8 +229,8 @@ pub fn read(payload: &[u8], hints: &Hints) -> Result<HookEvent, Unknown> {
         transcript: wire.transcript(is_subagents).map(PathBuf::from),
         cwd: wire.cwd().map(PathBuf::from).or_else(|| hints.cwd.clone()),
         subagent: wire.subagent().map(str::to_owned),
-        turn: wire.turn().map(str::to_owned),
-        call: wire.call().map(str::to_owned),
+        prompt_id: wire.prompt_id().map(str::to_owned),
+        call_id: wire.call_id().map(str::to_owned),
         // The text of a prompt has been taken out already.
         last_prompt: wire.prompt.0.take(),
         name,
@@ -239,7 +239,7 @@ pub fn read(payload: &[u8], hints: &Hints) -> Result<HookEvent, Unknown> {
 }
 
 /// What the payload tells counts more than what we were told: Grok runs Claude Code's hooks too.
-fn dialect(wire: &Wire, hints: &Hints) -> Option<&'static dyn Dialect> {
+fn find_dialect(wire: &HookPayload, hints: &HookHints) -> Option<&'static dyn Dialect> {
     let all = || DIALECTS.iter().copied();
     let hinted = |flavor: Flavor| all().find(|dialect| dialect.flavor() == flavor);
     let is_sure = |dialect: &&dyn Dialect| dialect.flavor() != Flavor::Claude;
@@ -263,15 +263,16 @@ impl HookAnswer {
 
     /// Returns what is printed. Context that the agent does not take, or that is too long for it, is
     /// left out.
-    pub fn write(&self, event: &HookEvent) -> String {
+    pub fn render(&self, event: &HookEvent) -> String {
         let dialect = event.dialect;
         match &self.context {
             Some(context)
-                if dialect.takes_context(&event.kind) && dialect.limit().holds(context) =>
+                if dialect.accepts_context(&event.kind)
+                    && dialect.context_limit().fits(context) =>
             {
-                dialect.write(event, context)
+                dialect.render_context(event, context)
             }
-            _ => dialect.silence().to_owned(),
+            _ => dialect.empty_answer().to_owned(),
         }
     }
 }

@@ -26,8 +26,11 @@ pub mod tools;
 pub mod unread;
 pub mod watch;
 
-pub use adapter::{Adapter, Format, Line, Parsed, Places, Reader, Resume, Skipped, Source, Why};
-pub use scope::Scope;
-pub use source::{Discovered, Root, Trouble, discover, discover_at};
-pub use sweep::{Plan, Progress, Sweep, survey, sweep};
-pub use watch::{Watch, watch};
+pub use adapter::{
+    Adapter, AgentEnv, InputLine, LogReader, ParseOutput, ResumePoint, SkipReason, SkippedLine,
+    Source, SourceFormat,
+};
+pub use scope::CaptureScope;
+pub use source::{Discovery, Root, SourceError, discover, discover_paths};
+pub use sweep::{SweepPlan, SweepProgress, SweepReport, dry_run, sweep};
+pub use watch::{WatchOptions, watch};

@@ -8,17 +8,17 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::{Line, Parsed, Why};
+use crate::{InputLine, ParseOutput, SkipReason};
 
 /// How many places of a damaged line are tried as the start of an object.
 const STARTS_TRIED_MAX: usize = 64;
 
 /// Hands each JSON object of a line to `read`, which fails only on what it cannot parse, and
 /// notes in `out` what could not be read.
-pub fn objects(
-    line: Line<'_>,
-    out: &mut Parsed,
-    mut read: impl FnMut(&str, &mut Parsed) -> serde_json::Result<()>,
+pub fn for_each_object(
+    line: InputLine<'_>,
+    out: &mut ParseOutput,
+    mut read: impl FnMut(&str, &mut ParseOutput) -> serde_json::Result<()>,
 ) {
     let text = trim(line.text);
     if text.is_empty() {
@@ -27,7 +27,7 @@ pub fn objects(
     if text.starts_with('{') && read(text, out).is_ok() {
         return;
     }
-    let text = mend_surrogates(text);
+    let text = replace_lone_surrogates(text);
     let mut whole = true;
     let mut any = false;
     let mut rest: &str = &text;
@@ -40,7 +40,7 @@ pub fn objects(
         };
         let end = start + pieces.byte_offset();
         let understood =
-            read(piece.get(), out).is_ok() || read_single_keys(piece.get(), out, &mut read);
+            read(piece.get(), out).is_ok() || read_with_last_key(piece.get(), out, &mut read);
         any |= understood;
         whole &= understood;
         rest = trim(&rest[end..]);
@@ -48,8 +48,8 @@ pub fn objects(
     whole &= rest.is_empty();
     match (any, whole) {
         (true, true) => {}
-        (true, false) => out.skip(line, Why::Torn),
-        (false, _) => out.skip(line, why_unreadable(&text)),
+        (true, false) => out.skip_line(line, SkipReason::Torn),
+        (false, _) => out.skip_line(line, unreadable_reason(&text)),
     }
 }
 
@@ -80,17 +80,17 @@ fn looks_like_entry(object: &str) -> bool {
 }
 
 /// Reads an object that gives a key twice as one where the last counts, as most parsers do.
-fn read_single_keys(
+fn read_with_last_key(
     object: &str,
-    out: &mut Parsed,
-    read: &mut impl FnMut(&str, &mut Parsed) -> serde_json::Result<()>,
+    out: &mut ParseOutput,
+    read: &mut impl FnMut(&str, &mut ParseOutput) -> serde_json::Result<()>,
 ) -> bool {
     serde_json::from_str::<serde_json::Value>(object)
         .is_ok_and(|value| value.is_object() && read(&value.to_string(), out).is_ok())
 }
 
 /// Replaces the escapes of unpaired surrogates, which JSON allows and Unicode does not.
-fn mend_surrogates(text: &str) -> Cow<'_, str> {
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
     }
@@ -123,10 +123,10 @@ fn escape_at(bytes: &[u8], start: usize) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-fn why_unreadable(text: &str) -> Why {
+fn unreadable_reason(text: &str) -> SkipReason {
     match serde_json::from_str::<serde_json::Value>(text) {
-        Err(error) if error.to_string().contains("recursion limit") => Why::TooDeep,
-        _ => Why::Malformed,
+        Err(error) if error.to_string().contains("recursion limit") => SkipReason::TooDeep,
+        _ => SkipReason::Malformed,
     }
 }
 
@@ -142,11 +142,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, expected: &str, why: Option<Why>) {
-        let mut out = Parsed::default();
+    fn check(text: &str, expected: &str, why: Option<SkipReason>) {
+        let mut out = ParseOutput::default();
         let mut read = Vec::new();
-        objects(
-            Line {
+        for_each_object(
+            InputLine {
                 text,
                 number: 1,
                 offset: 0,
@@ -159,7 +159,7 @@ mod tests {
             },
         );
         assert_eq!(read.join(" "), expected);
-        assert_eq!(out.skipped.first().map(|skipped| skipped.why), why);
+        assert_eq!(out.skipped.first().map(|skipped| skipped.reason), why);
     }
 
     #[test]
@@ -187,12 +187,12 @@ mod tests {
         check(
             r#"{"type":"x","uu{"type":"b","uuid":"2"}"#,
             "b/2",
-            Some(Why::Torn),
+            Some(SkipReason::Torn),
         );
         check(
             r#"{"type":"a","uuid":"1"}{"type":"b","uu"#,
             "a/1",
-            Some(Why::Torn),
+            Some(SkipReason::Torn),
         );
     }
 
@@ -217,10 +217,10 @@ mod tests {
 
     #[test]
     fn what_is_no_entry_is_named() {
-        check("42", "", Some(Why::Malformed));
-        check("[1,2]", "", Some(Why::Malformed));
-        check(r#"{"type":"#, "", Some(Why::Malformed));
+        check("42", "", Some(SkipReason::Malformed));
+        check("[1,2]", "", Some(SkipReason::Malformed));
+        check(r#"{"type":"#, "", Some(SkipReason::Malformed));
         let deep = format!(r#"{{"type":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
-        check(&deep, "", Some(Why::TooDeep));
+        check(&deep, "", Some(SkipReason::TooDeep));
     }
 }

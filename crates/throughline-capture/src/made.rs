@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::Value;
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
-use crate::adapter::parse;
-use crate::{Adapter, Format, Parsed, Source};
+use crate::adapter::parse_text;
+use crate::{Adapter, ParseOutput, Source, SourceFormat};
 
 /// Makes a database of rows that were written out as JSON: `{"table","sql"}`, then
 /// `{"table","row"}` for each row. It is in WAL mode, as agents' databases are.
@@ -57,27 +57,29 @@ pub fn insert(connection: &Connection, table: &str, row: &Value) {
 }
 
 /// Reads what is new in a database, and returns the state for the next time.
-pub fn read_rows(adapter: &dyn Adapter, path: &Path, state: Option<&str>) -> (Parsed, String) {
-    let mut out = Parsed::default();
-    let source = source(adapter, path, Format::Database);
-    let database = Database::open(path).unwrap();
-    let state = adapter.rows(&source, &database, state, &mut out).unwrap();
+pub fn read_rows(adapter: &dyn Adapter, path: &Path, state: Option<&str>) -> (ParseOutput, String) {
+    let mut out = ParseOutput::default();
+    let source = source(adapter, path, SourceFormat::Database);
+    let database = ForeignDatabase::open(path).unwrap();
+    let state = adapter
+        .read_rows(&source, &database, state, &mut out)
+        .unwrap();
     (out, state)
 }
 
 /// Reads a file whole.
-pub fn read(adapter: &dyn Adapter, path: &Path, format: Format) -> Parsed {
-    if format == Format::Database {
+pub fn read(adapter: &dyn Adapter, path: &Path, format: SourceFormat) -> ParseOutput {
+    if format == SourceFormat::Database {
         return read_rows(adapter, path, None).0;
     }
-    parse(
+    parse_text(
         adapter,
         &source(adapter, path, format),
         &fs::read_to_string(path).unwrap(),
     )
 }
 
-fn source(adapter: &dyn Adapter, path: &Path, format: Format) -> Source {
+fn source(adapter: &dyn Adapter, path: &Path, format: SourceFormat) -> Source {
     Source {
         flavor: adapter.flavor(),
         path: path.to_owned(),
@@ -108,10 +110,10 @@ pub fn claimed(adapter: &dyn Adapter, root: &Path) -> Vec<Source> {
 }
 
 /// Adds up the usage of a reading.
-pub fn total(parsed: &Parsed) -> Usage {
+pub fn total(parsed: &ParseOutput) -> Usage {
     let mut total = Usage::default();
     for entry in &parsed.entries {
-        if let Entry::Usage(entry) = entry {
+        if let LogEntry::Usage(entry) = entry {
             total += entry.usage;
         }
     }
@@ -119,9 +121,9 @@ pub fn total(parsed: &Parsed) -> Usage {
 }
 
 /// Returns the names of the messages of a reading, in their order.
-pub fn names(parsed: &Parsed) -> Vec<String> {
+pub fn names(parsed: &ParseOutput) -> Vec<String> {
     let names = parsed.entries.iter().filter_map(|entry| match entry {
-        Entry::Message(message) => Some(message.id.to_string()),
+        LogEntry::Message(message) => Some(message.id.to_string()),
         _ => None,
     });
     names.collect()

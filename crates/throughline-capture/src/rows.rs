@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
 /// Returns a `SELECT` of the columns by name, with `NULL` for those the table does not have.
-pub fn select(database: &Database, table: &str, wanted: &[&str]) -> store::Result<String> {
-    let there = columns(database, table)?;
+pub fn select_columns(
+    database: &ForeignDatabase,
+    table: &str,
+    wanted: &[&str],
+) -> store::Result<String> {
+    let there = table_columns(database, table)?;
     let listed: Vec<_> = wanted
         .iter()
         .map(|name| if there.contains(*name) { *name } else { "NULL" })
@@ -15,9 +19,9 @@ pub fn select(database: &Database, table: &str, wanted: &[&str]) -> store::Resul
 }
 
 /// Returns the names of a table's columns; none when there is no such table.
-pub fn columns(database: &Database, table: &str) -> store::Result<BTreeSet<String>> {
+pub fn table_columns(database: &ForeignDatabase, table: &str) -> store::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    database.each("SELECT name FROM pragma_table_info(?1)", &[&table], |row| {
+    database.each_row("SELECT name FROM pragma_table_info(?1)", &[&table], |row| {
         names.extend(row.text(0).map(str::to_owned));
     })?;
     Ok(names)

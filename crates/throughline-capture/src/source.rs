@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Source};
+use crate::{Adapter, Source, SourceFormat};
 
 /// Agents keep their logs a few folders deep; deeper is a loop or not a log folder.
 const DEPTH_MAX: usize = 12;
@@ -25,21 +25,21 @@ pub struct Root {
 
 /// What a look through the folders found.
 #[derive(Debug, Default)]
-pub struct Discovered {
+pub struct Discovery {
     /// In the order of their paths.
     pub sources: BTreeSet<Source>,
     /// What could not be looked at, and why.
-    pub trouble: Vec<Trouble>,
+    pub errors: Vec<SourceError>,
 }
 
 /// A file or folder that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Trouble {
+pub struct SourceError {
     pub path: PathBuf,
     pub why: String,
 }
 
-impl Trouble {
+impl SourceError {
     pub fn new(path: &Path, why: &dyn fmt::Display) -> Self {
         Self {
             path: path.to_owned(),
@@ -50,30 +50,30 @@ impl Trouble {
 
 /// Lists the logs below the roots. Links that lead out of a root are not followed, nor are pipes
 /// and devices opened. A root that does not exist is an agent that is not installed.
-pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovered {
-    let mut found = Discovered::default();
-    for start in all_starts(adapters, roots) {
-        start.walk(&mut found).path(&start.path, 0);
+pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovery {
+    let mut found = Discovery::default();
+    for start in walk_starts(adapters, roots) {
+        start.walk(&mut found).visit_path(&start.path, 0);
     }
     found
 }
 
 /// Lists those logs that [`discover`] would find at these paths: files, or folders with all that
 /// lies in them. What is beside a database (its log) stands for the database.
-pub fn discover_at(
+pub fn discover_paths(
     adapters: &[&dyn Adapter],
     roots: &[Root],
     paths: &BTreeSet<PathBuf>,
-) -> Discovered {
-    let mut found = Discovered::default();
-    for start in all_starts(adapters, roots) {
+) -> Discovery {
+    let mut found = Discovery::default();
+    for start in walk_starts(adapters, roots) {
         for path in paths {
             let database = store::foreign::database_of(path);
             for path in database.iter().chain([path]) {
                 if start.path.starts_with(path) {
-                    start.walk(&mut found).path(&start.path, 0);
+                    start.walk(&mut found).visit_path(&start.path, 0);
                 } else if let Some(depth) = start.depth_of(path) {
-                    start.walk(&mut found).path(path, depth);
+                    start.walk(&mut found).visit_path(path, depth);
                 }
             }
         }
@@ -82,23 +82,23 @@ pub fn discover_at(
 }
 
 /// A folder or file to look at, and whom to ask about what is found there.
-struct Start<'a> {
+struct WalkStart<'a> {
     path: PathBuf,
     /// The folder that links must not lead out of.
     root: PathBuf,
     adapters: Vec<&'a dyn Adapter>,
-    sniff: bool,
-    is_file: bool,
+    reads_content: bool,
+    is_named_file: bool,
 }
 
-impl<'a> Start<'a> {
-    fn walk<'s>(&'s self, found: &'s mut Discovered) -> Walk<'s, 'a> {
-        Walk {
+impl<'a> WalkStart<'a> {
+    fn walk<'s>(&'s self, found: &'s mut Discovery) -> SourceWalk<'s, 'a> {
+        SourceWalk {
             adapters: &self.adapters,
             root: &self.root,
-            sniff: self.sniff,
-            is_named_file: self.is_file,
-            found,
+            reads_content: self.reads_content,
+            is_named_file: self.is_named_file,
+            discovery: found,
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Start<'a> {
     }
 }
 
-fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>> {
+fn walk_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<WalkStart<'a>> {
     let mut all = Vec::new();
     for root in roots {
         let asked: Vec<_> = adapters
@@ -125,24 +125,24 @@ fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>
             continue;
         };
         if real.is_file() {
-            all.push(Start {
+            all.push(WalkStart {
                 root: real.parent().unwrap_or(&real).to_owned(),
                 path: real,
                 adapters: asked,
-                sniff: true,
-                is_file: true,
+                reads_content: true,
+                is_named_file: true,
             });
             continue;
         }
         all.extend(
-            starts(&asked, &real)
+            agent_homes(&asked, &real)
                 .into_iter()
-                .map(|(path, adapters)| Start {
+                .map(|(path, adapters)| WalkStart {
                     root: path.clone(),
                     path,
                     adapters,
-                    sniff: root.flavor.is_none(),
-                    is_file: false,
+                    reads_content: root.flavor.is_none(),
+                    is_named_file: false,
                 }),
         );
     }
@@ -151,7 +151,7 @@ fn all_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<Start<'a>
 
 /// Agents whose names are no folder of anything else. One of them, or a name with a dot, shows that
 /// a root is a collection of homes; then `pi` and `continue` are agents' names too.
-const UNMISTAKABLE: &[Flavor] = &[
+const UNAMBIGUOUS_NAMES: &[Flavor] = &[
     Flavor::Claude,
     Flavor::Codex,
     Flavor::Grok,
@@ -162,20 +162,25 @@ const UNMISTAKABLE: &[Flavor] = &[
 
 /// Returns the folders to walk below a root. A root with folders named after agents (`claude`,
 /// `.codex`) is a collection of their homes, and only those are looked at.
-fn starts<'a>(adapters: &[&'a dyn Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
+fn agent_homes<'a>(
+    adapters: &[&'a dyn Adapter],
+    root: &Path,
+) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
     let mut homes = Vec::new();
     let mut sure = false;
     for adapter in adapters {
         let flavor = adapter.flavor();
         let plain = root.join(flavor.name());
         let dotted = root.join(format!(".{}", flavor.name()));
-        for (folder, is_sure) in [(plain, UNMISTAKABLE.contains(&flavor)), (dotted, true)] {
+        for (folder, is_sure) in [(plain, UNAMBIGUOUS_NAMES.contains(&flavor)), (dotted, true)] {
             if folder.is_dir() && !folder.is_symlink() {
                 sure |= is_sure;
                 let tenants = adapters.iter().copied();
                 homes.push((
                     folder,
-                    tenants.filter(|a| lives_with(a.flavor(), flavor)).collect(),
+                    tenants
+                        .filter(|a| shares_home(a.flavor(), flavor))
+                        .collect(),
                 ));
             }
         }
@@ -188,93 +193,93 @@ fn starts<'a>(adapters: &[&'a dyn Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'
 }
 
 /// Says whether an agent keeps its logs in the home of another, or it is that other.
-fn lives_with(flavor: Flavor, home: Flavor) -> bool {
+fn shares_home(flavor: Flavor, home: Flavor) -> bool {
     flavor == home || (flavor == Flavor::Antigravity && home == Flavor::Gemini)
 }
 
 /// An adapter, and how it would read a file.
-type Claim<'a> = (&'a dyn Adapter, Format);
+type AdapterClaim<'a> = (&'a dyn Adapter, SourceFormat);
 
-struct Walk<'a, 'b> {
+struct SourceWalk<'a, 'b> {
     adapters: &'a [&'b dyn Adapter],
     root: &'a Path,
     /// Look into each file to decide whose it is.
-    sniff: bool,
+    reads_content: bool,
     /// The user named this file, so it is an error when it is no log.
     is_named_file: bool,
-    found: &'a mut Discovered,
+    discovery: &'a mut Discovery,
 }
 
-impl<'b> Walk<'_, 'b> {
-    fn folder(&mut self, folder: &Path, depth: usize) {
+impl<'b> SourceWalk<'_, 'b> {
+    fn visit_folder(&mut self, folder: &Path, depth: usize) {
         if depth > DEPTH_MAX {
-            return self.complain(folder, &"nested too deep");
+            return self.report_error(folder, &"nested too deep");
         }
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) => return self.complain(folder, &error),
+            Err(error) => return self.report_error(folder, &error),
         };
         for entry in entries {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.complain(folder, &error);
+                    self.report_error(folder, &error);
                     continue;
                 }
             };
-            self.meet(&entry.path(), entry.file_type(), depth + 1);
+            self.visit_entry(&entry.path(), entry.file_type(), depth + 1);
         }
     }
 
     /// Looks at a path that lies `depth` folders deep.
-    fn path(&mut self, path: &Path, depth: usize) {
+    fn visit_path(&mut self, path: &Path, depth: usize) {
         let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
-        self.meet(path, kind, depth);
+        self.visit_entry(path, kind, depth);
     }
 
-    fn meet(&mut self, path: &Path, kind: std::io::Result<FileType>, depth: usize) {
+    fn visit_entry(&mut self, path: &Path, kind: std::io::Result<FileType>, depth: usize) {
         match kind {
-            Ok(kind) if kind.is_dir() => self.folder(path, depth),
-            Ok(kind) if kind.is_file() => self.file(path),
-            Ok(kind) if kind.is_symlink() => self.link(path),
+            Ok(kind) if kind.is_dir() => self.visit_folder(path, depth),
+            Ok(kind) if kind.is_file() => self.visit_file(path),
+            Ok(kind) if kind.is_symlink() => self.visit_link(path),
             // Pipes, sockets and devices: opening one could wait for ever.
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => self.complain(path, &error),
+            Err(error) => self.report_error(path, &error),
         }
     }
 
-    fn link(&mut self, link: &Path) {
+    fn visit_link(&mut self, link: &Path) {
         match fs::canonicalize(link) {
             Ok(target) if !target.starts_with(self.root) => {
-                self.complain(
+                self.report_error(
                     link,
                     &"a link that leads out of the folder was not followed",
                 );
             }
             // A folder inside the root is walked where it lies; the link would walk it again.
-            Ok(target) if target.is_file() => self.file(&target),
+            Ok(target) if target.is_file() => self.visit_file(&target),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => self.complain(link, &error),
+            Err(error) => self.report_error(link, &error),
         }
     }
 
-    fn file(&mut self, path: &Path) {
+    fn visit_file(&mut self, path: &Path) {
         let relative = path.strip_prefix(self.root).unwrap_or(path);
         let claims: Vec<_> = self
             .adapters
             .iter()
             .filter_map(|adapter| Some((*adapter, adapter.claim(self.root, relative)?)))
             .collect();
-        let owner = if self.sniff {
+        let owner = if self.reads_content {
             self.owner_by_content(path, &claims)
         } else {
             claims.first().copied()
         };
         if let Some((adapter, format)) = owner {
             let (flavor, path) = (adapter.flavor(), path.to_owned());
-            self.found.sources.insert(Source {
+            self.discovery.sources.insert(Source {
                 flavor,
                 path,
                 format,
@@ -284,15 +289,19 @@ impl<'b> Walk<'_, 'b> {
 
     /// Decides by the first lines of a file which agent wrote it. The name only says whom to ask
     /// first, since a copied log often has another one.
-    fn owner_by_content(&mut self, path: &Path, claims: &[Claim<'b>]) -> Option<Claim<'b>> {
+    fn owner_by_content(
+        &mut self,
+        path: &Path,
+        claims: &[AdapterClaim<'b>],
+    ) -> Option<AdapterClaim<'b>> {
         let claimed = claims.first().map(|(_, format)| *format);
         // A file that the user named is looked into whatever its ending.
-        let named = self.is_named_file.then_some(Format::Lines);
-        let format = claimed.or_else(|| format_by_ending(path)).or(named)?;
-        let head = match head(path, format) {
+        let named = self.is_named_file.then_some(SourceFormat::Lines);
+        let format = claimed.or_else(|| format_by_extension(path)).or(named)?;
+        let head = match read_head(path, format) {
             Ok(head) => head,
             Err(error) => {
-                self.complain(path, &error);
+                self.report_error(path, &error);
                 return None;
             }
         };
@@ -305,40 +314,40 @@ impl<'b> Walk<'_, 'b> {
             Some((*adapter, compressed_or(format, path)))
         });
         if identified.is_none() && claims.is_empty() && self.is_named_file {
-            self.complain(path, &"not a session log of an agent that is known here");
+            self.report_error(path, &"not a session log of an agent that is known here");
         }
         // A log whose beginning is damaged is read by the agent that its name speaks of, whose
         // reader reports what it cannot understand.
         identified.or_else(|| claims.first().copied())
     }
 
-    fn complain(&mut self, path: &Path, why: &dyn fmt::Display) {
-        self.found.trouble.push(Trouble::new(path, why));
+    fn report_error(&mut self, path: &Path, why: &dyn fmt::Display) {
+        self.discovery.errors.push(SourceError::new(path, why));
     }
 }
 
 /// Returns how a file that nobody claims would be read, or `None` when its ending is not one that
 /// logs have: its content is then not looked at.
-fn format_by_ending(path: &Path) -> Option<Format> {
+fn format_by_extension(path: &Path) -> Option<SourceFormat> {
     match path.extension()?.to_str()? {
-        "jsonl" | "ndjson" => Some(Format::Lines),
-        "json" => Some(Format::Document),
-        "zst" => Some(Format::LinesZstd),
+        "jsonl" | "ndjson" => Some(SourceFormat::Lines),
+        "json" => Some(SourceFormat::Document),
+        "zst" => Some(SourceFormat::LinesZstd),
         _ => None,
     }
 }
 
-fn compressed_or(format: Format, path: &Path) -> Format {
-    match format_by_ending(path) {
-        Some(Format::LinesZstd) => Format::LinesZstd,
+fn compressed_or(format: SourceFormat, path: &Path) -> SourceFormat {
+    match format_by_extension(path) {
+        Some(SourceFormat::LinesZstd) => SourceFormat::LinesZstd,
         _ => format,
     }
 }
 
-fn head(path: &Path, format: Format) -> std::io::Result<String> {
+fn read_head(path: &Path, format: SourceFormat) -> std::io::Result<String> {
     let file = fs::File::open(path)?;
     let mut bytes = Vec::new();
-    if format == Format::LinesZstd {
+    if format == SourceFormat::LinesZstd {
         zstd::stream::read::Decoder::new(file)?
             .take(HEAD_BYTES_MAX)
             .read_to_end(&mut bytes)?;

@@ -10,9 +10,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use store::{Cursor, Log, Stamp, UNREAD};
+use store::{Cursor, LogChunk, SourceIdentity, UNREAD_HEAD};
 
-use crate::{Adapter, Format, Line, Parsed, Reader, Skipped, Source, Why, time};
+use crate::{
+    Adapter, InputLine, LogReader, ParseOutput, SkipReason, SkippedLine, Source, SourceFormat, time,
+};
 
 /// Longer lines are passed over; the longest seen in the wild had 2 MB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
@@ -24,10 +26,10 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// them, and each takes far more memory than its line.
 const CHUNK_ITEMS_MAX: usize = 4_000;
 /// A compressed log may unpack to this much, however small it is.
-const UNPACKED_BYTES_MIN: u64 = 256 << 20;
+const DECOMPRESSED_BYTES_MIN: u64 = 256 << 20;
 /// Beyond that, a compressed log may unpack to this many times its own size. Real logs shrink to a
 /// tenth, repetitive ones to a hundredth.
-const UNPACKED_RATIO_MAX: u64 = 1_000;
+const DECOMPRESSED_RATIO_MAX: u64 = 1_000;
 /// The largest zstd window that is unpacked: 32 MiB, and so much memory each reader needs.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 /// How much of a file's head, and of its text before the cursor, is compared.
@@ -37,42 +39,42 @@ const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
 /// A part of a source, read.
 #[derive(Debug)]
-pub struct Chunk {
-    pub parsed: Parsed,
+pub struct SourceChunk {
+    pub parsed: ParseOutput,
     /// Where the next reading starts.
     pub cursor: Cursor,
     /// Nothing more is to come for now.
-    pub last: bool,
+    pub is_last: bool,
     /// The source was read before and is now read again from its start.
-    pub restarted: bool,
+    pub is_reread: bool,
     pub read_bytes: u64,
     /// When the file was last written.
     pub modified: Option<Timestamp>,
     /// What of the text is not in the archive yet.
-    pub log: Option<Log>,
+    pub log: Option<LogChunk>,
 }
 
 /// Returns the name of a source in the store.
-pub fn key(path: &Path) -> [u8; 16] {
+pub fn source_key(path: &Path) -> [u8; 16] {
     block_hash(path.as_os_str().as_encoded_bytes())
 }
 
 /// Says whether nothing can have happened to a source since its cursor was written.
-pub fn is_unchanged(cursor: &Cursor, stamp: &Stamp, now: Timestamp) -> bool {
-    !cursor.gone && cursor.stamp == *stamp && (cursor.settled || !is_settled(stamp, now))
+pub fn is_unchanged(cursor: &Cursor, stamp: &SourceIdentity, now: Timestamp) -> bool {
+    !cursor.gone && cursor.identity == *stamp && (cursor.complete || !is_settled(stamp, now))
 }
 
 /// Returns when a source that does not change any more counts as finished.
-pub fn settles_at(stamp: &Stamp) -> Option<Timestamp> {
+pub fn settles_at(stamp: &SourceIdentity) -> Option<Timestamp> {
     let changed = Timestamp::from_nanosecond(i128::from(stamp.mtime_ns)).ok()?;
     changed.checked_add(SETTLED_AFTER).ok()
 }
 
 /// Returns what the file system says of a source. A database changes in the log beside it first.
-pub fn stamp_of(source: &Source) -> io::Result<Stamp> {
+pub fn source_stamp(source: &Source) -> io::Result<SourceIdentity> {
     let mut all = stamp(&std::fs::symlink_metadata(&source.path)?);
-    if source.format == Format::Database
-        && let Ok(log) = std::fs::metadata(store::foreign::log_path(&source.path))
+    if source.format == SourceFormat::Database
+        && let Ok(log) = std::fs::metadata(store::foreign::wal_path(&source.path))
     {
         let log = stamp(&log);
         all.size += log.size;
@@ -83,14 +85,14 @@ pub fn stamp_of(source: &Source) -> io::Result<Stamp> {
 }
 
 /// Reads what is new in a source and hands it to `emit` in chunks, until that says stop.
-pub fn read(
+pub fn read_source(
     adapter: &dyn Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
-    emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+    emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    if source.format == Format::Database {
+    if source.format == SourceFormat::Database {
         return read_database(adapter, source, cursor, now, emit);
     }
     let mut file = File::open(&source.path)?;
@@ -101,45 +103,45 @@ pub fn read(
     let stamp = stamp(&metadata);
     let settled = is_settled(&stamp, now);
     let resumed = match cursor {
-        Some(cursor) if source.format == Format::Lines => {
-            grew(&mut file, &stamp, cursor)?.then_some(cursor)
+        Some(cursor) if source.format == SourceFormat::Lines => {
+            has_same_prefix(&mut file, &stamp, cursor)?.then_some(cursor)
         }
         _ => None,
     };
     let restarted = cursor.is_some() && resumed.is_none();
     let state = resumed.and_then(|cursor| cursor.state.as_deref());
-    let tail = Tail {
-        reader: adapter.reader(source, state),
-        key: key(&source.path),
+    let tail = TailReader {
+        reader: adapter.open_reader(source, state),
+        key: source_key(&source.path),
         stamp,
         settled,
-        restarted,
+        is_reread: restarted,
         line: resumed.map_or(0, |cursor| cursor.line),
         offset: resumed.map_or(0, |cursor| cursor.offset),
         read_from: resumed.map_or(0, |cursor| cursor.offset),
-        parsed: Parsed::default(),
+        parsed: ParseOutput::default(),
         archived: resumed.map_or(0, |cursor| cursor.archived),
         log: String::new(),
         offset_max: match source.format {
-            Format::LinesZstd => unpacked_bytes_max(stamp.size),
-            Format::Lines | Format::Document | Format::Database => u64::MAX,
+            SourceFormat::LinesZstd => decompressed_bytes_max(stamp.size),
+            SourceFormat::Lines | SourceFormat::Document | SourceFormat::Database => u64::MAX,
         },
     };
     match source.format {
-        Format::Lines => {
+        SourceFormat::Lines => {
             file.seek(SeekFrom::Start(tail.offset))?;
-            tail.lines(
+            tail.read_lines(
                 BufReader::with_capacity(256 << 10, &file),
                 Some(&file),
                 emit,
             )
         }
-        Format::LinesZstd => {
+        SourceFormat::LinesZstd => {
             let mut decoder = zstd::stream::read::Decoder::new(&file)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-            tail.lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
+            tail.read_lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
         }
-        Format::Document | Format::Database => tail.document(&file, emit),
+        SourceFormat::Document | SourceFormat::Database => tail.read_document(&file, emit),
     }
 }
 
@@ -148,29 +150,29 @@ fn read_database(
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
-    emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+    emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let stamp = stamp_of(source)?;
-    let mut parsed = Parsed::default();
+    let stamp = source_stamp(source)?;
+    let mut parsed = ParseOutput::default();
     let state = cursor.and_then(|cursor| cursor.state.as_deref());
-    let state = store::foreign::Database::open(&source.path)
-        .and_then(|database| adapter.rows(source, &database, state, &mut parsed))
+    let state = store::foreign::ForeignDatabase::open(&source.path)
+        .and_then(|database| adapter.read_rows(source, &database, state, &mut parsed))
         .map_err(io::Error::other)?;
     let cursor = Cursor {
-        key: key(&source.path),
-        stamp,
+        key: source_key(&source.path),
+        identity: stamp,
         offset: stamp.size,
-        settled: is_settled(&stamp, now),
+        complete: is_settled(&stamp, now),
         state: Some(state),
         ..Cursor::default()
     };
-    let chunk = Chunk {
+    let chunk = SourceChunk {
         parsed,
         cursor,
-        last: true,
-        restarted: false,
+        is_last: true,
+        is_reread: false,
         read_bytes: stamp.size,
-        modified: time::of_file(stamp.mtime_ns),
+        modified: time::from_mtime(stamp.mtime_ns),
         log: None,
     };
     let _finished = emit(chunk);
@@ -178,13 +180,13 @@ fn read_database(
 }
 
 /// Returns to how many bytes a compressed log of this size may unpack.
-fn unpacked_bytes_max(size: u64) -> u64 {
-    size.saturating_mul(UNPACKED_RATIO_MAX)
-        .max(UNPACKED_BYTES_MIN)
+fn decompressed_bytes_max(size: u64) -> u64 {
+    size.saturating_mul(DECOMPRESSED_RATIO_MAX)
+        .max(DECOMPRESSED_BYTES_MIN)
 }
 
 /// Returns the first block of a file, as text.
-pub fn head(path: &Path) -> io::Result<String> {
+pub fn read_first_block(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?
         .take(FINGERPRINT_BYTES)
@@ -192,16 +194,16 @@ pub fn head(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-struct Tail {
-    reader: Box<dyn Reader>,
+struct TailReader {
+    reader: Box<dyn LogReader>,
     key: [u8; 16],
-    stamp: Stamp,
+    stamp: SourceIdentity,
     settled: bool,
-    restarted: bool,
+    is_reread: bool,
     line: u64,
     offset: u64,
     read_from: u64,
-    parsed: Parsed,
+    parsed: ParseOutput,
     /// Everything before it is in the archive or in `log`.
     archived: u64,
     log: String,
@@ -209,38 +211,38 @@ struct Tail {
     offset_max: u64,
 }
 
-impl Tail {
-    fn lines(
+impl TailReader {
+    fn read_lines(
         mut self,
         mut input: impl BufRead,
         file: Option<&File>,
-        emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+        emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut buffer = Vec::new();
         loop {
             let got = next_line(&mut input, &mut buffer)?;
             match got {
-                Got::End => break,
-                Got::Tail if !self.accepts_tail(&buffer) => break,
-                Got::Line | Got::Tail => self.feed(&buffer),
-                Got::TooLong(length) => self.pass_over(length),
+                LineRead::End => break,
+                LineRead::Unterminated if !self.accepts_unterminated(&buffer) => break,
+                LineRead::Line | LineRead::Unterminated => self.read_line(&buffer),
+                LineRead::TooLong(length) => self.skip_line(length),
             }
             if self.offset >= self.offset_max {
-                self.parsed.skipped.push(Skipped {
+                self.parsed.skipped.push(SkippedLine {
                     line: self.line + 1,
-                    why: Why::TooLong,
+                    reason: SkipReason::TooLong,
                 });
                 break;
             }
             if self.is_chunk_full() {
-                let chunk = self.chunk(file, false)?;
+                let chunk = self.take_chunk(file, false)?;
                 if emit(chunk).is_break() {
                     return Ok(());
                 }
             }
         }
-        self.reader.end(self.settled, &mut self.parsed);
-        let chunk = self.chunk(file, true)?;
+        self.reader.finish(self.settled, &mut self.parsed);
+        let chunk = self.take_chunk(file, true)?;
         let _finished = emit(chunk);
         Ok(())
     }
@@ -250,30 +252,30 @@ impl Tail {
             || self.parsed.entries.len() + self.parsed.skipped.len() >= CHUNK_ITEMS_MAX
     }
 
-    fn document(
+    fn read_document(
         mut self,
         file: &File,
-        emit: &mut dyn FnMut(Chunk) -> ControlFlow<()>,
+        emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
     ) -> io::Result<()> {
         if self.stamp.size > DOCUMENT_BYTES_MAX {
-            self.parsed.skipped.push(Skipped {
+            self.parsed.skipped.push(SkippedLine {
                 line: 1,
-                why: Why::TooLong,
+                reason: SkipReason::TooLong,
             });
         } else {
             let mut bytes = Vec::new();
             file.take(DOCUMENT_BYTES_MAX).read_to_end(&mut bytes)?;
-            self.feed(&bytes);
+            self.read_line(&bytes);
         }
         self.offset = self.stamp.size;
-        self.reader.end(self.settled, &mut self.parsed);
-        let chunk = self.chunk(None, true)?;
+        self.reader.finish(self.settled, &mut self.parsed);
+        let chunk = self.take_chunk(None, true)?;
         let _finished = emit(chunk);
         Ok(())
     }
 
     /// A last line without its newline counts when it is whole and nobody is writing any more.
-    fn accepts_tail(&self, bytes: &[u8]) -> bool {
+    fn accepts_unterminated(&self, bytes: &[u8]) -> bool {
         let padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
         let text = bytes
             .iter()
@@ -282,24 +284,24 @@ impl Tail {
         self.settled && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
     }
 
-    fn feed(&mut self, bytes: &[u8]) {
+    fn read_line(&mut self, bytes: &[u8]) {
         self.line += 1;
         let text = match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => std::borrow::Cow::Borrowed(text),
             Err(_) => {
-                self.parsed.skipped.push(Skipped {
+                self.parsed.skipped.push(SkippedLine {
                     line: self.line,
-                    why: Why::NotUtf8,
+                    reason: SkipReason::NotUtf8,
                 });
                 String::from_utf8_lossy(bytes)
             }
         };
-        let line = Line {
+        let line = InputLine {
             text: &text,
             number: self.line,
             offset: self.offset,
         };
-        self.reader.line(line, &mut self.parsed);
+        self.reader.read_line(line, &mut self.parsed);
         // A line that is read again, because a message was still open, is in the archive already.
         if self.offset >= self.archived {
             self.log.push_str(&text);
@@ -307,7 +309,7 @@ impl Tail {
         self.offset += bytes.len() as u64;
     }
 
-    fn pass_over(&mut self, length: u64) {
+    fn skip_line(&mut self, length: u64) {
         self.line += 1;
         if self.offset >= self.archived {
             self.log.push_str(&format!(
@@ -315,14 +317,14 @@ impl Tail {
             ));
         }
         self.offset += length;
-        self.parsed.skipped.push(Skipped {
+        self.parsed.skipped.push(SkippedLine {
             line: self.line,
-            why: Why::TooLong,
+            reason: SkipReason::TooLong,
         });
     }
 
-    fn chunk(&mut self, file: Option<&File>, last: bool) -> io::Result<Chunk> {
-        let resume = self.reader.resume();
+    fn take_chunk(&mut self, file: Option<&File>, last: bool) -> io::Result<SourceChunk> {
+        let resume = self.reader.resume_point();
         let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
         let (line, offset, state) = match resume {
             // A cursor counts the lines before it.
@@ -335,7 +337,7 @@ impl Tail {
         };
         let read_bytes = self.offset - self.read_from;
         self.read_from = self.offset;
-        let log = (self.offset > self.archived).then(|| Log {
+        let log = (self.offset > self.archived).then(|| LogChunk {
             offset: self.archived,
             size: self.offset - self.archived,
             text: std::mem::take(&mut self.log),
@@ -343,47 +345,47 @@ impl Tail {
         self.archived = self.archived.max(self.offset);
         let mut cursor = Cursor {
             key: self.key,
-            stamp: self.stamp,
+            identity: self.stamp,
             offset,
             line,
             head,
             tail,
             archived: self.archived,
-            settled: self.settled || !open,
+            complete: self.settled || !open,
             gone: false,
             state: Some(state),
         };
-        if !last && (self.restarted || file.is_none()) {
+        if !last && (self.is_reread || file.is_none()) {
             // Interrupted here, the source must be read from its start again: what it no longer
             // holds is known only at its end.
             cursor = Cursor {
                 key: self.key,
-                head: UNREAD,
+                head: UNREAD_HEAD,
                 ..Cursor::default()
             };
         }
-        Ok(Chunk {
+        Ok(SourceChunk {
             parsed: std::mem::take(&mut self.parsed),
             cursor,
-            last,
-            restarted: self.restarted,
+            is_last: last,
+            is_reread: self.is_reread,
             read_bytes,
-            modified: time::of_file(self.stamp.mtime_ns),
+            modified: time::from_mtime(self.stamp.mtime_ns),
             log,
         })
     }
 }
 
-enum Got {
+enum LineRead {
     Line,
     /// Text without a newline behind it.
-    Tail,
+    Unterminated,
     TooLong(u64),
     End,
 }
 
 /// Reads the next line, with its newline, into `buffer`.
-fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Got> {
+fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<LineRead> {
     buffer.clear();
     let mut length = 0_u64;
     loop {
@@ -394,9 +396,9 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Got> 
         };
         if available.is_empty() {
             return Ok(match length {
-                0 => Got::End,
-                length if length > LINE_BYTES_MAX as u64 => Got::TooLong(length),
-                _ => Got::Tail,
+                0 => LineRead::End,
+                length if length > LINE_BYTES_MAX as u64 => LineRead::TooLong(length),
+                _ => LineRead::Unterminated,
             });
         }
         let end = memchr::memchr(b'\n', available);
@@ -412,17 +414,17 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Got> 
         if end.is_some() {
             let fits = length <= LINE_BYTES_MAX as u64;
             return Ok(if fits {
-                Got::Line
+                LineRead::Line
             } else {
-                Got::TooLong(length)
+                LineRead::TooLong(length)
             });
         }
     }
 }
 
 /// Says whether a file still begins with what was read of it.
-fn grew(file: &mut File, stamp: &Stamp, cursor: &Cursor) -> io::Result<bool> {
-    if stamp.size < cursor.offset || cursor.head == UNREAD {
+fn has_same_prefix(file: &mut File, stamp: &SourceIdentity, cursor: &Cursor) -> io::Result<bool> {
+    if stamp.size < cursor.offset || cursor.head == UNREAD_HEAD {
         return Ok(false);
     }
     Ok(fingerprints(file, cursor.offset)? == (cursor.head, cursor.tail))
@@ -449,14 +451,14 @@ fn block_hash(bytes: &[u8]) -> [u8; 16] {
     hash
 }
 
-fn is_settled(stamp: &Stamp, now: Timestamp) -> bool {
+fn is_settled(stamp: &SourceIdentity, now: Timestamp) -> bool {
     settles_at(stamp).is_some_and(|at| now > at)
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &Metadata) -> Stamp {
+fn stamp(metadata: &Metadata) -> SourceIdentity {
     use std::os::unix::fs::MetadataExt;
-    Stamp {
+    SourceIdentity {
         device: metadata.dev(),
         inode: metadata.ino(),
         size: metadata.size(),
@@ -466,12 +468,12 @@ fn stamp(metadata: &Metadata) -> Stamp {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &Metadata) -> Stamp {
+fn stamp(metadata: &Metadata) -> SourceIdentity {
     let since_epoch = |time: io::Result<std::time::SystemTime>| {
         let time = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         i64::try_from(time.as_nanos()).ok()
     };
-    Stamp {
+    SourceIdentity {
         device: 0,
         inode: 0,
         size: metadata.len(),
@@ -487,9 +489,9 @@ mod tests {
     /// Makes an error of every line.
     struct Refusing;
 
-    impl Reader for Refusing {
-        fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-            out.skip(line, Why::Malformed);
+    impl LogReader for Refusing {
+        fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+            out.skip_line(line, SkipReason::Malformed);
         }
 
         fn state(&self) -> String {
@@ -497,17 +499,17 @@ mod tests {
         }
     }
 
-    fn tail(offset_max: u64) -> Tail {
-        Tail {
+    fn tail(offset_max: u64) -> TailReader {
+        TailReader {
             reader: Box::new(Refusing),
             key: [0; 16],
-            stamp: Stamp::default(),
+            stamp: SourceIdentity::default(),
             settled: true,
-            restarted: false,
+            is_reread: false,
             line: 0,
             offset: 0,
             read_from: 0,
-            parsed: Parsed::default(),
+            parsed: ParseOutput::default(),
             archived: 0,
             log: String::new(),
             offset_max,
@@ -517,7 +519,7 @@ mod tests {
     /// Reads lines and returns how many items each chunk has, and where reading ended.
     fn items(text: &str, offset_max: u64) -> (Vec<usize>, u64) {
         let (mut chunks, mut end) = (Vec::new(), 0);
-        let read = tail(offset_max).lines(text.as_bytes(), None, &mut |chunk| {
+        let read = tail(offset_max).read_lines(text.as_bytes(), None, &mut |chunk| {
             chunks.push(chunk.parsed.entries.len() + chunk.parsed.skipped.len());
             end += chunk.read_bytes;
             ControlFlow::Continue(())
@@ -543,8 +545,11 @@ mod tests {
             (vec![11], 80),
             "ten lines and a note of the cut"
         );
-        assert_eq!(unpacked_bytes_max(132 << 10), UNPACKED_BYTES_MIN);
-        assert_eq!(unpacked_bytes_max(1 << 30), UNPACKED_RATIO_MAX << 30);
-        assert_eq!(unpacked_bytes_max(u64::MAX), u64::MAX);
+        assert_eq!(decompressed_bytes_max(132 << 10), DECOMPRESSED_BYTES_MIN);
+        assert_eq!(
+            decompressed_bytes_max(1 << 30),
+            DECOMPRESSED_RATIO_MAX << 30
+        );
+        assert_eq!(decompressed_bytes_max(u64::MAX), u64::MAX);
     }
 }

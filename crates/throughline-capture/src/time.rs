@@ -7,8 +7,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 const PLAUSIBLE_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
 /// Reads an ISO 8601 time with zone. What is not plausible is no time.
-pub fn parse(text: &str) -> Option<Timestamp> {
-    plausible(text.parse().ok()?)
+pub fn parse_iso(text: &str) -> Option<Timestamp> {
+    reject_implausible(text.parse().ok()?)
 }
 
 /// Reads a number of seconds or milliseconds since 1970; which of the two shows in its size.
@@ -26,12 +26,12 @@ pub fn from_number(number: f64) -> Option<Timestamp> {
         reason = "the range was checked above"
     )]
     let millis = millis as i64;
-    plausible(Timestamp::from_millisecond(millis).ok()?)
+    reject_implausible(Timestamp::from_millisecond(millis).ok()?)
 }
 
 /// Returns the modification time of a file, which is given in nanoseconds since 1970.
-pub fn of_file(mtime_ns: i64) -> Option<Timestamp> {
-    plausible(Timestamp::from_nanosecond(i128::from(mtime_ns)).ok()?)
+pub fn from_mtime(mtime_ns: i64) -> Option<Timestamp> {
+    reject_implausible(Timestamp::from_nanosecond(i128::from(mtime_ns)).ok()?)
 }
 
 /// A time field of either kind.
@@ -54,7 +54,7 @@ impl<'de> Visitor<'de> for TimeVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Time, E> {
-        Ok(Time(parse(text)))
+        Ok(Time(parse_iso(text)))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Time, E> {
@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for TimeVisitor {
     }
 }
 
-fn plausible(at: Timestamp) -> Option<Timestamp> {
+fn reject_implausible(at: Timestamp) -> Option<Timestamp> {
     PLAUSIBLE_SECONDS.contains(&at.as_second()).then_some(at)
 }
 

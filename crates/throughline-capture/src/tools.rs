@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use memory::Change;
+use memory::FileModification;
 use memory::command::{self, CallFiles};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 /// model's, or another tool's meaning of the word; it takes nothing from the rest.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Input<'a> {
+struct ToolArguments<'a> {
     #[serde(
         borrow,
         alias = "filePath",
@@ -66,7 +66,7 @@ struct Input<'a> {
     patch: Text<'a>,
 }
 
-impl<'a> Input<'a> {
+impl<'a> ToolArguments<'a> {
     fn named_file(&self) -> Option<&str> {
         let named = [&self.file_path, &self.path];
         let mut named = named.into_iter().filter_map(|text| text.0.as_deref());
@@ -74,8 +74,8 @@ impl<'a> Input<'a> {
     }
 
     /// Returns what the arguments put into the file they name.
-    fn diff(&self) -> Option<String> {
-        let edits: Vec<Edit<'a>> = self
+    fn replacement_diff(&self) -> Option<String> {
+        let edits: Vec<EditArguments<'a>> = self
             .edits
             .and_then(|edits| serde_json::from_str(edits.get()).ok())
             .unwrap_or_default();
@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Edit<'a> {
+struct EditArguments<'a> {
     #[serde(
         borrow,
         alias = "old_str",
@@ -133,31 +133,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 }
 
 /// Returns the file that a call is about.
-pub fn path(input: &str) -> Option<String> {
-    let parsed = read(input);
+pub fn target_path(input: &str) -> Option<String> {
+    let parsed = parse_arguments(input);
     if let Some(path) = parsed.named_file() {
         return Some(path.to_owned());
     }
-    let patched = changes_of_patch(&patch_in(input, &parsed)?);
+    let patched = split_patch(&find_patch(input, &parsed)?);
     patched.into_iter().next().map(|change| change.path)
 }
 
 /// Returns what a call changes when it succeeds.
-pub fn changes(tool: &str, input: &str) -> Vec<Change> {
-    let parsed = read(input);
+pub fn file_changes(tool: &str, input: &str) -> Vec<FileModification> {
+    let parsed = parse_arguments(input);
     // A file may be written that is about patches, so what the arguments name comes first.
-    if writes(tool)
+    if is_write_tool(tool)
         && let Some(path) = parsed.named_file()
-        && let Some(diff) = parsed.diff()
+        && let Some(diff) = parsed.replacement_diff()
     {
         let path = path.to_owned();
-        return vec![Change { path, diff }];
+        return vec![FileModification { path, diff }];
     }
-    patch_in(input, &parsed).map_or_else(Vec::new, |patch| changes_of_patch(&patch))
+    find_patch(input, &parsed).map_or_else(Vec::new, |patch| split_patch(&patch))
 }
 
 /// Says whether a tool of this name writes files.
-pub fn writes(tool: &str) -> bool {
+pub fn is_write_tool(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     ["edit", "write", "create", "replace", "insert", "apply_diff"]
         .iter()
@@ -166,7 +166,7 @@ pub fn writes(tool: &str) -> bool {
 }
 
 /// Says whether a tool of this name returns a file's text.
-pub fn reads(tool: &str) -> bool {
+pub fn is_read_tool(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     (tool.contains("read") || tool == "view" || tool == "view_file" || tool == "cat")
         && !["thread", "bash", "shell", "terminal"]
@@ -175,15 +175,15 @@ pub fn reads(tool: &str) -> bool {
 }
 
 /// Returns the files that a call names, prints and writes.
-pub fn files(tool: &str, input: &str) -> CallFiles {
-    let value = match json(input) {
+pub fn call_files(tool: &str, input: &str) -> CallFiles {
+    let value = match parse_json_arguments(input) {
         Some(value) => value,
-        None if command::is_shell(tool) => return CallFiles::of_command(input),
+        None if command::is_shell_tool(tool) => return CallFiles::of_command(input),
         None => return CallFiles::default(),
     };
     let is_view = value.get("command").and_then(Value::as_str) == Some("view");
     let mut files = CallFiles::default();
-    add_files(&value, "", reads(tool) || is_view, &mut files);
+    add_files(&value, "", is_read_tool(tool) || is_view, &mut files);
     files
 }
 
@@ -209,7 +209,7 @@ fn add_files(value: &Value, key: &str, is_reader: bool, files: &mut CallFiles) {
         Value::String(text) if is_command_key(key) => files.merge(CallFiles::of_command(text)),
         Value::String(text) if is_path_key(key) => {
             let path = text.strip_prefix("file://").unwrap_or(text);
-            files.name(path);
+            files.add_named(path);
             if is_reader {
                 files.printed.push(path.to_owned());
             }
@@ -219,14 +219,14 @@ fn add_files(value: &Value, key: &str, is_reader: bool, files: &mut CallFiles) {
 }
 
 /// Returns arguments that are JSON as a value.
-pub fn json(input: &str) -> Option<Value> {
+pub fn parse_json_arguments(input: &str) -> Option<Value> {
     let is_json = input.trim_start().starts_with(['{', '[']);
     is_json.then(|| serde_json::from_str(input).ok()).flatten()
 }
 
 /// Says whether a field of this name holds paths.
 pub fn is_path_key(key: &str) -> bool {
-    let key = plain_key(key);
+    let key = normalize_key(key);
     if key.contains("text") || key.contains("content") {
         return false;
     }
@@ -250,7 +250,7 @@ pub fn is_command_key(key: &str) -> bool {
         "args",
         "commands",
     ]
-    .contains(&plain_key(key).as_str())
+    .contains(&normalize_key(key).as_str())
 }
 
 /// Says whether an argument beside a file's path describes the call and holds none of its text.
@@ -275,23 +275,23 @@ pub fn is_neutral_argument(key: &str, text: &str) -> bool {
         "celltype",
         "cellid",
     ];
-    let key = plain_key(key);
+    let key = normalize_key(key);
     NEUTRAL.contains(&key.as_str())
         || is_command_key(&key) && !text.contains(char::is_whitespace)
         || is_path_key(&key)
 }
 
 /// Returns a field's name in lower case and without separators: agents spell names differently.
-pub fn plain_key(key: &str) -> String {
+pub fn normalize_key(key: &str) -> String {
     key.chars()
         .filter(|c| c.is_alphanumeric())
         .map(|c| c.to_ascii_lowercase())
         .collect()
 }
 
-fn read(input: &str) -> Input<'_> {
+fn parse_arguments(input: &str) -> ToolArguments<'_> {
     if !input.trim_start().starts_with('{') {
-        return Input::default();
+        return ToolArguments::default();
     }
     serde_json::from_str(input).unwrap_or_default()
 }
@@ -307,7 +307,7 @@ const PATCH_BEGIN: &str = "*** Begin Patch";
 
 /// Returns the patch that the arguments hold: as themselves, in a field, or in a shell command
 /// that applies it.
-fn patch_in<'a>(input: &'a str, parsed: &Input<'a>) -> Option<Cow<'a, str>> {
+fn find_patch<'a>(input: &'a str, parsed: &ToolArguments<'a>) -> Option<Cow<'a, str>> {
     if !input.contains(PATCH_BEGIN) {
         return None;
     }
@@ -326,17 +326,17 @@ fn patch_in<'a>(input: &'a str, parsed: &Input<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// Splits a patch of the `*** Update File: path` kind by file.
-fn changes_of_patch(patch: &str) -> Vec<Change> {
+fn split_patch(patch: &str) -> Vec<FileModification> {
     let Some(begin) = patch.find(PATCH_BEGIN) else {
         return Vec::new();
     };
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<FileModification> = Vec::new();
     for line in patch[begin..].lines().skip(1) {
         if let Some(path) = ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
             .iter()
             .find_map(|mark| line.strip_prefix(mark))
         {
-            changes.push(Change {
+            changes.push(FileModification {
                 path: path.trim().to_owned(),
                 diff: String::new(),
             });
@@ -358,7 +358,7 @@ mod tests {
 
     #[track_caller]
     fn check(tool: &str, input: &str, expected: &[(&str, &str)]) {
-        let found = changes(tool, input);
+        let found = file_changes(tool, input);
         let found: Vec<_> = found
             .iter()
             .map(|c| (c.path.as_str(), c.diff.as_str()))
@@ -370,7 +370,7 @@ mod tests {
     fn an_edit_is_a_diff() {
         let input = r#"{"file_path":"/p/a.rs","old_string":"a\nb","new_string":"c"}"#;
         check("Edit", input, &[("/p/a.rs", "-a\n-b\n+c")]);
-        assert_eq!(path(input).as_deref(), Some("/p/a.rs"));
+        assert_eq!(target_path(input).as_deref(), Some("/p/a.rs"));
     }
 
     #[test]
@@ -391,8 +391,8 @@ mod tests {
     fn reading_changes_nothing() {
         check("Read", r#"{"file_path":"/p/a.rs"}"#, &[]);
         check("TodoWrite", r#"{"todos":[]}"#, &[]);
-        assert!(reads("Read") && reads("read_file") && !reads("Bash"));
-        assert!(reads("view") && !reads("read_bash") && !reads("read_thread"));
+        assert!(is_read_tool("Read") && is_read_tool("read_file") && !is_read_tool("Bash"));
+        assert!(is_read_tool("view") && !is_read_tool("read_bash") && !is_read_tool("read_thread"));
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         );
         let shell = serde_json::json!({ "command": ["apply_patch", patch] }).to_string();
         check("shell", &shell, &[("a.rs", "@@\n-x\n+y"), ("b.rs", "+new")]);
-        assert_eq!(path(patch).as_deref(), Some("a.rs"));
+        assert_eq!(target_path(patch).as_deref(), Some("a.rs"));
     }
 
     #[test]
@@ -417,7 +417,10 @@ mod tests {
             r#"{"filePath":"a","content":"b","input":{},"edits":"none","path":null}"#,
             &[("a", "b")],
         );
-        assert_eq!(path(r#"{"path":"a","content":[1]}"#).as_deref(), Some("a"));
+        assert_eq!(
+            target_path(r#"{"path":"a","content":[1]}"#).as_deref(),
+            Some("a")
+        );
     }
 
     /// Names of tools and arguments as they occur in agents' logs.
@@ -492,7 +495,7 @@ mod tests {
             r#"{"path":"a","view_range":[1,2]}"#,
             r#"{"pattern":"x","path":"a","-n":true}"#,
         ] {
-            assert_eq!(path(input).as_deref(), Some("a"), "{input}");
+            assert_eq!(target_path(input).as_deref(), Some("a"), "{input}");
         }
     }
 

@@ -9,17 +9,17 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::{Entry, Flavor, Record, SessionId, Workspace};
+use memory::{Flavor, LogEntry, Record, SessionId, Workspace};
 use store::{Cursor, Store};
 
-use crate::flavor::adapter;
-use crate::scope::Scope;
-use crate::scope::withheld::Judge;
+use crate::flavor::adapter_for;
+use crate::scope::CaptureScope;
+use crate::scope::withheld::MessageFilter;
 use crate::tail;
-use crate::{Adapter, Format, Line, Parsed, Root, Source, discover};
+use crate::{Adapter, InputLine, ParseOutput, Root, Source, SourceFormat, discover};
 
 /// How much of a log's end is read. A hook has a deadline of some milliseconds.
-pub const UNREAD_BYTES_MAX: u64 = 128 << 10;
+pub const TAIL_BYTES_MAX: u64 = 128 << 10;
 /// A larger database is not opened by a hook: it may have to be read whole.
 pub const DATABASE_BYTES_MAX: u64 = 16 << 20;
 /// The first line of a log may say which session it is of. A longer one is not read.
@@ -27,7 +27,7 @@ const HEAD_BYTES_MAX: u64 = 64 << 10;
 
 /// What a log holds beyond what is stored of it.
 #[derive(Debug, Default)]
-pub struct Unread {
+pub struct UnstoredRecords {
     /// The session's records, in the order of the log.
     pub records: Vec<Record>,
     /// Nothing between what is stored and `records` was left out. Where this is false, the store's
@@ -35,9 +35,9 @@ pub struct Unread {
     pub complete: bool,
 }
 
-impl Unread {
+impl UnstoredRecords {
     /// Returns what a log holds that was read to its end.
-    fn nothing_new() -> Self {
+    fn empty() -> Self {
         Self {
             records: Vec::new(),
             complete: true,
@@ -55,14 +55,14 @@ pub struct SessionLog<'a> {
 }
 
 /// Reads what is new in a session's log. A log that is gone holds nothing new.
-pub fn unread(
+pub fn read_unstored_records(
     store: &Store,
     log: &SessionLog<'_>,
-    scope: &Scope,
+    scope: &CaptureScope,
     now: Timestamp,
-) -> store::Result<Unread> {
-    let Some(adapter) = adapter(log.flavor).filter(|_| scope.allows(log.workspace)) else {
-        return Ok(Unread::default());
+) -> store::Result<UnstoredRecords> {
+    let Some(adapter) = adapter_for(log.flavor).filter(|_| scope.allows(log.workspace)) else {
+        return Ok(UnstoredRecords::default());
     };
     let (path, session) = (log.path, log.session);
     let root = Root {
@@ -70,67 +70,69 @@ pub fn unread(
         flavor: Some(log.flavor),
     };
     let Some(source) = discover(&[adapter], &[root]).sources.into_iter().next() else {
-        return Ok(Unread {
+        return Ok(UnstoredRecords {
             complete: !path.exists(),
-            ..Unread::default()
+            ..UnstoredRecords::default()
         });
     };
-    let key = tail::key(&source.path);
+    let key = tail::source_key(&source.path);
     let cursor = store.cursors_of(&[key])?.remove(&key);
-    match read(adapter, &source, cursor.as_ref(), now) {
-        Ok(Some(entries)) => Ok(Unread {
-            records: records(entries.parsed, log, scope),
+    match read_behind_cursor(adapter, &source, cursor.as_ref(), now) {
+        Ok(Some(entries)) => Ok(UnstoredRecords {
+            records: project_records(entries.parsed, log, scope),
             complete: entries.complete,
         }),
-        Ok(None) => Ok(Unread::nothing_new()),
+        Ok(None) => Ok(UnstoredRecords::empty()),
         Err(error) => {
             tracing::debug!(%session, %error, "the end of its log cannot be read");
-            Ok(Unread::default())
+            Ok(UnstoredRecords::default())
         }
     }
 }
 
 /// The entries behind a cursor.
-struct Entries {
-    parsed: Parsed,
+struct TailEntries {
+    parsed: ParseOutput,
     complete: bool,
 }
 
 /// Returns the entries behind the cursor, or `None` where the source has not changed.
-fn read(
+fn read_behind_cursor(
     adapter: &dyn Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
-) -> io::Result<Option<Entries>> {
-    let stamp = tail::stamp_of(source)?;
+) -> io::Result<Option<TailEntries>> {
+    let stamp = tail::source_stamp(source)?;
     if cursor.is_some_and(|cursor| tail::is_unchanged(cursor, &stamp, now)) {
         return Ok(None);
     }
     match source.format {
-        Format::Lines => read_lines(adapter, source, cursor).map(Some),
-        Format::Database if stamp.size <= DATABASE_BYTES_MAX => {
+        SourceFormat::Lines => read_lines(adapter, source, cursor).map(Some),
+        SourceFormat::Database if stamp.size <= DATABASE_BYTES_MAX => {
             let state = cursor.and_then(|cursor| cursor.state.as_deref());
-            let mut parsed = Parsed::default();
-            store::foreign::Database::open(&source.path)
-                .and_then(|database| adapter.rows(source, &database, state, &mut parsed))
+            let mut parsed = ParseOutput::default();
+            store::foreign::ForeignDatabase::open(&source.path)
+                .and_then(|database| adapter.read_rows(source, &database, state, &mut parsed))
                 .map_err(io::Error::other)?;
-            Ok(Some(Entries {
+            Ok(Some(TailEntries {
                 parsed,
                 complete: true,
             }))
         }
-        Format::Document if stamp.size <= UNREAD_BYTES_MAX => {
+        SourceFormat::Document if stamp.size <= TAIL_BYTES_MAX => {
             let text = std::fs::read_to_string(&source.path)?;
-            Ok(Some(Entries {
-                parsed: crate::adapter::parse(adapter, source, &text),
+            Ok(Some(TailEntries {
+                parsed: crate::adapter::parse_text(adapter, source, &text),
                 complete: true,
             }))
         }
-        Format::Document | Format::Database | Format::LinesZstd => Ok(Some(Entries {
-            parsed: Parsed::default(),
-            complete: false,
-        })),
+        SourceFormat::Document | SourceFormat::Database | SourceFormat::LinesZstd => {
+            Ok(Some(TailEntries {
+                parsed: ParseOutput::default(),
+                complete: false,
+            }))
+        }
     }
 }
 
@@ -138,31 +140,31 @@ fn read_lines(
     adapter: &dyn Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
-) -> io::Result<Entries> {
+) -> io::Result<TailEntries> {
     let mut file = File::open(&source.path)?;
     let size = file.metadata()?.len();
     // A file that is shorter than the cursor was rewritten: the cursor says nothing of it.
     let cursor = cursor.filter(|cursor| cursor.offset <= size);
     let from = cursor.map_or(0, |cursor| cursor.offset);
-    let start = from.max(size.saturating_sub(UNREAD_BYTES_MAX));
+    let start = from.max(size.saturating_sub(TAIL_BYTES_MAX));
     let complete = start == from;
-    let mut reader = adapter.reader(source, cursor.and_then(|cursor| cursor.state.as_deref()));
-    let mut parsed = Parsed::default();
+    let mut reader = adapter.open_reader(source, cursor.and_then(|cursor| cursor.state.as_deref()));
+    let mut parsed = ParseOutput::default();
     let mut number = cursor.map_or(0, |cursor| cursor.line);
     if !complete && cursor.is_none() {
         let mut head = Vec::new();
         BufReader::new((&file).take(HEAD_BYTES_MAX)).read_until(b'\n', &mut head)?;
         number += 1;
         let text = String::from_utf8_lossy(&head);
-        let line = Line {
+        let line = InputLine {
             text: &text,
             number,
             offset: 0,
         };
-        reader.line(line, &mut parsed);
+        reader.read_line(line, &mut parsed);
     }
     file.seek(SeekFrom::Start(start))?;
-    let mut input = BufReader::new(file.take(UNREAD_BYTES_MAX));
+    let mut input = BufReader::new(file.take(TAIL_BYTES_MAX));
     let mut offset = start;
     let mut bytes = Vec::new();
     if !complete {
@@ -179,30 +181,30 @@ fn read_lines(
         }
         number += 1;
         let text = String::from_utf8_lossy(&bytes);
-        let line = Line {
+        let line = InputLine {
             text: &text,
             number,
             offset,
         };
-        reader.line(line, &mut parsed);
+        reader.read_line(line, &mut parsed);
         offset += length as u64;
     }
     // What is still open is given as far as it goes: nothing of it is stored.
-    reader.end(true, &mut parsed);
-    Ok(Entries { parsed, complete })
+    reader.finish(true, &mut parsed);
+    Ok(TailEntries { parsed, complete })
 }
 
 /// Projects the messages of one session to records, without what must not be kept.
-fn records(parsed: Parsed, log: &SessionLog<'_>, scope: &Scope) -> Vec<Record> {
+fn project_records(parsed: ParseOutput, log: &SessionLog<'_>, scope: &CaptureScope) -> Vec<Record> {
     let mut records = Vec::new();
-    let mut judge = Judge::default();
+    let mut judge = MessageFilter::default();
     for entry in parsed.entries {
-        let Entry::Message(mut message) = entry else {
+        let LogEntry::Message(mut message) = entry else {
             continue;
         };
         if message.session == *log.session {
             judge.apply(scope, &mut message, Some(&log.workspace.root));
-            records.extend(memory::record::records(message));
+            records.extend(memory::record::project_records(message));
         }
     }
     records

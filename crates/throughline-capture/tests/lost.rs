@@ -206,7 +206,7 @@ fn earlier_generations_of_a_log_stay_until_it_is_whole_again() {
         let mut versions: BTreeMap<u64, String> = BTreeMap::new();
         let store = Store::open(&machine.home()).unwrap();
         store
-            .each_raw(&claude_session(), |piece| {
+            .each_log_piece(&claude_session(), |piece| {
                 *versions.entry(piece.earlier).or_default() += piece.text;
             })
             .unwrap();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use capture::flavor::ADAPTERS;
-use capture::{Plan, Root, Scope};
+use capture::{CaptureScope, Root, SweepPlan};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -338,22 +338,22 @@ impl Machine {
         fs::write(path, text).unwrap();
     }
 
-    fn sweep(&self, agent: &str, scope: &Scope) -> capture::Sweep {
+    fn sweep(&self, agent: &str, scope: &CaptureScope) -> capture::SweepReport {
         let store = Store::open(&self.home()).unwrap();
         let flavor = memory::Flavor::from_name(agent);
         let roots = [Root {
             path: self.dir.path().join(agent),
             flavor,
         }];
-        let plan = Plan {
+        let plan = SweepPlan {
             adapters: ADAPTERS,
-            found: capture::discover(ADAPTERS, &roots),
+            discovery: capture::discover(ADAPTERS, &roots),
             scope,
             threads: 1,
             stop: &AtomicBool::new(false),
             progress: &|_| {},
             archive: true,
-            complete: false,
+            all_roots: false,
         };
         capture::sweep(
             &store,
@@ -369,7 +369,7 @@ impl Machine {
         for path in testkit::files_below(&self.home()) {
             all.push((path.display().to_string(), fs::read(&path).unwrap()));
         }
-        let connection = Connection::open(Store::path_in(&self.home())).unwrap();
+        let connection = Connection::open(Store::database_path(&self.home())).unwrap();
         for table in ["blocks", "bodies"] {
             let mut statement = connection
                 .prepare(&format!("SELECT data FROM {table}"))
@@ -418,7 +418,7 @@ fn withheld_files_are_in_no_byte() {
         for (path, text) in logs(agent, session, PROJECT, "please look", &steps) {
             machine.write(agent, &path, &text);
         }
-        let sweep = machine.sweep(agent, &Scope::default());
+        let sweep = machine.sweep(agent, &CaptureScope::default());
         assert!(
             sweep.records > 40 && sweep.trouble.is_empty(),
             "{agent}: {sweep:?}"
@@ -457,22 +457,22 @@ fn a_value_is_withheld_wherever_the_session_repeats_it() {
     // The call is swept before its result is written.
     let (before, after) = text.split_at(text.match_indices('\n').nth(1).unwrap().0 + 1);
     machine.write("claude", &path, before);
-    machine.sweep("claude", &Scope::default());
+    machine.sweep("claude", &CaptureScope::default());
     machine.write("claude", &path, &format!("{before}{after}"));
-    machine.sweep("claude", &Scope::default());
+    machine.sweep("claude", &CaptureScope::default());
     assert_eq!(machine.places(&word), Vec::<String>::new());
     assert!(!machine.places("using").is_empty());
 }
 
 #[test]
 fn a_denied_workspace_leaves_no_byte() {
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["hushhush".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
-    let allow = Scope {
+    let allow = CaptureScope {
         allowed: vec!["/home/dev/proj".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
     for agent in AGENTS {
         for scope in [&scope, &allow] {
@@ -505,9 +505,9 @@ fn a_denied_workspace_leaves_no_byte() {
 
 #[test]
 fn histories_keep_no_prompt_of_a_denied_workspace() {
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["hushhush".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
     let (hidden, shown) = (marker("h", "denied"), marker("h", "shown"));
     let machine = Machine::new();
@@ -549,11 +549,11 @@ fn what_was_captured_before_a_workspace_was_denied_stays_until_it_is_forgotten()
         .try_into()
         .unwrap();
     machine.write("claude", &path, &text);
-    machine.sweep("claude", &Scope::default());
+    machine.sweep("claude", &CaptureScope::default());
     assert!(!machine.places(&early).is_empty());
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["hushhush".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
     let more = [
         shell("make", format!("{early} is made")),
@@ -571,7 +571,7 @@ fn what_was_captured_before_a_workspace_was_denied_stays_until_it_is_forgotten()
         workspace: Some("hushhush".into()),
         ..Default::default()
     };
-    let doomed = store.doomed(&selection).unwrap();
+    let doomed = store.plan_forget(&selection).unwrap();
     store
         .forget(doomed, Timestamp::from_second(4_000_000_000).unwrap())
         .unwrap();
@@ -600,13 +600,13 @@ fn forgetting_a_workspace_takes_it_out_of_histories() {
         line(DENIED, "gone"),
     ]);
     machine.write("claude", "history.jsonl", &history);
-    machine.sweep("claude", &Scope::default());
+    machine.sweep("claude", &CaptureScope::default());
     let store = Store::open(&machine.home()).unwrap();
     let selection = store::forget::Selection {
         workspace: Some("hushhush".into()),
         ..Default::default()
     };
-    let doomed = store.doomed(&selection).unwrap();
+    let doomed = store.plan_forget(&selection).unwrap();
     store
         .forget(doomed, Timestamp::from_second(4_000_000_000).unwrap())
         .unwrap();
@@ -634,14 +634,14 @@ fn old_archives_are_rewritten_once() {
     for (path, text) in logs("claude", session, PROJECT, "look", &steps) {
         machine.write("claude", &path, &text);
     }
-    machine.sweep("claude", &Scope::default());
+    machine.sweep("claude", &CaptureScope::default());
     let leaky = |text: &str| {
         let mark = "[not kept: a file that holds credentials, 5 bytes]";
         assert!(text.contains(mark));
         text.replace(mark, &env)
     };
     let denied = format!("{}\n", json!({"type": "x", "cwd": DENIED, "text": hidden}));
-    let connection = Connection::open(Store::path_in(&machine.home())).unwrap();
+    let connection = Connection::open(Store::database_path(&machine.home())).unwrap();
     let hash: Vec<u8> = connection
         .query_row("SELECT body FROM raw", [], |row| row.get(0))
         .unwrap();
@@ -678,16 +678,16 @@ fn old_archives_are_rewritten_once() {
         .unwrap();
     drop(connection);
     let store = Store::open(&machine.home()).unwrap();
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["hushhush".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
     let now = Timestamp::from_second(4_000_000_000).unwrap();
     let scrub = store.scrub_archive(&scope, now).unwrap();
     assert_eq!((scrub.rewritten, scrub.erased), (1, 1));
     assert_eq!(
         store.scrub_archive(&scope, now).unwrap(),
-        store::ArchiveScrub::default()
+        store::ScrubReport::default()
     );
     drop(store);
     for word in [env.as_str(), hidden.as_str(), "hushhush"] {

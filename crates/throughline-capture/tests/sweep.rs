@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use throughline_capture as capture;
 
-use capture::Scope;
+use capture::CaptureScope;
 use machine::{LONG_AFTER, Machine, WHILE_WRITING, prompt};
 use proptest::prelude::*;
 use store::{Query, Store};
@@ -200,9 +200,9 @@ fn what_is_damaged_disturbs_nothing_else() {
 fn a_denied_workspace_leaves_no_trace() {
     let machine = Machine::new();
     fs::write(machine.claude_log("a.jsonl"), prompt("s", "u1", "alpha")).unwrap();
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["/work/proj".into()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
     machine.sweep_with(LONG_AFTER, &scope);
     let dump = machine.dump();
@@ -229,7 +229,7 @@ fn the_archive_gives_logs_back_however_they_were_read() {
         let session = memory::SessionId::of(memory::Flavor::Claude, "s");
         let store = Store::open(&machine.home()).unwrap();
         store
-            .each_raw(&session, |piece| text.push_str(piece.text))
+            .each_log_piece(&session, |piece| text.push_str(piece.text))
             .unwrap();
         text
     };
@@ -368,7 +368,7 @@ fn a_source_that_the_store_refuses_costs_only_itself() {
         fs::write(machine.claude_log(&format!("{name}.jsonl")), log).unwrap();
     }
     drop(Store::open(&machine.home()).unwrap());
-    let database = rusqlite::Connection::open(Store::path_in(&machine.home())).unwrap();
+    let database = rusqlite::Connection::open(Store::database_path(&machine.home())).unwrap();
     database
         .execute_batch(
             "CREATE TRIGGER refuse BEFORE INSERT ON sessions WHEN new.name = 'claude:b'

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use throughline_capture as capture;
 
 use capture::flavor::ADAPTERS;
-use capture::watch::{rescan, sweep_changed};
-use capture::{Root, Scope, Sweep, Watch, discover, discover_at};
+use capture::watch::{rescan, sweep_paths};
+use capture::{CaptureScope, Root, SweepReport, WatchOptions, discover, discover_paths};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use store::{Query, SessionFilter, Store};
@@ -43,7 +43,7 @@ struct Machine {
 /// A watcher at work.
 struct Live<'a> {
     machine: &'a Machine,
-    sweeps: &'a Mutex<Vec<Sweep>>,
+    sweeps: &'a Mutex<Vec<SweepReport>>,
 }
 
 impl Machine {
@@ -84,11 +84,16 @@ impl Machine {
     }
 
     /// Watches while `story` happens, which begins when the first sweep is done.
-    fn watch(&self, rescan: Duration, poll: bool, story: impl FnOnce(&Live<'_>)) -> Vec<Sweep> {
+    fn watch(
+        &self,
+        rescan: Duration,
+        poll: bool,
+        story: impl FnOnce(&Live<'_>),
+    ) -> Vec<SweepReport> {
         let (stop, sweeps) = (AtomicBool::new(false), Mutex::new(Vec::new()));
         let roots = self.roots();
-        let watch = Watch {
-            rescan,
+        let watch = WatchOptions {
+            rescan_every: rescan,
             poll,
             ..watch_of(&roots)
         };
@@ -96,7 +101,7 @@ impl Machine {
             // Stops the watcher even when the story fails, so that the failure is seen.
             let stopping = Stopping(&stop);
             scope.spawn(|| {
-                let mut on_sweep = |sweep: &Sweep| sweeps.lock().unwrap().push(sweep.clone());
+                let mut on_sweep = |sweep: &SweepReport| sweeps.lock().unwrap().push(sweep.clone());
                 let store = self.store("home");
                 capture::watch(&store, &watch, &stop, &mut on_sweep, &|| self.now()).unwrap();
             });
@@ -145,16 +150,17 @@ impl Live<'_> {
     }
 }
 
-fn watch_of(roots: &[Root]) -> Watch<'_> {
-    static SCOPE: std::sync::LazyLock<Scope> = std::sync::LazyLock::new(Scope::default);
-    Watch {
+fn watch_of(roots: &[Root]) -> WatchOptions<'_> {
+    static SCOPE: std::sync::LazyLock<CaptureScope> =
+        std::sync::LazyLock::new(CaptureScope::default);
+    WatchOptions {
         adapters: ADAPTERS,
         roots,
         scope: &SCOPE,
         threads: 2,
         archive: true,
-        complete: true,
-        rescan: NEVER,
+        all_roots: true,
+        rescan_every: NEVER,
         poll: false,
     }
 }
@@ -375,7 +381,7 @@ fn a_path_is_what_the_walk_takes_it_for() {
     let roots = machine.roots();
     let all = discover(ADAPTERS, &roots).sources;
     let at =
-        |path: &Path| discover_at(ADAPTERS, &roots, &BTreeSet::from([path.to_owned()])).sources;
+        |path: &Path| discover_paths(ADAPTERS, &roots, &BTreeSet::from([path.to_owned()])).sources;
     let mut paths = vec![machine.logs()];
     let mut singly = BTreeSet::new();
     while let Some(path) = paths.pop() {
@@ -405,7 +411,7 @@ fn a_database_changes_in_the_file_beside_it() {
     let roots = machine.roots();
     for beside in ["opencode.db", "opencode.db-wal", "opencode.db-shm"] {
         let changed = BTreeSet::from([folder.join(beside)]);
-        let found = discover_at(ADAPTERS, &roots, &changed).sources;
+        let found = discover_paths(ADAPTERS, &roots, &changed).sources;
         let paths: Vec<_> = found.iter().map(|source| &source.path).collect();
         assert_eq!(paths, [&database], "{beside}");
     }
@@ -542,7 +548,7 @@ impl Play {
         let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
         let watch = watch_of(&roots);
         let now = Timestamp::from_second(WHILE_WRITING).unwrap();
-        sweep_changed(&self.watched, &watch, &changed, &never, now).unwrap();
+        sweep_paths(&self.watched, &watch, &changed, &never, now).unwrap();
         rescan(&self.swept, &watch, &never, now).unwrap();
     }
 

@@ -19,7 +19,10 @@ use std::time::{Duration, Instant};
 use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
-use throughline_distill::compact::{Limits, Notes, Task, Ties, Trigger, compact, full, settle};
+use throughline_distill::compact::{
+    CompactionLimits, CompactionNotes, CompactionTask, MessageTies, Trigger, compact,
+    compact_from_messages, merge_turns,
+};
 
 const RUNS: u32 = 7;
 const SPAN: Duration = Duration::from_secs(1);
@@ -37,12 +40,12 @@ fn main() {
         });
         let summary = Summary::parse("# Task\nSort the lists.\n# Worklog\nSorted half of them.\n");
         let last = messages[messages.len() - 40].id.clone();
-        let limits = Limits::default();
+        let limits = CompactionLimits::default();
         let template = Template::default();
-        let task = Task {
+        let task = CompactionTask {
             messages: &messages,
             visible: &messages,
-            notes: Ok(Some(Notes {
+            notes: Ok(Some(CompactionNotes {
                 summary: &summary,
                 file: "summary.md",
                 last: Some(&last),
@@ -54,10 +57,10 @@ fn main() {
             limits: &limits,
         };
         let compacted = mean(|| drop(black_box(compact(&task).unwrap())));
-        let whole = mean(|| drop(black_box(full(&task).unwrap())));
+        let whole = mean(|| drop(black_box(compact_from_messages(&task).unwrap())));
         let cut = mean(|| {
-            let from = Ties::of(&messages).close(messages.len() - 40);
-            drop(black_box(settle(&messages[from..])));
+            let from = MessageTies::of(&messages).move_cut_back(messages.len() - 40);
+            drop(black_box(merge_turns(&messages[from..])));
         });
         println!(
             "{count:>8}  {:>8.1}  {:>8.2}  {:>11.2}  {:>10.2}  {:>10.2}  {:>12.2}  {:>7.2}",

@@ -16,14 +16,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use capture::adapter::parse;
+use capture::adapter::parse_text;
 use capture::flavor::ADAPTERS;
-use capture::{Adapter, Format, Root};
-use memory::summary::{Limits, Template};
+use capture::{Adapter, Root, SourceFormat};
+use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
-use memory::{Block, Entry, Message, Role, SessionId, Tokens, record};
-use throughline_distill::compact::{self, Ties, Weight, keep_from};
-use throughline_distill::embedded::{Fold, Step, render};
+use memory::{Block, LogEntry, Message, Role, SessionId, Tokens, record};
+use throughline_distill::compact::{self, MessageTies, MessageWeight, first_kept_index};
+use throughline_distill::embedded::{RecordView, SummaryBuilder, render_summary};
 
 /// Fewer needs than this say nothing.
 const NEEDS_MIN: usize = 3;
@@ -77,7 +77,7 @@ fn sessions(folders: &[PathBuf]) -> BTreeMap<SessionId, Vec<Message>> {
         })
         .collect();
     for source in capture::discover(&adapters, &roots).sources {
-        if !matches!(source.format, Format::Lines | Format::Document) {
+        if !matches!(source.format, SourceFormat::Lines | SourceFormat::Document) {
             continue;
         }
         let Ok(text) = std::fs::read_to_string(&source.path) else {
@@ -86,10 +86,10 @@ fn sessions(folders: &[PathBuf]) -> BTreeMap<SessionId, Vec<Message>> {
         let adapter = adapters
             .iter()
             .find(|adapter| adapter.flavor() == source.flavor);
-        let parsed = parse(*adapter.expect("an adapter of the source"), &source, &text);
+        let parsed = parse_text(*adapter.expect("an adapter of the source"), &source, &text);
         let mut own: BTreeMap<SessionId, Vec<Message>> = BTreeMap::new();
         for entry in parsed.entries {
-            if let Entry::Message(message) = entry {
+            if let LogEntry::Message(message) = entry {
                 own.entry(message.session.clone())
                     .or_default()
                     .push(message);
@@ -171,8 +171,8 @@ impl Used {
                     _ => {}
                 }
             }
-            for record in record::records(message.clone()) {
-                let command = Step::from(&record)
+            for record in record::project_records(message.clone()) {
+                let command = RecordView::from(&record)
                     .command()
                     .map(|command| joined(&command));
                 // A long script is not typed again from memory.
@@ -201,12 +201,12 @@ fn names(text: &str) -> BTreeSet<String> {
 }
 
 fn ours(before: &[Message]) -> String {
-    let mut fold = Fold::new();
-    for record in before.iter().cloned().flat_map(record::records) {
-        fold.add(&Step::from(&record));
+    let mut fold = SummaryBuilder::new();
+    for record in before.iter().cloned().flat_map(record::project_records) {
+        fold.add_record(&RecordView::from(&record));
     }
-    let limits = Limits::default();
-    render(
+    let limits = SummaryLimits::default();
+    render_summary(
         &fold,
         None,
         &Template::default(),
@@ -220,19 +220,19 @@ fn ours(before: &[Message]) -> String {
 /// Returns the last tenth of what the model had before it, closed so that no call is parted from its
 /// result.
 fn tail(before: &[Message], floor: usize) -> String {
-    let weights: Vec<_> = before.iter().map(Weight::of).collect();
+    let weights: Vec<_> = before.iter().map(MessageWeight::of).collect();
     let tokens: u64 = before[floor..]
         .iter()
         .map(|message| message.tokens().0)
         .sum();
-    let limits = compact::Limits {
+    let limits = compact::CompactionLimits {
         min_tokens: Tokens(tokens / 10),
         min_messages: 1,
         max_tokens: Tokens(tokens / 5),
-        ..compact::Limits::default()
+        ..compact::CompactionLimits::default()
     };
-    let from = keep_from(&weights, before.len(), floor, &limits);
-    text_of(&before[Ties::of(before).close(from)..])
+    let from = first_kept_index(&weights, before.len(), floor, &limits);
+    text_of(&before[MessageTies::of(before).move_cut_back(from)..])
 }
 
 /// Returns the agent's summary and what it says it kept.

@@ -9,13 +9,13 @@ use store::{ModelCall, Store};
 use testkit::model_server::{Act, Got, ModelServer};
 
 use crate::model::anthropic::Anthropic;
-use crate::model::{Asker, Budget, Clock, Endpoint, Key};
+use crate::model::{ApiKey, Endpoint, ModelBudget, ModelClock, ModelSession};
 
 pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-pub const BUDGET: Budget = Budget {
+pub const BUDGET: ModelBudget = ModelBudget {
     enabled: true,
     daily_tokens: 1_000_000,
     daily_usd: 0.0,
@@ -23,42 +23,42 @@ pub const BUDGET: Budget = Budget {
 };
 
 /// Runs with an asker of a model that follows a script, and returns what the model got.
-pub fn asking<T>(
+pub fn with_scripted_model<T>(
     store: &Store,
     session: Option<&SessionId>,
-    budget: Budget,
+    budget: ModelBudget,
     script: Vec<Act>,
-    run: impl FnOnce(&Asker<'_>) -> T,
+    run: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> (T, Vec<Got>) {
     let server = ModelServer::start(script);
-    let endpoint = Endpoint::new(&server.url(), Some(Key::new("k"))).unwrap();
+    let endpoint = Endpoint::new(&server.url(), Some(ApiKey::new("k"))).unwrap();
     let model = Anthropic {
         endpoint,
         model: "m".into(),
     };
     let clock = Cell::new(at(100));
-    let done = run(&Asker {
+    let done = run(&ModelSession {
         store,
         model: &model,
         budget,
         prices: &Prices::default(),
-        clock: Clock {
+        clock: ModelClock {
             now: &|| clock.get(),
             sleep: &|time| clock.set(clock.get() + time),
             jitter: &|| 0.5,
         },
         purpose: "test",
         session,
-        today: at(0),
-        timeout: Duration::from_millis(1_500),
+        budget_day_start: at(0),
+        attempt_timeout: Duration::from_millis(1_500),
     });
     (done, server.got())
 }
 
 /// Enters a good call, or the pause after failures would answer instead of the model.
-pub fn end_the_pause(store: &Store) {
+pub fn record_successful_call(store: &Store) {
     store
-        .record_call(&ModelCall {
+        .record_model_call(&ModelCall {
             at: at(100),
             purpose: "test".into(),
             session: None,

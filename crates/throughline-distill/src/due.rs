@@ -4,28 +4,28 @@ use memory::{SessionKind, Tokens};
 
 /// How much must have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thresholds {
+pub struct SummaryThresholds {
     /// What the conversation holds before the first extraction …
-    pub start: Tokens,
+    pub first_tokens: Tokens,
     /// … what has come since the last one before the next …
-    pub more: Tokens,
+    pub new_tokens: Tokens,
     /// … and the calls since, unless the conversation is at a pause.
-    pub calls: u64,
+    pub new_calls: u64,
 }
 
-impl Default for Thresholds {
+impl Default for SummaryThresholds {
     fn default() -> Self {
         Self {
-            start: Tokens(5_000),
-            more: Tokens(5_000),
-            calls: 10,
+            first_tokens: Tokens(5_000),
+            new_tokens: Tokens(5_000),
+            new_calls: 10,
         }
     }
 }
 
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct SessionProgress {
     pub kind: SessionKind,
     pub tokens: Tokens,
     pub tool_calls: u64,
@@ -34,106 +34,112 @@ pub struct Progress {
     /// A compaction of it is running.
     pub compacting: bool,
     /// Where it stood when its summary was last written.
-    pub written: Option<Written>,
+    pub last_summary: Option<SummaryCheckpoint>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SummaryCheckpoint {
     pub tokens: Tokens,
     pub tool_calls: u64,
 }
 
 /// Whether it is time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Due(Why),
-    Wait(WhyNot),
+pub enum UpdateDecision {
+    Update(UpdateReason),
+    Wait(WaitReason),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UpdateReason {
     /// There is no summary yet.
-    First,
+    FirstSummary,
     /// Enough calls were made.
-    Calls,
+    EnoughCalls,
     /// The conversation rests.
-    Pause,
+    AtPause,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyNot {
+pub enum WaitReason {
     Subagent,
     Compacting,
     TooShort,
-    TooLittleNew,
+    TooFewNewTokens,
     /// It is in the middle of something.
-    Working,
+    MidTurn,
 }
 
 /// Decides.
-pub fn due(progress: &Progress, thresholds: &Thresholds) -> Verdict {
+pub fn decide_update(progress: &SessionProgress, thresholds: &SummaryThresholds) -> UpdateDecision {
     if progress.kind == SessionKind::Subagent {
-        return Verdict::Wait(WhyNot::Subagent);
+        return UpdateDecision::Wait(WaitReason::Subagent);
     }
     if progress.compacting {
-        return Verdict::Wait(WhyNot::Compacting);
+        return UpdateDecision::Wait(WaitReason::Compacting);
     }
-    let Some(written) = progress.written else {
-        return if progress.tokens >= thresholds.start {
-            Verdict::Due(Why::First)
+    let Some(written) = progress.last_summary else {
+        return if progress.tokens >= thresholds.first_tokens {
+            UpdateDecision::Update(UpdateReason::FirstSummary)
         } else {
-            Verdict::Wait(WhyNot::TooShort)
+            UpdateDecision::Wait(WaitReason::TooShort)
         };
     };
     // A log that was rewritten may have become shorter: then nothing is new.
-    if progress.tokens.0.saturating_sub(written.tokens.0) < thresholds.more.0 {
-        return Verdict::Wait(WhyNot::TooLittleNew);
+    if progress.tokens.0.saturating_sub(written.tokens.0) < thresholds.new_tokens.0 {
+        return UpdateDecision::Wait(WaitReason::TooFewNewTokens);
     }
-    if progress.tool_calls.saturating_sub(written.tool_calls) >= thresholds.calls {
-        return Verdict::Due(Why::Calls);
+    if progress.tool_calls.saturating_sub(written.tool_calls) >= thresholds.new_calls {
+        return UpdateDecision::Update(UpdateReason::EnoughCalls);
     }
     if progress.at_pause {
-        return Verdict::Due(Why::Pause);
+        return UpdateDecision::Update(UpdateReason::AtPause);
     }
-    Verdict::Wait(WhyNot::Working)
+    UpdateDecision::Wait(WaitReason::MidTurn)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Verdict::{Due, Wait};
+    use UpdateDecision::{Update, Wait};
 
-    const WRITTEN: Option<Written> = Some(Written {
+    const WRITTEN: Option<SummaryCheckpoint> = Some(SummaryCheckpoint {
         tokens: Tokens(6_000),
         tool_calls: 7,
     });
 
     #[track_caller]
-    fn check(tokens: u64, tool_calls: u64, at_pause: bool, written: Option<Written>, v: Verdict) {
-        let progress = Progress {
+    fn check(
+        tokens: u64,
+        tool_calls: u64,
+        at_pause: bool,
+        written: Option<SummaryCheckpoint>,
+        v: UpdateDecision,
+    ) {
+        let progress = SessionProgress {
             kind: SessionKind::Main,
             tokens: Tokens(tokens),
             tool_calls,
             at_pause,
             compacting: false,
-            written,
+            last_summary: written,
         };
-        assert_eq!(due(&progress, &Thresholds::default()), v);
-        let compacting = Progress {
+        assert_eq!(decide_update(&progress, &SummaryThresholds::default()), v);
+        let compacting = SessionProgress {
             compacting: true,
             ..progress
         };
         assert_eq!(
-            due(&compacting, &Thresholds::default()),
-            Wait(WhyNot::Compacting)
+            decide_update(&compacting, &SummaryThresholds::default()),
+            Wait(WaitReason::Compacting)
         );
-        let subagent = Progress {
+        let subagent = SessionProgress {
             kind: SessionKind::Subagent,
             ..compacting
         };
         assert_eq!(
-            due(&subagent, &Thresholds::default()),
-            Wait(WhyNot::Subagent)
+            decide_update(&subagent, &SummaryThresholds::default()),
+            Wait(WaitReason::Subagent)
         );
     }
 
@@ -141,10 +147,22 @@ mod tests {
     fn the_first_comes_with_five_thousand_tokens_pause_or_not() {
         for at_pause in [false, true] {
             for calls in [0, 9, 10, 11] {
-                check(0, calls, at_pause, None, Wait(WhyNot::TooShort));
-                check(4_999, calls, at_pause, None, Wait(WhyNot::TooShort));
-                check(5_000, calls, at_pause, None, Due(Why::First));
-                check(5_001, calls, at_pause, None, Due(Why::First));
+                check(0, calls, at_pause, None, Wait(WaitReason::TooShort));
+                check(4_999, calls, at_pause, None, Wait(WaitReason::TooShort));
+                check(
+                    5_000,
+                    calls,
+                    at_pause,
+                    None,
+                    Update(UpdateReason::FirstSummary),
+                );
+                check(
+                    5_001,
+                    calls,
+                    at_pause,
+                    None,
+                    Update(UpdateReason::FirstSummary),
+                );
             }
         }
     }
@@ -152,16 +170,16 @@ mod tests {
     #[test]
     fn the_next_needs_tokens_and_then_calls_or_a_pause() {
         for (tokens, calls, at_pause, verdict) in [
-            (10_999, 16, true, Wait(WhyNot::TooLittleNew)),
-            (10_999, 17, true, Wait(WhyNot::TooLittleNew)),
-            (10_999, 99, false, Wait(WhyNot::TooLittleNew)),
-            (11_000, 16, false, Wait(WhyNot::Working)),
-            (11_000, 16, true, Due(Why::Pause)),
-            (11_000, 7, true, Due(Why::Pause)),
-            (11_000, 17, false, Due(Why::Calls)),
-            (11_000, 17, true, Due(Why::Calls)),
-            (11_001, 18, false, Due(Why::Calls)),
-            (99_000, 16, false, Wait(WhyNot::Working)),
+            (10_999, 16, true, Wait(WaitReason::TooFewNewTokens)),
+            (10_999, 17, true, Wait(WaitReason::TooFewNewTokens)),
+            (10_999, 99, false, Wait(WaitReason::TooFewNewTokens)),
+            (11_000, 16, false, Wait(WaitReason::MidTurn)),
+            (11_000, 16, true, Update(UpdateReason::AtPause)),
+            (11_000, 7, true, Update(UpdateReason::AtPause)),
+            (11_000, 17, false, Update(UpdateReason::EnoughCalls)),
+            (11_000, 17, true, Update(UpdateReason::EnoughCalls)),
+            (11_001, 18, false, Update(UpdateReason::EnoughCalls)),
+            (99_000, 16, false, Wait(WaitReason::MidTurn)),
         ] {
             check(tokens, calls, at_pause, WRITTEN, verdict);
         }
@@ -169,19 +187,22 @@ mod tests {
 
     #[test]
     fn a_session_that_became_shorter_is_not_due() {
-        check(1_000, 2, true, WRITTEN, Wait(WhyNot::TooLittleNew));
+        check(1_000, 2, true, WRITTEN, Wait(WaitReason::TooFewNewTokens));
     }
 
     #[test]
     fn a_session_that_a_program_runs_is_a_session() {
-        let progress = Progress {
+        let progress = SessionProgress {
             kind: SessionKind::Automated,
             tokens: Tokens(5_000),
             tool_calls: 0,
             at_pause: true,
             compacting: false,
-            written: None,
+            last_summary: None,
         };
-        assert_eq!(due(&progress, &Thresholds::default()), Due(Why::First));
+        assert_eq!(
+            decide_update(&progress, &SummaryThresholds::default()),
+            Update(UpdateReason::FirstSummary)
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! replace words between the headings of the session's own notes, within their limits. What it is
 //! denied it is told, so that it can do better.
 
-use memory::summary::Limits;
+use memory::summary::SummaryLimits;
 use memory::tokens::estimate;
 use memory::{Summary, Tokens};
 use serde::Deserialize;
@@ -12,29 +12,29 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// The name of the tool.
-pub const TOOL: &str = "edit";
+pub const EDIT_TOOL: &str = "edit";
 
 /// What may be edited.
 #[derive(Clone, Copy, Debug)]
-pub struct Gate<'a> {
+pub struct EditScope<'a> {
     /// The file's path, as the model was told.
     pub file: &'a str,
-    pub limits: &'a Limits,
+    pub limits: &'a SummaryLimits,
 }
 
 /// Why an edit was not made. The words are for the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Denied {
-    #[error("the tool {name:?} is not available here; only `{TOOL}` is, on {file}")]
+pub enum EditError {
+    #[error("the tool {name:?} is not available here; only `{EDIT_TOOL}` is, on {file}")]
     OtherTool { name: String, file: String },
     #[error("{asked:?} may not be edited; the only file is {file}")]
     OtherFile { asked: String, file: String },
-    #[error("the arguments are not those of `{TOOL}`: {why}")]
-    Arguments { why: String },
+    #[error("the arguments are not those of `{EDIT_TOOL}`: {why}")]
+    InvalidArguments { why: String },
     #[error("old_string and new_string are the same")]
-    Nothing,
+    NoChange,
     #[error("old_string is empty; quote the text to replace, with the heading's line if need be")]
-    EmptyOld,
+    EmptyOldString,
     #[error("old_string is not in the file; quote it exactly, line breaks included")]
     NotFound,
     #[error("old_string is in the file {times} times; quote more of it, or set replace_all")]
@@ -58,7 +58,7 @@ pub enum Denied {
 }
 
 #[derive(Debug, Deserialize)]
-struct Arguments {
+struct NotesEditArguments {
     file_path: String,
     old_string: String,
     new_string: String,
@@ -67,18 +67,24 @@ struct Arguments {
 }
 
 /// Returns the text after an edit, or why there is none.
-pub fn edit(text: &str, tool: &str, input: &Value, gate: &Gate<'_>) -> Result<String, Denied> {
-    if !tool.eq_ignore_ascii_case(TOOL) {
-        return Err(Denied::OtherTool {
+pub fn apply_edit(
+    text: &str,
+    tool: &str,
+    input: &Value,
+    gate: &EditScope<'_>,
+) -> Result<String, EditError> {
+    if !tool.eq_ignore_ascii_case(EDIT_TOOL) {
+        return Err(EditError::OtherTool {
             name: tool.to_owned(),
             file: gate.file.to_owned(),
         });
     }
-    let arguments = Arguments::deserialize(input).map_err(|error| Denied::Arguments {
-        why: error.to_string(),
-    })?;
+    let arguments =
+        NotesEditArguments::deserialize(input).map_err(|error| EditError::InvalidArguments {
+            why: error.to_string(),
+        })?;
     if arguments.file_path != gate.file {
-        return Err(Denied::OtherFile {
+        return Err(EditError::OtherFile {
             asked: arguments.file_path,
             file: gate.file.to_owned(),
         });
@@ -88,30 +94,30 @@ pub fn edit(text: &str, tool: &str, input: &Value, gate: &Gate<'_>) -> Result<St
     Ok(edited)
 }
 
-fn replaced(text: &str, arguments: &Arguments) -> Result<String, Denied> {
+fn replaced(text: &str, arguments: &NotesEditArguments) -> Result<String, EditError> {
     let (old, new) = (arguments.old_string.as_str(), arguments.new_string.as_str());
     if old.is_empty() {
-        return Err(Denied::EmptyOld);
+        return Err(EditError::EmptyOldString);
     }
     if old == new {
-        return Err(Denied::Nothing);
+        return Err(EditError::NoChange);
     }
     match text.matches(old).count() {
-        0 => Err(Denied::NotFound),
+        0 => Err(EditError::NotFound),
         1 => Ok(text.replacen(old, new, 1)),
         _ if arguments.replace_all => Ok(text.replace(old, new)),
-        times => Err(Denied::Ambiguous { times }),
+        times => Err(EditError::Ambiguous { times }),
     }
 }
 
 /// Checks what an edit made of the file. What was too long before may become shorter.
-fn check(before: &str, after: &str, limits: &Limits) -> Result<(), Denied> {
+fn check(before: &str, after: &str, limits: &SummaryLimits) -> Result<(), EditError> {
     let (was, is) = (Summary::parse(before), Summary::parse(after));
     same_headings(&was, &is)?;
     for (section, before) in is.sections.iter().zip(&was.sections) {
         let tokens = estimate(&section.text);
         if tokens > limits.section && tokens > estimate(&before.text) {
-            return Err(Denied::SectionTooLong {
+            return Err(EditError::SectionTooLong {
                 heading: section.heading.clone(),
                 tokens,
                 limit: limits.section,
@@ -120,7 +126,7 @@ fn check(before: &str, after: &str, limits: &Limits) -> Result<(), Denied> {
     }
     let tokens = estimate(after);
     if tokens > limits.whole && tokens > estimate(before) {
-        return Err(Denied::FileTooLong {
+        return Err(EditError::FileTooLong {
             tokens,
             limit: limits.whole,
         });
@@ -128,7 +134,7 @@ fn check(before: &str, after: &str, limits: &Limits) -> Result<(), Denied> {
     Ok(())
 }
 
-fn same_headings(was: &Summary, is: &Summary) -> Result<(), Denied> {
+fn same_headings(was: &Summary, is: &Summary) -> Result<(), EditError> {
     let heads = |summary: &Summary| -> Vec<(String, Option<String>)> {
         let sections = summary.sections.iter();
         sections
@@ -145,7 +151,7 @@ fn same_headings(was: &Summary, is: &Summary) -> Result<(), Denied> {
         .or(missing)
         .map(|(heading, _)| heading.clone())
         .unwrap_or_default();
-    Err(Denied::Heading { what })
+    Err(EditError::Heading { what })
 }
 
 #[cfg(test)]
@@ -161,23 +167,25 @@ mod tests {
         Template::default().0.to_string()
     }
 
-    fn try_edit(text: &str, tool: &str, input: &Value) -> Result<String, Denied> {
-        let limits = Limits {
+    fn try_edit(text: &str, tool: &str, input: &Value) -> Result<String, EditError> {
+        let limits = SummaryLimits {
             section: Tokens(50),
             whole: Tokens(400),
         };
-        let gate = Gate {
+        let gate = EditScope {
             file: FILE,
             limits: &limits,
         };
-        edit(text, tool, input, &gate)
+        apply_edit(text, tool, input, &gate)
     }
 
     #[track_caller]
     fn check(old: &str, new: &str, denied: &str) {
         let input = json!({"file_path": FILE, "old_string": old, "new_string": new});
         assert_eq!(
-            try_edit(&notes(), TOOL, &input).unwrap_err().to_string(),
+            try_edit(&notes(), EDIT_TOOL, &input)
+                .unwrap_err()
+                .to_string(),
             denied
         );
     }
@@ -200,14 +208,14 @@ mod tests {
         );
         for path in ["/etc/passwd", "/m/../m/summary.md", "summary.md", ""] {
             let said = denied(
-                TOOL,
+                EDIT_TOOL,
                 json!({"file_path": path, "old_string": "a", "new_string": "b"}),
             );
             assert!(said.ends_with("the only file is /m/summary.md"), "{said}");
         }
-        let said = denied(TOOL, json!({"file_path": FILE}));
+        let said = denied(EDIT_TOOL, json!({"file_path": FILE}));
         assert!(said.contains("missing field `old_string`"), "{said}");
-        assert!(denied(TOOL, json!("x")).starts_with("the arguments are not"));
+        assert!(denied(EDIT_TOOL, json!("x")).starts_with("the arguments are not"));
     }
 
     #[test]
@@ -224,14 +232,14 @@ mod tests {
         );
         check("what", "what", "old_string and new_string are the same");
         let input = json!({"file_path": FILE, "old_string": "_\n", "new_string": "_\nx\n"});
-        let denied = try_edit(&notes(), TOOL, &input).unwrap_err();
+        let denied = try_edit(&notes(), EDIT_TOOL, &input).unwrap_err();
         assert!(
-            matches!(denied, Denied::Ambiguous { times: 10 }),
+            matches!(denied, EditError::Ambiguous { times: 10 }),
             "{denied}"
         );
         let mut all = input.clone();
         all["replace_all"] = json!(true);
-        let edited = Summary::parse(&try_edit(&notes(), TOOL, &all).unwrap());
+        let edited = Summary::parse(&try_edit(&notes(), EDIT_TOOL, &all).unwrap());
         assert!(edited.sections.iter().all(|section| section.text == "x"));
     }
 
@@ -259,7 +267,9 @@ mod tests {
         let long = "word ".repeat(60);
         let input =
             json!({"file_path": FILE, "old_string": hint, "new_string": format!("{hint}\n{long}")});
-        let denied = try_edit(&notes(), TOOL, &input).unwrap_err().to_string();
+        let denied = try_edit(&notes(), EDIT_TOOL, &input)
+            .unwrap_err()
+            .to_string();
         assert!(
             denied.contains("\"Worklog\" would have 61 tokens, more than the 50"),
             "{denied}"
@@ -272,11 +282,11 @@ mod tests {
         let text = full.to_string();
         let grow =
             json!({"file_path": FILE, "old_string": "# Worklog", "new_string": "# Worklog "});
-        assert!(try_edit(&text, TOOL, &grow).is_ok());
+        assert!(try_edit(&text, EDIT_TOOL, &grow).is_ok());
         let shorter = json!({"file_path": FILE, "old_string": "word word word\n\n# Current", "new_string": "word\n\n# Current"});
-        assert!(try_edit(&text, TOOL, &shorter).is_ok());
+        assert!(try_edit(&text, EDIT_TOOL, &shorter).is_ok());
         let longer = json!({"file_path": FILE, "old_string": "word\n\n# Task", "new_string": "word end\n\n# Task"});
-        let denied = try_edit(&text, TOOL, &longer).unwrap_err().to_string();
+        let denied = try_edit(&text, EDIT_TOOL, &longer).unwrap_err().to_string();
         assert!(denied.starts_with("the file would have"), "{denied}");
     }
 }

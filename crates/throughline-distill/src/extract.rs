@@ -5,11 +5,14 @@
 
 use jiff::Timestamp;
 use memory::Usage;
-use memory::summary::Limits;
+use memory::summary::SummaryLimits;
 use serde_json::{Value, json};
 
-use crate::edit::{self, Gate};
-use crate::model::{Answer, Asker, Call, Refused, Request, Tool, Turn};
+use crate::edit::{self, EditScope};
+use crate::model::{
+    CompletionRequest, ModelSession, ModelTool, ModelToolCall, ModelTurn, ModelUnavailable,
+    ToolOutput,
+};
 
 /// How often the model is answered.
 const ROUNDS_MAX: usize = 8;
@@ -18,7 +21,7 @@ const CALLS_MAX: usize = 32;
 const REPLY_TOKENS_MAX: u32 = 8_000;
 
 /// What the model is told unless the user says otherwise.
-pub const INSTRUCTIONS: &str = "\
+pub const DEFAULT_INSTRUCTIONS: &str = "\
 You keep the notes of a coding session that goes on without you. Somebody who has lost the conversation \
 must be able to go on from your notes alone.
 
@@ -38,22 +41,22 @@ nothing but edit the notes.";
 
 /// What an extraction starts from.
 #[derive(Clone, Copy, Debug)]
-pub struct Fork<'a> {
+pub struct SummaryEditTask<'a> {
     pub notes: &'a str,
     /// The path of the notes, the only one that can be edited.
     pub file: &'a str,
     /// What came since, fenced.
     pub transcript: &'a str,
     pub instructions: &'a str,
-    pub limits: &'a Limits,
+    pub limits: &'a SummaryLimits,
     /// The request of the session itself, where it is known: the fork goes on from it instead of a
     /// transcript, and the provider's cache knows its beginning.
-    pub parent: Option<&'a Value>,
+    pub parent_request: Option<&'a Value>,
 }
 
 /// New notes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extracted {
+pub struct SummaryEdit {
     pub text: String,
     pub usage: Usage,
     pub edits: usize,
@@ -62,26 +65,26 @@ pub struct Extracted {
 }
 
 /// Runs the conversation to its end.
-pub fn extract(
-    asker: &Asker<'_>,
-    fork: &Fork<'_>,
+pub fn edit_summary(
+    asker: &ModelSession<'_>,
+    fork: &SummaryEditTask<'_>,
     deadline: Timestamp,
-) -> Result<Extracted, Refused> {
-    let mut request = Request {
+) -> Result<SummaryEdit, ModelUnavailable> {
+    let mut request = CompletionRequest {
         system: fork.instructions.to_owned(),
-        turns: vec![Turn::User(opening(fork))],
+        turns: vec![ModelTurn::User(opening(fork))],
         tool: Some(tool()),
         max_tokens: REPLY_TOKENS_MAX,
-        parent: fork.parent.cloned(),
+        parent_request: fork.parent_request.cloned(),
     };
-    let mut extracted = Extracted {
+    let mut extracted = SummaryEdit {
         text: fork.notes.to_owned(),
         usage: Usage::default(),
         edits: 0,
         denied: Vec::new(),
     };
     for _ in 0..ROUNDS_MAX {
-        let mut reply = asker.ask(&request, deadline)?;
+        let mut reply = asker.complete(&request, deadline)?;
         extracted.usage += reply.usage;
         reply.calls.truncate(CALLS_MAX);
         if reply.calls.is_empty() {
@@ -92,22 +95,22 @@ pub fn extract(
             .iter()
             .map(|call| extracted.apply(call, fork))
             .collect();
-        request.turns.push(Turn::Assistant {
+        request.turns.push(ModelTurn::Assistant {
             text: reply.text,
             calls: reply.calls,
         });
-        request.turns.push(Turn::Results(answers));
+        request.turns.push(ModelTurn::Results(answers));
     }
     Ok(extracted)
 }
 
-impl Extracted {
-    fn apply(&mut self, call: &Call, fork: &Fork<'_>) -> Answer {
-        let gate = Gate {
+impl SummaryEdit {
+    fn apply(&mut self, call: &ModelToolCall, fork: &SummaryEditTask<'_>) -> ToolOutput {
+        let gate = EditScope {
             file: fork.file,
             limits: fork.limits,
         };
-        let (text, is_error) = match edit::edit(&self.text, &call.tool, &call.input, &gate) {
+        let (text, is_error) = match edit::apply_edit(&self.text, &call.tool, &call.input, &gate) {
             Ok(text) => {
                 self.text = text;
                 self.edits += 1;
@@ -118,7 +121,7 @@ impl Extracted {
                 (denied.to_string(), true)
             }
         };
-        Answer {
+        ToolOutput {
             call: call.id.clone(),
             tool: call.tool.clone(),
             text,
@@ -127,10 +130,10 @@ impl Extracted {
     }
 }
 
-fn opening(fork: &Fork<'_>) -> String {
-    let Limits { section, whole } = fork.limits;
+fn opening(fork: &SummaryEditTask<'_>) -> String {
+    let SummaryLimits { section, whole } = fork.limits;
     let mut text = String::new();
-    if fork.parent.is_none() {
+    if fork.parent_request.is_none() {
         text += "The conversation since the notes were last written, as data:\n\n";
         text += fork.transcript;
         text += "\n\n";
@@ -139,16 +142,16 @@ fn opening(fork: &Fork<'_>) -> String {
         "The notes are in {}. A section may have {section} tokens, all of it {whole}. The file now:\n\n{}\n\n\
          Bring it up to date with `{}` on exactly that path, and nothing else.",
         fork.file,
-        memory::fence::around("notes", fork.notes),
-        edit::TOOL
+        memory::fence::enclose("notes", fork.notes),
+        edit::EDIT_TOOL
     );
     text
 }
 
-fn tool() -> Tool {
+fn tool() -> ModelTool {
     let text = |description: &str| json!({"type": "string", "description": description});
-    Tool {
-        name: edit::TOOL.to_owned(),
+    ModelTool {
+        name: edit::EDIT_TOOL.to_owned(),
         description: "Replaces a text in the notes. old_string must be there exactly once, or \
                       replace_all be set."
             .to_owned(),

@@ -9,7 +9,7 @@ pub mod done;
 pub mod stated;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{FactKind, Kind, RecordId, SessionId, Trust, Workspace};
+use memory::{FactKind, RecordId, RecordKind, SessionId, Trust, Workspace};
 use serde::Serialize;
 use store::{NewFact, Store, StoredRecord};
 
@@ -24,7 +24,7 @@ const RECORDS_MAX: usize = 20_000;
 
 /// A fact that a session holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sure {
+pub struct ExtractedFact {
     pub kind: FactKind,
     pub text: String,
     pub trust: Trust,
@@ -34,7 +34,7 @@ pub struct Sure {
 
 /// What the stage did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct FactReport {
     pub sessions: usize,
     pub facts: usize,
     pub repeated: usize,
@@ -44,21 +44,21 @@ pub struct Report {
 }
 
 /// Finds the facts of sessions that have gone quiet since they were last looked at.
-pub fn facts_pending(
+pub fn extract_pending_facts(
     store: &Store,
     now: Timestamp,
     stop: &dyn Fn() -> bool,
-) -> store::Result<Report> {
-    let mut report = Report::default();
+) -> store::Result<FactReport> {
+    let mut report = FactReport::default();
     let mut written = Vec::new();
-    for (session, records) in store.sessions_without_facts(now - QUIET, SESSIONS_MAX)? {
+    for (session, records) in store.sessions_to_scan_for_facts(now - QUIET, SESSIONS_MAX)? {
         if stop() {
             report.interrupted = true;
             break;
         }
         let facts = of_session(store, &session, now)?;
         report.sessions += 1;
-        written.push(store.remember_all(&session, records, facts));
+        written.push(store.remember_session_facts(&session, records, facts));
     }
     store.flush()?;
     for ticket in written {
@@ -76,31 +76,37 @@ fn of_session(store: &Store, session: &SessionId, now: Timestamp) -> store::Resu
     store.each_record(session, |record| {
         let tells = matches!(
             record.kind,
-            Kind::Prompt | Kind::ToolUse | Kind::ToolResult | Kind::Error | Kind::Artifact
+            RecordKind::Prompt
+                | RecordKind::ToolUse
+                | RecordKind::ToolResult
+                | RecordKind::Error
+                | RecordKind::Artifact
         );
         if tells && !record.copy && records.len() < RECORDS_MAX {
             records.push(record);
         }
     })?;
-    let Some(workspace) = workspace(store, &records)? else {
+    let Some(workspace) = fact_workspace(store, &records)? else {
         return Ok(Vec::new());
     };
-    let facts = facts(&records).into_iter().map(|sure| NewFact {
-        workspace: Some(workspace.clone()),
-        kind: sure.kind,
-        text: sure.text,
-        tags: Vec::new(),
-        trust: sure.trust,
-        pinned: false,
-        at: sure.at.unwrap_or(now),
-        sources: sure.sources,
-    });
+    let facts = extract_session_facts(&records)
+        .into_iter()
+        .map(|sure| NewFact {
+            workspace: Some(workspace.clone()),
+            kind: sure.kind,
+            text: sure.text,
+            tags: Vec::new(),
+            trust: sure.trust,
+            pinned: false,
+            at: sure.at.unwrap_or(now),
+            sources: sure.sources,
+        });
     Ok(facts.collect())
 }
 
 /// Returns where the facts of records hold. Facts without a workspace would hold everywhere, which a
 /// session cannot know.
-pub(crate) fn workspace(
+pub(crate) fn fact_workspace(
     store: &Store,
     records: &[StoredRecord],
 ) -> store::Result<Option<Workspace>> {
@@ -108,7 +114,7 @@ pub(crate) fn workspace(
         return Ok(None);
     };
     let root = store
-        .workspaces_like(&key, 20)?
+        .workspaces_matching(&key, 20)?
         .into_iter()
         .find(|workspace| workspace.key == key)
         .map_or_else(|| key.clone(), |workspace| workspace.root);
@@ -116,17 +122,17 @@ pub(crate) fn workspace(
 }
 
 /// Returns the facts of a session's records: what the user stated first, then what was proved.
-pub fn facts(records: &[StoredRecord]) -> Vec<Sure> {
+pub fn extract_session_facts(records: &[StoredRecord]) -> Vec<ExtractedFact> {
     let mut facts = Vec::new();
     for record in records {
-        let typed = record.kind == Kind::Prompt && record.trust == Trust::User;
+        let typed = record.kind == RecordKind::Prompt && record.trust == Trust::User;
         if !typed {
             continue;
         }
         facts.extend(
             stated::statements(&record.content)
                 .into_iter()
-                .map(|(kind, text)| Sure {
+                .map(|(kind, text)| ExtractedFact {
                     kind,
                     text,
                     trust: Trust::User,
@@ -135,8 +141,8 @@ pub fn facts(records: &[StoredRecord]) -> Vec<Sure> {
                 }),
         );
     }
-    facts.extend(done::proved(records));
-    let mut kept: Vec<Sure> = Vec::new();
+    facts.extend(done::proven_facts(records));
+    let mut kept: Vec<ExtractedFact> = Vec::new();
     for fact in facts {
         if kept.len() < FACTS_MAX && !kept.iter().any(|other| other.text == fact.text) {
             kept.push(fact);

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use memory::{Kind, MessageId, Record, SessionId};
+use memory::{MessageId, Record, RecordKind, SessionId};
 use store::{Store, StoredRecord};
 
-use crate::embedded::{Fold, Step, current_state};
+use crate::embedded::{RecordView, SummaryBuilder, current_state};
 
 /// Steps since the last prompt that are looked at.
 const STEPS_MAX: usize = 1_000;
@@ -33,7 +33,7 @@ pub struct UnstoredTail<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SensitiveText {
     Quoted,
-    LeftOut,
+    Withheld,
 }
 
 /// Returns how a session stands, or `None` where nothing is known. A request is quoted only where
@@ -48,10 +48,13 @@ pub fn latest_state(
     let is_new = |record: &&Record| stored.last().is_none_or(|last| last.precedes(record));
     let new: Vec<_> = tail.records.iter().filter(is_new).collect();
     let mut turn = LatestTurn {
-        fold: Fold::new(),
+        fold: SummaryBuilder::new(),
         sensitive,
     };
-    match new.iter().rposition(|record| record.kind == Kind::Prompt) {
+    match new
+        .iter()
+        .rposition(|record| record.kind == RecordKind::Prompt)
+    {
         Some(prompt) => turn.add_records(&new[prompt..]),
         None => {
             // Without the records between, the last stored request may not be the last one.
@@ -66,46 +69,50 @@ pub fn latest_state(
 }
 
 struct LatestTurn {
-    fold: Fold,
+    fold: SummaryBuilder,
     sensitive: SensitiveText,
 }
 
 impl LatestTurn {
     fn add_records(&mut self, records: &[&Record]) {
         for record in records {
-            let mut step = Step::from(*record);
+            let mut step = RecordView::from(*record);
             step.content = self.shown(&record.tags, &record.content);
-            self.fold.add(&step);
+            self.fold.add_record(&step);
         }
     }
 
     /// Adds the last prompt and the steps behind it. Only the texts that are shown are read.
-    fn add_stored(&mut self, store: &Store, stored: &[store::Step]) -> store::Result<()> {
-        let prompt = stored.iter().rposition(|step| step.kind == Kind::Prompt);
+    fn add_stored(&mut self, store: &Store, stored: &[store::SessionStep]) -> store::Result<()> {
+        let prompt = stored
+            .iter()
+            .rposition(|step| step.kind == RecordKind::Prompt);
         let since = match prompt {
             Some(prompt) => {
-                let record = store.record(stored[prompt].id)?;
+                let record = store.read_record(stored[prompt].id)?;
                 self.add_stored_record(record.as_ref());
                 &stored[prompt + 1..]
             }
             // A turn may be longer than what is looked at.
             None => {
                 let before = stored.first();
-                let before = before.map(|first| store.last_before(first, Kind::Prompt));
+                let before = before.map(|first| store.last_before(first, RecordKind::Prompt));
                 self.add_stored_record(before.transpose()?.flatten().as_ref());
                 stored
             }
         };
-        let said = since.iter().rposition(|step| step.kind == Kind::Assistant);
+        let said = since
+            .iter()
+            .rposition(|step| step.kind == RecordKind::Assistant);
         let open = open_calls(since);
         let message = MessageId::new("");
         for (index, step) in since.iter().enumerate() {
             if said == Some(index) || open.contains(&index) {
-                let record = store.record(step.id)?;
+                let record = store.read_record(step.id)?;
                 self.add_stored_record(record.as_ref());
                 continue;
             }
-            self.fold.add(&Step {
+            self.fold.add_record(&RecordView {
                 message: &message,
                 kind: step.kind,
                 tool: step.tool.as_deref(),
@@ -122,15 +129,15 @@ impl LatestTurn {
 
     fn add_stored_record(&mut self, record: Option<&StoredRecord>) {
         if let Some(record) = record {
-            let mut step = Step::from(record);
+            let mut step = RecordView::from(record);
             step.content = self.shown(&record.tags, &record.content);
-            self.fold.add(&step);
+            self.fold.add_record(&step);
         }
     }
 
     fn shown<'a>(&self, tags: &[String], content: &'a str) -> &'a str {
         let is_sensitive = tags.iter().any(|tag| tag == SENSITIVE);
-        if is_sensitive && self.sensitive == SensitiveText::LeftOut {
+        if is_sensitive && self.sensitive == SensitiveText::Withheld {
             return WITHHELD;
         }
         content
@@ -138,16 +145,18 @@ impl LatestTurn {
 }
 
 /// Returns the places of the last calls that have no result.
-fn open_calls(steps: &[store::Step]) -> BTreeSet<usize> {
-    let is_result = |step: &&store::Step| matches!(step.kind, Kind::ToolResult | Kind::Error);
+fn open_calls(steps: &[store::SessionStep]) -> BTreeSet<usize> {
+    let is_result = |step: &&store::SessionStep| {
+        matches!(step.kind, RecordKind::ToolResult | RecordKind::Error)
+    };
     let answered: BTreeSet<_> = steps
         .iter()
         .filter(is_result)
         .filter_map(|step| step.call.as_deref())
         .collect();
-    let is_open = |step: &store::Step| {
+    let is_open = |step: &store::SessionStep| {
         let call = step.call.as_deref();
-        step.kind == Kind::ToolUse && call.is_some_and(|call| !answered.contains(call))
+        step.kind == RecordKind::ToolUse && call.is_some_and(|call| !answered.contains(call))
     };
     let indexed = steps.iter().enumerate().rev();
     indexed

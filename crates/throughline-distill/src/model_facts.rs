@@ -13,8 +13,8 @@ use redact::Redactor;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::model::{Asker, Refused, Request, Turn};
-use crate::transcript::Transcript;
+use crate::model::{CompletionRequest, ModelSession, ModelTurn, ModelUnavailable};
+use crate::transcript::SessionTranscript;
 
 /// What a model gets to read of the session; with what it is told it is 2,000 tokens.
 pub const PART_TOKENS_MAX: Tokens = Tokens(1_750);
@@ -69,11 +69,11 @@ impl From<DraftKind> for FactKind {
 
 /// Why a draft was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unfit {
+pub enum DraftError {
     #[error("there is no JSON array in the answer")]
     NoArray,
     #[error("it is no fact: {0}")]
-    Shape(String),
+    NotAFact(String),
     #[error("it is empty")]
     Empty,
     #[error("it has {0} words")]
@@ -81,48 +81,52 @@ pub enum Unfit {
     #[error("it is one too many")]
     TooMany,
     #[error("it is said twice")]
-    Twice,
+    Duplicate,
     #[error("it speaks to a program")]
-    Command,
+    SlashCommand,
     #[error("it reads like an instruction")]
     Instruction,
     #[error("it holds a secret")]
-    Secret,
+    HoldsSecret,
 }
 
 /// Facts that can be kept, and what could not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Drafts {
+pub struct FactDrafts {
     pub facts: Vec<FactDraft>,
-    pub unfit: Vec<Unfit>,
+    pub rejected: Vec<DraftError>,
 }
 
 /// Asks a model for the facts in a part of a session; gather it within [`PART_TOKENS_MAX`].
-pub fn facts(asker: &Asker<'_>, part: &Transcript, deadline: Timestamp) -> Result<Drafts, Refused> {
+pub fn ask_for_facts(
+    asker: &ModelSession<'_>,
+    part: &SessionTranscript,
+    deadline: Timestamp,
+) -> Result<FactDrafts, ModelUnavailable> {
     if part.is_empty() {
-        return Ok(Drafts::default());
+        return Ok(FactDrafts::default());
     }
-    let request = Request {
+    let request = CompletionRequest {
         system: INSTRUCTIONS.to_owned(),
-        turns: vec![Turn::User(part.fenced())],
+        turns: vec![ModelTurn::User(part.fenced())],
         max_tokens: REPLY_TOKENS_MAX,
-        ..Request::default()
+        ..CompletionRequest::default()
     };
-    let reply = asker.ask(&request, deadline)?;
-    Ok(drafts(&reply.text, asker.store.redactor()))
+    let reply = asker.complete(&request, deadline)?;
+    Ok(parse_drafts(&reply.text, asker.store.redactor()))
 }
 
 /// Takes an answer apart.
-pub fn drafts(answer: &str, redactor: &Redactor) -> Drafts {
-    let mut drafts = Drafts::default();
+pub fn parse_drafts(answer: &str, redactor: &Redactor) -> FactDrafts {
+    let mut drafts = FactDrafts::default();
     let Some(items) = array(answer) else {
-        drafts.unfit.push(Unfit::NoArray);
+        drafts.rejected.push(DraftError::NoArray);
         return drafts;
     };
     for item in items {
         match fit(item, &drafts.facts, redactor) {
             Ok(fact) => drafts.facts.push(fact),
-            Err(unfit) => drafts.unfit.push(unfit),
+            Err(unfit) => drafts.rejected.push(unfit),
         }
     }
     drafts
@@ -139,28 +143,30 @@ fn fit(
     item: serde_json::Value,
     known: &[FactDraft],
     redactor: &Redactor,
-) -> Result<FactDraft, Unfit> {
+) -> Result<FactDraft, DraftError> {
     let mut fact: FactDraft =
-        serde_json::from_value(item).map_err(|error| Unfit::Shape(error.to_string()))?;
+        serde_json::from_value(item).map_err(|error| DraftError::NotAFact(error.to_string()))?;
     fact.text = fact.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = fact.text.split(' ').count();
     let starts = |mark: &str| fact.text.starts_with(mark);
     match () {
-        () if fact.text.is_empty() => return Err(Unfit::Empty),
-        () if known.len() >= FACTS_MAX => return Err(Unfit::TooMany),
-        () if words > WORDS_MAX => return Err(Unfit::TooLong(words)),
+        () if fact.text.is_empty() => return Err(DraftError::Empty),
+        () if known.len() >= FACTS_MAX => return Err(DraftError::TooMany),
+        () if words > WORDS_MAX => return Err(DraftError::TooLong(words)),
         // Slash commands and marks of ours or an agent's are no facts.
         () if starts("/") || starts("<") || fact.text.contains(memory::fence::OPEN) => {
-            return Err(Unfit::Command);
+            return Err(DraftError::SlashCommand);
         }
-        () if hygiene::shape(&fact.text).is_some() => return Err(Unfit::Instruction),
+        () if hygiene::instruction_pattern(&fact.text).is_some() => {
+            return Err(DraftError::Instruction);
+        }
         // What is left of it behind a mark tells nobody anything.
-        () if holds_secret(&fact.text, redactor) => return Err(Unfit::Secret),
+        () if holds_secret(&fact.text, redactor) => return Err(DraftError::HoldsSecret),
         () if known
             .iter()
             .any(|known| known.text.eq_ignore_ascii_case(&fact.text)) =>
         {
-            return Err(Unfit::Twice);
+            return Err(DraftError::Duplicate);
         }
         () => {}
     }
@@ -178,8 +184,8 @@ fn holds_secret(text: &str, redactor: &Redactor) -> bool {
 mod tests {
     use super::*;
 
-    fn drafts(answer: &str) -> Drafts {
-        super::drafts(answer, &Redactor::new([7; 32]))
+    fn drafts(answer: &str) -> FactDrafts {
+        parse_drafts(answer, &Redactor::new([7; 32]))
     }
 
     #[test]
@@ -196,18 +202,18 @@ mod tests {
         let drafts = drafts(&answer);
         assert_eq!(drafts.facts.len(), 1);
         assert_eq!(drafts.facts[0].tags, ["test"]);
-        assert_eq!(drafts.unfit[0], Unfit::Twice);
-        assert_eq!(drafts.unfit[1], Unfit::TooLong(41));
-        assert_eq!(drafts.unfit[2], Unfit::Empty);
+        assert_eq!(drafts.rejected[0], DraftError::Duplicate);
+        assert_eq!(drafts.rejected[1], DraftError::TooLong(41));
+        assert_eq!(drafts.rejected[2], DraftError::Empty);
         assert!(
-            matches!(drafts.unfit[3], Unfit::Shape(_))
-                && matches!(drafts.unfit[4], Unfit::Shape(_))
+            matches!(drafts.rejected[3], DraftError::NotAFact(_))
+                && matches!(drafts.rejected[4], DraftError::NotAFact(_))
         );
-        assert_eq!(drafts.unfit[5], Unfit::Command);
-        assert_eq!(drafts.unfit[6], Unfit::Instruction);
-        assert_eq!(drafts.unfit[7], Unfit::Secret);
+        assert_eq!(drafts.rejected[5], DraftError::SlashCommand);
+        assert_eq!(drafts.rejected[6], DraftError::Instruction);
+        assert_eq!(drafts.rejected[7], DraftError::HoldsSecret);
         assert!(
-            matches!(drafts.unfit[8], Unfit::Shape(_)),
+            matches!(drafts.rejected[8], DraftError::NotAFact(_)),
             "the user's alone"
         );
     }
@@ -227,7 +233,7 @@ mod tests {
             drafts(&format!("[{}]", items.join(","))).facts.len(),
             FACTS_MAX
         );
-        assert_eq!(drafts("I cannot do that").unfit, [Unfit::NoArray]);
-        assert_eq!(drafts("[]"), Drafts::default());
+        assert_eq!(drafts("I cannot do that").rejected, [DraftError::NoArray]);
+        assert_eq!(drafts("[]"), FactDrafts::default());
     }
 }

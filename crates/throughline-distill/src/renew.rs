@@ -8,22 +8,25 @@
 pub mod live;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::summary::{Limits, Template};
+use memory::summary::{SummaryLimits, Template};
 use memory::{MessageId, SessionId, SessionKind, Summary, Tokens, Usage};
 use store::{
-    Asked, Kept, Lease, Look, NewSummary, Notes, Reached, Store, StoredSummary, Way, Work,
+    Lease, LeaseKind, LeaseOutcome, NewSummary, SessionPosition, Store, StoredSummary, SummaryInfo,
+    SummaryMethod, SummaryProgress, SummaryWrite,
 };
 use thiserror::Error;
 
-use crate::compact::wait::Extraction;
-use crate::due::{Progress, Thresholds, Verdict, Written, due};
-use crate::embedded::{Fold, Step, render};
-use crate::extract::{self, Fork};
-use crate::model::{Asker, Refused};
-use crate::transcript::Transcript;
+use crate::compact::wait::ExtractionStatus;
+use crate::due::{
+    SessionProgress, SummaryCheckpoint, SummaryThresholds, UpdateDecision, decide_update,
+};
+use crate::embedded::{RecordView, SummaryBuilder, render_summary};
+use crate::extract::{self, SummaryEditTask};
+use crate::model::{ModelSession, ModelUnavailable};
+use crate::transcript::SessionTranscript;
 
 /// A session without activity for so long is not live. Its summary is made when somebody asks for it.
-pub const LIVE_FOR: SignedDuration = SignedDuration::from_hours(48);
+pub const LIVE_WINDOW: SignedDuration = SignedDuration::from_hours(48);
 /// Sessions that one run looks at.
 const SESSIONS_MAX: usize = 256;
 /// Sessions that a model is asked about in one run, the latest first; the others get what needs no model.
@@ -33,26 +36,26 @@ const BEHIND_MAX: u64 = 4;
 /// What a model gets to read at once.
 const TRANSCRIPT_TOKENS_MAX: Tokens = Tokens(60_000);
 /// An extraction must end before its lease is taken for dead.
-pub const TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
+pub const EXTRACTION_TIME_MAX: SignedDuration = SignedDuration::from_secs(55);
 
 /// How summaries are written.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    pub thresholds: Thresholds,
-    pub limits: Limits,
+pub struct SummarySettings {
+    pub thresholds: SummaryThresholds,
+    pub limits: SummaryLimits,
     pub template: Template,
     pub instructions: String,
     /// A model writes the summaries: what it wrote is left to it.
     pub has_model: bool,
 }
 
-impl Default for Settings {
+impl Default for SummarySettings {
     fn default() -> Self {
         Self {
-            thresholds: Thresholds::default(),
-            limits: Limits::default(),
+            thresholds: SummaryThresholds::default(),
+            limits: SummaryLimits::default(),
             template: Template::default(),
-            instructions: extract::INSTRUCTIONS.to_owned(),
+            instructions: extract::DEFAULT_INSTRUCTIONS.to_owned(),
             has_model: false,
         }
     }
@@ -60,18 +63,18 @@ impl Default for Settings {
 
 /// Who writes a summary.
 #[derive(Clone, Copy, Debug)]
-pub enum How<'a> {
+pub enum SummaryAuthor<'a> {
     Embedded,
-    Model(&'a Asker<'a>),
+    Model(&'a ModelSession<'a>),
     /// A model that goes on from the session's own request, which stays in front as it was sent: the
     /// provider's cache knows it. Whoever sent the request holds it; a log does not.
-    Fork(&'a Asker<'a>, &'a serde_json::Value),
+    ForkedModel(&'a ModelSession<'a>, &'a serde_json::Value),
 }
 
 /// What a run over all sessions came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Renewed {
-    pub looked: usize,
+pub struct SummaryReport {
+    pub examined: usize,
     pub written: Vec<SessionId>,
     /// How many of them a model wrote.
     pub by_model: usize,
@@ -83,9 +86,9 @@ pub struct Renewed {
 
 /// A summary that was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
+pub struct WrittenSummary {
     pub version: u64,
-    pub way: Way,
+    pub way: SummaryMethod,
     pub usage: Usage,
     pub edits: usize,
     /// What a model wanted and did not get.
@@ -94,32 +97,32 @@ pub struct Done {
 
 /// Why no summary was written. The old one stays.
 #[derive(Debug, Error)]
-pub enum Declined {
+pub enum SummaryError {
     #[error("the store does not know the session")]
-    Unknown,
+    UnknownSession,
     #[error("a subagent's session has no summary of its own")]
     Subagent,
     #[error("nothing was said or done in the session")]
-    Nothing,
+    EmptySession,
     #[error("somebody else has been writing it since {since}")]
     Busy { since: Timestamp },
     #[error("the session is being compacted")]
     Compacting,
     #[error("it took too long, and somebody else has taken over")]
-    Overtaken,
+    LeaseLost,
     #[error("nothing new was said since the summary was written")]
-    NothingNew,
+    NoNewRecords,
     #[error("the model edited nothing")]
-    NothingEdited { denied: Vec<String> },
+    NoEdits { denied: Vec<String> },
     #[error(transparent)]
-    Refused(#[from] Refused),
+    ModelUnavailable(#[from] ModelUnavailable),
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 /// A summary as a compaction takes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Current {
+pub struct RunningSummary {
     pub summary: Summary,
     pub file: String,
     /// The last message that it covers.
@@ -127,36 +130,37 @@ pub struct Current {
 }
 
 /// Looks at the live sessions that have changed, and writes the summaries that are due.
-pub fn renew_pending(
+pub fn update_pending_summaries(
     store: &Store,
-    settings: &Settings,
-    how: How<'_>,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
     stop: &dyn Fn() -> bool,
     now: Timestamp,
-) -> store::Result<Renewed> {
-    let since = now.saturating_sub(LIVE_FOR).unwrap_or(Timestamp::MIN);
-    let mut renewed = Renewed::default();
+) -> store::Result<SummaryReport> {
+    let since = now.saturating_sub(LIVE_WINDOW).unwrap_or(Timestamp::MIN);
+    let mut renewed = SummaryReport::default();
     let mut asked = 0;
-    for session in store.sessions_to_look_at(since, SESSIONS_MAX)? {
+    for session in store.sessions_to_summarize(since, SESSIONS_MAX)? {
         if stop() {
             renewed.interrupted = true;
             break;
         }
-        renewed.looked += 1;
+        renewed.examined += 1;
         // Who has just said no says it to the next session too, after as long a wait.
         let how = match how {
             // One request belongs to one session, so a run over all of them has none to go on from.
-            How::Model(asker) | How::Fork(asker, _)
+            SummaryAuthor::Model(asker) | SummaryAuthor::ForkedModel(asker, _)
                 if asked < ASKED_MAX && renewed.refused.is_none() =>
             {
-                How::Model(asker)
+                SummaryAuthor::Model(asker)
             }
-            _ => How::Embedded,
+            _ => SummaryAuthor::Embedded,
         };
         match renew(store, &session, settings, how, now) {
             Ok(done) => {
-                asked += usize::from(done.by == Some(Way::Model) || done.refused.is_some());
-                renewed.by_model += usize::from(done.by == Some(Way::Model));
+                asked +=
+                    usize::from(done.by == Some(SummaryMethod::Model) || done.refused.is_some());
+                renewed.by_model += usize::from(done.by == Some(SummaryMethod::Model));
                 renewed.refused = renewed.refused.or(done.refused);
                 renewed.written.extend(done.by.map(|_| session));
             }
@@ -169,8 +173,8 @@ pub fn renew_pending(
 
 /// What became of one session in a run.
 #[derive(Default)]
-struct Turn {
-    by: Option<Way>,
+struct SessionUpdate {
+    by: Option<SummaryMethod>,
     refused: Option<String>,
 }
 
@@ -178,139 +182,155 @@ struct Turn {
 fn renew(
     store: &Store,
     session: &SessionId,
-    settings: &Settings,
-    how: How<'_>,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
     now: Timestamp,
-) -> Result<Turn, Declined> {
-    let scene = Scene::of(store, session, now)?;
-    store.save_look(session, &scene.look())?;
+) -> Result<SessionUpdate, SummaryError> {
+    let scene = SummaryJob::of(store, session, now)?;
+    store.save_summary_progress(session, &scene.look())?;
     if !matches!(
-        due(&scene.progress(), &settings.thresholds),
-        Verdict::Due(_)
+        decide_update(&scene.progress(), &settings.thresholds),
+        UpdateDecision::Update(_)
     ) {
-        return Ok(Turn::default());
+        return Ok(SessionUpdate::default());
     }
-    let mut turn = Turn::default();
-    if let How::Model(asker) = how {
-        let asker = Asker {
+    let mut turn = SessionUpdate::default();
+    if let SummaryAuthor::Model(asker) = how {
+        let asker = ModelSession {
             purpose: "summary",
             session: Some(session),
             ..*asker
         };
         let begun = (asker.clock.now)();
-        match write(store, &scene, settings, How::Model(&asker), begun) {
-            Err(Declined::Refused(refused)) => turn.refused = Some(refused.to_string()),
-            Err(Declined::NothingEdited { .. }) => {}
+        match write(store, &scene, settings, SummaryAuthor::Model(&asker), begun) {
+            Err(SummaryError::ModelUnavailable(refused)) => {
+                turn.refused = Some(refused.to_string())
+            }
+            Err(SummaryError::NoEdits { .. }) => {}
             done => return settled(done),
         }
     }
     if settings.has_model && scene.is_left_to_model(&settings.thresholds) {
         return Ok(turn);
     }
-    let written = settled(write(store, &scene, settings, How::Embedded, now))?;
-    Ok(Turn {
+    let written = settled(write(store, &scene, settings, SummaryAuthor::Embedded, now))?;
+    Ok(SessionUpdate {
         by: written.by,
         ..turn
     })
 }
 
 /// Somebody else being at it is no failure.
-fn settled(done: Result<Done, Declined>) -> Result<Turn, Declined> {
+fn settled(done: Result<WrittenSummary, SummaryError>) -> Result<SessionUpdate, SummaryError> {
     match done {
-        Ok(done) => Ok(Turn {
+        Ok(done) => Ok(SessionUpdate {
             by: Some(done.way),
             refused: None,
         }),
         Err(
-            Declined::Busy { .. } | Declined::Overtaken | Declined::Nothing | Declined::NothingNew,
-        ) => Ok(Turn::default()),
+            SummaryError::Busy { .. }
+            | SummaryError::LeaseLost
+            | SummaryError::EmptySession
+            | SummaryError::NoNewRecords,
+        ) => Ok(SessionUpdate::default()),
         Err(error) => Err(error),
     }
 }
 
 /// Writes a session's summary now, due or not.
-pub fn summarize(
+pub fn write_summary(
     store: &Store,
     session: &SessionId,
-    settings: &Settings,
-    how: How<'_>,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
     now: Timestamp,
-) -> Result<Done, Declined> {
-    let scene = Scene::of(store, session, now)?;
+) -> Result<WrittenSummary, SummaryError> {
+    let scene = SummaryJob::of(store, session, now)?;
     match scene.kind {
-        SessionKind::Subagent => return Err(Declined::Subagent),
-        _ if scene.compacting => return Err(Declined::Compacting),
-        _ if scene.fold.is_empty() => return Err(Declined::Nothing),
+        SessionKind::Subagent => return Err(SummaryError::Subagent),
+        _ if scene.compacting => return Err(SummaryError::Compacting),
+        _ if scene.fold.is_empty() => return Err(SummaryError::EmptySession),
         _ => {}
     }
-    store.save_look(session, &scene.look())?;
+    store.save_summary_progress(session, &scene.look())?;
     write(store, &scene, settings, how, now)
 }
 
 /// Returns what the embedded extractor would write.
-pub fn draft(
+pub fn draft_summary(
     store: &Store,
     session: &SessionId,
-    settings: &Settings,
+    settings: &SummarySettings,
     now: Timestamp,
-) -> Result<Summary, Declined> {
-    let scene = Scene::of(store, session, now)?;
+) -> Result<Summary, SummaryError> {
+    let scene = SummaryJob::of(store, session, now)?;
     if scene.fold.is_empty() {
-        return Err(Declined::Nothing);
+        return Err(SummaryError::EmptySession);
     }
     let before = store.summary(session)?;
     Ok(scene.embedded(store, settings, before.as_ref()))
 }
 
 /// Returns the summary of a session as it stands.
-pub fn current(store: &Store, session: &SessionId) -> store::Result<Option<Current>> {
+pub fn load_running_summary(
+    store: &Store,
+    session: &SessionId,
+) -> store::Result<Option<RunningSummary>> {
     let stored = store.summary(session)?;
-    Ok(stored.map(|stored| Current {
+    Ok(stored.map(|stored| RunningSummary {
         summary: Summary::parse(&stored.text),
         file: stored.path.display().to_string(),
-        last: stored.notes.last,
+        last: stored.info.last,
     }))
 }
 
 /// Says whether somebody writes the session's summary right now.
-pub fn running(store: &Store, session: &SessionId, now: Timestamp) -> Extraction {
-    match store.working(session, Work::Extraction, now) {
-        Ok(Some(since)) => Extraction::Running { since },
-        Ok(None) => Extraction::Idle,
+pub fn extraction_status(store: &Store, session: &SessionId, now: Timestamp) -> ExtractionStatus {
+    match store.active_lease(session, LeaseKind::Extraction, now) {
+        Ok(Some(since)) => ExtractionStatus::Running { since },
+        Ok(None) => ExtractionStatus::Idle,
         Err(error) => {
             tracing::warn!(%session, %error, "not known whether its summary is being written");
-            Extraction::Idle
+            ExtractionStatus::Idle
         }
     }
 }
 
 /// A session before its summary is written.
-struct Scene {
+struct SummaryJob {
     session: SessionId,
     kind: SessionKind,
     title: Option<String>,
-    notes: Notes,
-    fold: Fold,
-    mark: Reached,
+    notes: SummaryInfo,
+    fold: SummaryBuilder,
+    mark: SessionPosition,
     compacting: bool,
 }
 
-impl Scene {
+impl SummaryJob {
     /// Reads the records that came since the last look, or all where those before have changed.
-    fn of(store: &Store, session: &SessionId, now: Timestamp) -> Result<Self, Declined> {
-        let (kind, title) = store.brief(session)?.ok_or(Declined::Unknown)?;
-        let notes = store.notes(session)?.unwrap_or_default();
-        let carried = notes.look.state.as_deref().and_then(Fold::read);
+    fn of(store: &Store, session: &SessionId, now: Timestamp) -> Result<Self, SummaryError> {
+        let (kind, title) = store
+            .session_kind_and_title(session)?
+            .ok_or(SummaryError::UnknownSession)?;
+        let notes = store.summary_info(session)?.unwrap_or_default();
+        let carried = notes
+            .progress
+            .state
+            .as_deref()
+            .and_then(SummaryBuilder::from_json);
         let (mut fold, mut mark) = match carried {
-            Some(fold) => (fold, notes.look.mark),
-            None => (Fold::new(), Reached::default()),
+            Some(fold) => (fold, notes.progress.position),
+            None => (SummaryBuilder::new(), SessionPosition::default()),
         };
         if !fold_after(store, session, &mut fold, &mut mark)? {
-            (fold, mark) = (Fold::new(), Reached::default());
+            (fold, mark) = (SummaryBuilder::new(), SessionPosition::default());
             fold_after(store, session, &mut fold, &mut mark)?;
         }
         Ok(Self {
-            compacting: store.working(session, Work::Compaction, now)?.is_some(),
+            compacting: store
+                .active_lease(session, LeaseKind::Compaction, now)?
+                .is_some(),
             session: session.clone(),
             kind,
             title,
@@ -326,51 +346,52 @@ impl Scene {
             session: session.clone(),
             kind: SessionKind::Main,
             title: None,
-            notes: Notes::default(),
-            fold: Fold::new(),
-            mark: Reached::default(),
+            notes: SummaryInfo::default(),
+            fold: SummaryBuilder::new(),
+            mark: SessionPosition::default(),
             compacting: false,
         }
     }
 
-    fn look(&self) -> Look {
-        Look {
-            state: self.fold.write(),
-            mark: self.mark,
+    fn look(&self) -> SummaryProgress {
+        SummaryProgress {
+            state: self.fold.to_json(),
+            position: self.mark,
         }
     }
 
-    fn progress(&self) -> Progress {
-        let written = (self.notes.version > 0).then_some(Written {
+    fn progress(&self) -> SessionProgress {
+        let written = (self.notes.version > 0).then_some(SummaryCheckpoint {
             tokens: self.notes.tokens,
             tool_calls: self.notes.tool_calls,
         });
-        Progress {
+        SessionProgress {
             kind: self.kind,
             tokens: self.fold.tokens,
             tool_calls: self.fold.tool_calls,
             at_pause: !self.fold.asks_tool,
             compacting: self.compacting,
-            written,
+            last_summary: written,
         }
     }
 
     /// Says whether a model wrote the notes and can be expected to renew them.
-    fn is_left_to_model(&self, thresholds: &Thresholds) -> bool {
+    fn is_left_to_model(&self, thresholds: &SummaryThresholds) -> bool {
         let behind = self.fold.tokens.0.saturating_sub(self.notes.tokens.0);
-        self.notes.way == Some(Way::Model) && behind < thresholds.more.0.saturating_mul(BEHIND_MAX)
+        self.notes.method == Some(SummaryMethod::Model)
+            && behind < thresholds.new_tokens.0.saturating_mul(BEHIND_MAX)
     }
 
     fn embedded(
         &self,
         store: &Store,
-        settings: &Settings,
+        settings: &SummarySettings,
         before: Option<&StoredSummary>,
     ) -> Summary {
         let file = store.summary_path(&self.session).display().to_string();
         let before = before.map(|before| Summary::parse(&before.text));
         let title = self.title.as_deref();
-        render(
+        render_summary(
             &self.fold,
             title,
             &settings.template,
@@ -384,11 +405,11 @@ impl Scene {
 fn fold_after(
     store: &Store,
     session: &SessionId,
-    fold: &mut Fold,
-    mark: &mut Reached,
+    fold: &mut SummaryBuilder,
+    mark: &mut SessionPosition,
 ) -> store::Result<bool> {
     store.each_record_after(session, *mark, |record| {
-        fold.add(&Step::from(&record));
+        fold.add_record(&RecordView::from(&record));
         mark.records += 1;
         (mark.line, mark.ordinal) = (record.line, record.ordinal);
     })
@@ -397,35 +418,35 @@ fn fold_after(
 /// Writes under the lease, which is given back whatever happens.
 fn write(
     store: &Store,
-    scene: &Scene,
-    settings: &Settings,
-    how: How<'_>,
+    scene: &SummaryJob,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
     now: Timestamp,
-) -> Result<Done, Declined> {
-    let lease = match store.lease(&scene.session, Work::Extraction, now)? {
-        Asked::Granted(lease) => lease,
-        Asked::Busy { since } => return Err(Declined::Busy { since }),
-        Asked::Unknown => return Err(Declined::Unknown),
+) -> Result<WrittenSummary, SummaryError> {
+    let lease = match store.acquire_lease(&scene.session, LeaseKind::Extraction, now)? {
+        LeaseOutcome::Granted(lease) => lease,
+        LeaseOutcome::Busy { since } => return Err(SummaryError::Busy { since }),
+        LeaseOutcome::Unknown => return Err(SummaryError::UnknownSession),
     };
     let done = write_leased(store, scene, settings, how, &lease);
-    store.release(&lease)?;
+    store.release_lease(&lease)?;
     done
 }
 
 fn write_leased(
     store: &Store,
-    scene: &Scene,
-    settings: &Settings,
-    how: How<'_>,
+    scene: &SummaryJob,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
     lease: &Lease,
-) -> Result<Done, Declined> {
+) -> Result<WrittenSummary, SummaryError> {
     // Read under the lease: nobody else writes between.
     let before = store.summary(&scene.session)?;
     let (way, text, usage, edits, denied, ended) = match how {
-        How::Embedded => {
+        SummaryAuthor::Embedded => {
             let text = scene.embedded(store, settings, before.as_ref()).to_string();
             (
-                Way::Embedded,
+                SummaryMethod::Embedded,
                 text,
                 Usage::default(),
                 0,
@@ -433,16 +454,16 @@ fn write_leased(
                 lease.since,
             )
         }
-        How::Model(asker) | How::Fork(asker, _) => {
+        SummaryAuthor::Model(asker) | SummaryAuthor::ForkedModel(asker, _) => {
             let made = ask(store, scene, settings, how, asker, before.as_ref(), lease)?;
             if made.edits == 0 {
-                return Err(Declined::NothingEdited {
+                return Err(SummaryError::NoEdits {
                     denied: made.denied,
                 });
             }
             let ended = (asker.clock.now)();
             (
-                Way::Model,
+                SummaryMethod::Model,
                 made.text,
                 made.usage,
                 made.edits,
@@ -457,61 +478,68 @@ fn write_leased(
         lease,
         &NewSummary {
             text,
-            way,
+            method: way,
             at: lease.since,
-            last: scene.fold.last().cloned(),
+            last: scene.fold.last_cut_point().cloned(),
             tokens: scene.fold.tokens,
             tool_calls: scene.fold.tool_calls,
             usage,
             duration_ms: u64::try_from(duration).unwrap_or_default(),
-            thresholds: [thresholds.start.0, thresholds.more.0, thresholds.calls],
+            thresholds: [
+                thresholds.first_tokens.0,
+                thresholds.new_tokens.0,
+                thresholds.new_calls,
+            ],
         },
     )?;
     match kept {
-        Kept::Written { version } => Ok(Done {
+        SummaryWrite::Written { version } => Ok(WrittenSummary {
             version,
             way,
             usage,
             edits,
             denied,
         }),
-        Kept::Overtaken => Err(Declined::Overtaken),
+        SummaryWrite::LeaseLost => Err(SummaryError::LeaseLost),
     }
 }
 
 /// Lets a model edit the notes. The first time it gets what the embedded extractor knows to start from.
 fn ask(
     store: &Store,
-    scene: &Scene,
-    settings: &Settings,
-    how: How<'_>,
-    asker: &Asker<'_>,
+    scene: &SummaryJob,
+    settings: &SummarySettings,
+    how: SummaryAuthor<'_>,
+    asker: &ModelSession<'_>,
     before: Option<&StoredSummary>,
     lease: &Lease,
-) -> Result<extract::Extracted, Declined> {
-    let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
-    let since = before.and_then(|before| before.notes.last.as_ref());
+) -> Result<extract::SummaryEdit, SummaryError> {
+    let deadline = lease
+        .since
+        .saturating_add(EXTRACTION_TIME_MAX)
+        .unwrap_or(lease.since);
+    let since = before.and_then(|before| before.info.last.as_ref());
     let transcript = transcript(store, &scene.session, since)?;
     if transcript.is_empty() {
-        return Err(Declined::NothingNew);
+        return Err(SummaryError::NoNewRecords);
     }
     let notes = match before {
         Some(before) => before.text.clone(),
         None => scene.embedded(store, settings, None).to_string(),
     };
     let file = store.summary_path(&scene.session).display().to_string();
-    let fork = Fork {
+    let fork = SummaryEditTask {
         notes: &notes,
         file: &file,
         transcript: &transcript.fenced(),
         instructions: &settings.instructions,
         limits: &settings.limits,
-        parent: match how {
-            How::Fork(_, parent) => Some(parent),
-            How::Embedded | How::Model(_) => None,
+        parent_request: match how {
+            SummaryAuthor::ForkedModel(_, parent) => Some(parent),
+            SummaryAuthor::Embedded | SummaryAuthor::Model(_) => None,
         },
     };
-    Ok(extract::extract(asker, &fork, deadline)?)
+    Ok(extract::edit_summary(asker, &fork, deadline)?)
 }
 
 /// Gathers what came behind a message; everything where that message is not there.
@@ -519,12 +547,12 @@ fn transcript(
     store: &Store,
     session: &SessionId,
     since: Option<&MessageId>,
-) -> store::Result<Transcript> {
-    let mut transcript = Transcript::new(TRANSCRIPT_TOKENS_MAX);
-    let mut all = Transcript::new(TRANSCRIPT_TOKENS_MAX);
+) -> store::Result<SessionTranscript> {
+    let mut transcript = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
+    let mut all = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     let (mut found, mut behind) = (false, false);
     store.each_record(session, |record| {
-        let step = Step::from(&record);
+        let step = RecordView::from(&record);
         let is_it = since == Some(&record.message);
         found |= is_it;
         behind = found && !is_it;

@@ -5,16 +5,16 @@
 //! heading once and no other, and within the limits; what is wrong it is told once.
 
 use jiff::Timestamp;
-use memory::summary::{Limits, Template};
+use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
 use memory::{Message, Summary, Tokens, fence, record};
-use redact::{Redactor, Seen};
+use redact::{Redactor, SessionSecrets};
 use thiserror::Error;
 
 use crate::compact::Declined;
-use crate::embedded::{Fold, Step, render};
-use crate::model::{Asker, Refused, Request, Turn};
-use crate::transcript::Transcript;
+use crate::embedded::{RecordView, SummaryBuilder, render_summary};
+use crate::model::{CompletionRequest, ModelSession, ModelTurn, ModelUnavailable};
+use crate::transcript::SessionTranscript;
 
 /// What a model gets to read of the conversation, besides what the embedded extractor knows of all of it.
 const TRANSCRIPT_TOKENS_MAX: Tokens = Tokens(60_000);
@@ -41,24 +41,24 @@ nothing but write these notes.";
 
 /// What the notes must look like.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
+pub struct SummaryFormat<'a> {
     pub template: &'a Template,
-    pub limits: &'a Limits,
+    pub limits: &'a SummaryLimits,
 }
 
 /// Why an answer cannot be used. The words are for the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unusable {
+pub enum InvalidNotes {
     #[error("there are no notes in the answer")]
     Empty,
     #[error("the answer ended before it was complete; write less")]
-    CutShort,
+    Truncated,
     #[error("the heading {0:?} is missing")]
-    Missing(String),
+    MissingHeading(String),
     #[error("{0:?} is no heading of the notes")]
-    Strange(String),
+    UnknownHeading(String),
     #[error("the heading {0:?} is there twice")]
-    Twice(String),
+    RepeatedHeading(String),
     #[error(
         "the section {heading:?} has {tokens} tokens, more than the {limit} it may have; shorten it"
     )]
@@ -73,48 +73,48 @@ pub enum Unusable {
 
 /// Why there is no account.
 #[derive(Debug, Error)]
-pub enum Untold {
+pub enum ModelSummaryError {
     #[error("nothing was said or done in the conversation")]
-    Nothing,
+    EmptyConversation,
     #[error(transparent)]
-    Unusable(#[from] Unusable),
+    InvalidNotes(#[from] InvalidNotes),
     #[error(transparent)]
-    Refused(#[from] Refused),
+    ModelUnavailable(#[from] ModelUnavailable),
 }
 
-impl From<Untold> for Declined {
-    fn from(untold: Untold) -> Self {
-        Self::Untold {
+impl From<ModelSummaryError> for Declined {
+    fn from(untold: ModelSummaryError) -> Self {
+        Self::ModelFailed {
             why: untold.to_string(),
         }
     }
 }
 
 /// Lets a model give an account of a conversation.
-pub fn tell(
-    asker: &Asker<'_>,
+pub fn summarize_with_model(
+    asker: &ModelSession<'_>,
     messages: &[Message],
-    form: &Form<'_>,
+    form: &SummaryFormat<'_>,
     deadline: Timestamp,
-) -> Result<Summary, Untold> {
+) -> Result<Summary, ModelSummaryError> {
     let redactor = asker.store.redactor();
-    let mut request = Request {
+    let mut request = CompletionRequest {
         system: INSTRUCTIONS.to_owned(),
-        turns: vec![Turn::User(opening(redactor, messages, form)?)],
+        turns: vec![ModelTurn::User(opening(redactor, messages, form)?)],
         max_tokens: REPLY_TOKENS_MAX,
-        ..Request::default()
+        ..CompletionRequest::default()
     };
-    let mut wrong = Unusable::Empty;
+    let mut wrong = InvalidNotes::Empty;
     for _ in 0..ROUNDS_MAX {
-        let reply = asker.ask(&request, deadline)?;
+        let reply = asker.complete(&request, deadline)?;
         let text = redactor.clean(&reply.text).as_str().to_owned();
-        wrong = match notes(&text, form) {
-            _ if reply.cut_short => Unusable::CutShort,
+        wrong = match parse_notes(&text, form) {
+            _ if reply.truncated => InvalidNotes::Truncated,
             Ok(summary) => return Ok(summary),
             Err(wrong) => wrong,
         };
         let again = format!("That cannot be used: {wrong}. Write all of the notes again.");
-        request.turns.push(Turn::Assistant {
+        request.turns.push(ModelTurn::Assistant {
             // No API takes a turn without words.
             text: if text.trim().is_empty() {
                 "(nothing)".to_owned()
@@ -123,27 +123,27 @@ pub fn tell(
             },
             calls: Vec::new(),
         });
-        request.turns.push(Turn::User(again));
+        request.turns.push(ModelTurn::User(again));
     }
     Err(wrong.into())
 }
 
 /// Takes an answer apart and says what is wrong with it.
-pub fn notes(answer: &str, form: &Form<'_>) -> Result<Summary, Unusable> {
+pub fn parse_notes(answer: &str, form: &SummaryFormat<'_>) -> Result<Summary, InvalidNotes> {
     let mut told = Summary::parse(unwrapped(answer));
     // What stands before the first heading speaks to us.
     told.sections.retain(|section| !section.heading.is_empty());
     let headings = &form.template.0.sections;
     let known = |heading: &str| headings.iter().any(|section| section.heading == heading);
     if told.sections.is_empty() {
-        return Err(Unusable::Empty);
+        return Err(InvalidNotes::Empty);
     }
     if let Some(section) = told
         .sections
         .iter()
         .find(|section| !known(&section.heading))
     {
-        return Err(Unusable::Strange(section.heading.clone()));
+        return Err(InvalidNotes::UnknownHeading(section.heading.clone()));
     }
     let mut summary = form.template.0.clone();
     for section in &mut summary.sections {
@@ -151,24 +151,24 @@ pub fn notes(answer: &str, form: &Form<'_>) -> Result<Summary, Unusable> {
         let mut same = told.sections.iter().filter(|told| told.heading == *heading);
         let words = same
             .next()
-            .ok_or_else(|| Unusable::Missing(heading.clone()))?;
+            .ok_or_else(|| InvalidNotes::MissingHeading(heading.clone()))?;
         if same.next().is_some() {
-            return Err(Unusable::Twice(heading.clone()));
+            return Err(InvalidNotes::RepeatedHeading(heading.clone()));
         }
         section.text.clone_from(&words.text);
     }
     if summary.is_bare(form.template) {
-        return Err(Unusable::Empty);
+        return Err(InvalidNotes::Empty);
     }
     fits(&summary, form.limits)?;
     Ok(summary)
 }
 
-fn fits(summary: &Summary, limits: &Limits) -> Result<(), Unusable> {
+fn fits(summary: &Summary, limits: &SummaryLimits) -> Result<(), InvalidNotes> {
     for section in &summary.sections {
         let tokens = estimate(&section.text);
         if tokens > limits.section {
-            return Err(Unusable::SectionTooLong {
+            return Err(InvalidNotes::SectionTooLong {
                 heading: section.heading.clone(),
                 tokens,
                 limit: limits.section,
@@ -177,7 +177,7 @@ fn fits(summary: &Summary, limits: &Limits) -> Result<(), Unusable> {
     }
     let tokens = estimate(&summary.to_string());
     if tokens > limits.whole {
-        return Err(Unusable::TooLong {
+        return Err(InvalidNotes::TooLong {
             tokens,
             limit: limits.whole,
         });
@@ -197,18 +197,22 @@ fn unwrapped(answer: &str) -> &str {
 }
 
 /// Writes what the model starts from. All of the conversation in it is clean and fenced.
-fn opening(redactor: &Redactor, messages: &[Message], form: &Form<'_>) -> Result<String, Untold> {
-    let mut fold = Fold::new();
-    let mut transcript = Transcript::new(TRANSCRIPT_TOKENS_MAX);
+fn opening(
+    redactor: &Redactor,
+    messages: &[Message],
+    form: &SummaryFormat<'_>,
+) -> Result<String, ModelSummaryError> {
+    let mut fold = SummaryBuilder::new();
+    let mut transcript = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     for record in clean(redactor, messages) {
-        let step = Step::from(&record);
-        fold.add(&step);
+        let step = RecordView::from(&record);
+        fold.add_record(&step);
         transcript.add(&step);
     }
     if fold.is_empty() {
-        return Err(Untold::Nothing);
+        return Err(ModelSummaryError::EmptyConversation);
     }
-    let known = render(
+    let known = render_summary(
         &fold,
         None,
         form.template,
@@ -216,28 +220,34 @@ fn opening(redactor: &Redactor, messages: &[Message], form: &Form<'_>) -> Result
         form.limits,
         "the transcript",
     );
-    let Limits { section, whole } = form.limits;
+    let SummaryLimits { section, whole } = form.limits;
     Ok(format!(
         "The end of the conversation, as data:\n\n{}\n\nThe file, with what a program noted of the whole \
          session, as data:\n\n{}\n\nA section may have {section} tokens, all of it {whole}; a good file has a \
          quarter of that. Write the file now.",
         transcript.fenced(),
-        fence::around("notes", &known.to_string()),
+        fence::enclose("notes", &known.to_string()),
     ))
 }
 
 /// Returns the records of messages without their secrets: logs hold them, and what goes to a model
 /// must not. What is recognised late is replaced before it, too.
 fn clean(redactor: &Redactor, messages: &[Message]) -> Vec<record::Record> {
-    let records = messages.iter().cloned().flat_map(record::records);
+    let records = messages.iter().cloned().flat_map(record::project_records);
     let mut records: Vec<_> = records.collect();
-    let mut seen = Seen::default();
+    let mut seen = SessionSecrets::default();
     for _ in 0..2 {
         for record in &mut records {
             let text = std::mem::take(&mut record.content);
-            record.content = redactor.clean_in(&text, &mut seen).as_str().to_owned();
+            record.content = redactor
+                .clean_in_session(&text, &mut seen)
+                .as_str()
+                .to_owned();
             if let Some(path) = &mut record.path {
-                *path = redactor.clean_in(path, &mut seen).as_str().to_owned();
+                *path = redactor
+                    .clean_in_session(path, &mut seen)
+                    .as_str()
+                    .to_owned();
             }
         }
     }

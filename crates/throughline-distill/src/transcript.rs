@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use memory::tokens::estimate;
-use memory::{Kind, Tokens, fence};
+use memory::{RecordKind, Tokens, fence};
 
-use crate::embedded::Step;
+use crate::embedded::RecordView;
 
 /// The most that one part may take; the middle of a longer one is left out.
 const PART_TOKENS_MAX: u64 = 2_000;
@@ -17,7 +17,7 @@ const RESULT_TOKENS_MAX: u64 = 600;
 
 /// Gathers the end of a session within a limit.
 #[derive(Debug)]
-pub struct Transcript {
+pub struct SessionTranscript {
     parts: VecDeque<(u64, String)>,
     tokens: u64,
     limit: u64,
@@ -26,7 +26,7 @@ pub struct Transcript {
     left_out: u64,
 }
 
-impl Transcript {
+impl SessionTranscript {
     pub fn new(limit: Tokens) -> Self {
         Self {
             parts: VecDeque::new(),
@@ -39,7 +39,7 @@ impl Transcript {
     }
 
     /// Gathers many short parts rather than a few long ones.
-    pub fn brief(limit: Tokens) -> Self {
+    pub fn with_short_parts(limit: Tokens) -> Self {
         Self {
             part_max: limit.0 / 8,
             result_max: limit.0 / 24,
@@ -48,21 +48,21 @@ impl Transcript {
     }
 
     /// Returns how many parts are held.
-    pub fn parts(&self) -> usize {
+    pub fn part_count(&self) -> usize {
         self.parts.len()
     }
 
-    pub fn add(&mut self, step: &Step<'_>) {
+    pub fn add(&mut self, step: &RecordView<'_>) {
         let tool = step.tool.unwrap_or("a tool");
         let (who, limit) = match step.kind {
-            Kind::Prompt => ("the user".to_owned(), self.part_max),
-            Kind::Assistant => ("the agent".to_owned(), self.part_max),
-            Kind::ToolUse => (format!("the agent calls {tool}"), self.result_max),
-            Kind::ToolResult => (format!("{tool} returned"), self.result_max),
-            Kind::Error => (format!("{tool} failed"), self.result_max),
-            Kind::Summary => ("an earlier summary".to_owned(), self.part_max),
-            Kind::Approval => ("the user decided".to_owned(), self.result_max),
-            Kind::Thinking | Kind::Artifact => return,
+            RecordKind::Prompt => ("the user".to_owned(), self.part_max),
+            RecordKind::Assistant => ("the agent".to_owned(), self.part_max),
+            RecordKind::ToolUse => (format!("the agent calls {tool}"), self.result_max),
+            RecordKind::ToolResult => (format!("{tool} returned"), self.result_max),
+            RecordKind::Error => (format!("{tool} failed"), self.result_max),
+            RecordKind::Summary => ("an earlier summary".to_owned(), self.part_max),
+            RecordKind::Approval => ("the user decided".to_owned(), self.result_max),
+            RecordKind::Thinking | RecordKind::Artifact => return,
         };
         // One part must not fill all of it.
         let limit = limit.min(self.limit * 9 / 10);
@@ -89,7 +89,7 @@ impl Transcript {
             text += &format!("[{} earlier parts are left out]\n\n", self.left_out);
         }
         text.extend(self.parts.iter().map(|(_, part)| part.as_str()));
-        fence::around("transcript", &text)
+        fence::enclose("transcript", &text)
     }
 }
 
@@ -114,9 +114,9 @@ mod tests {
     use super::*;
 
     fn gathered(messages: &[Message], limit: u64) -> String {
-        let mut gathered = Transcript::new(Tokens(limit));
-        for record in messages.iter().cloned().flat_map(record::records) {
-            gathered.add(&Step::from(&record));
+        let mut gathered = SessionTranscript::new(Tokens(limit));
+        for record in messages.iter().cloned().flat_map(record::project_records) {
+            gathered.add(&RecordView::from(&record));
         }
         gathered.fenced()
     }

@@ -10,7 +10,10 @@ use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::rules::{Broken, Sent, broken};
 use testkit::transcript::transcript;
-use throughline_distill::compact::{Limits, Notes, Task, Ties, Trigger, compact, full, settle};
+use throughline_distill::compact::{
+    CompactionLimits, CompactionNotes, CompactionTask, MessageTies, Trigger, compact,
+    compact_from_messages, merge_turns,
+};
 
 #[test]
 fn every_session_at_every_cut_is_accepted() {
@@ -18,8 +21,10 @@ fn every_session_at_every_cut_is_accepted() {
     for (session, messages) in all_sessions() {
         sessions += 1;
         cuts += messages.len() + 1;
-        let ties = Ties::of(&messages);
-        let starts: BTreeSet<_> = (0..=messages.len()).map(|cut| ties.close(cut)).collect();
+        let ties = MessageTies::of(&messages);
+        let starts: BTreeSet<_> = (0..=messages.len())
+            .map(|cut| ties.move_cut_back(cut))
+            .collect();
         for from in starts {
             let wrong = sent_from(&messages, from);
             assert!(wrong.is_empty(), "{session} from {from}: {wrong:?}");
@@ -37,7 +42,7 @@ fn every_session_at_every_cut_is_accepted() {
 
 /// Returns the rules that are broken when a summary and everything from a place on is sent.
 fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
-    let settled = settle(&messages[from..]);
+    let settled = merge_turns(&messages[from..]);
     let mut sent = transcript("u summary");
     sent[0].id = memory::MessageId::new("summary");
     sent.extend(settled.messages);
@@ -52,15 +57,15 @@ fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
 /// Compacts with notes that cover `cut` messages, and with an account, and counts what was not declined.
 fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     let summary = Summary::parse("# Task\nas before\n");
-    let limits = Limits {
+    let limits = CompactionLimits {
         min_tokens: Tokens(200),
         max_tokens: Tokens(2_000),
-        ..Limits::default()
+        ..CompactionLimits::default()
     };
-    let task = Task {
+    let task = CompactionTask {
         messages,
         visible: messages,
-        notes: Ok(Some(Notes {
+        notes: Ok(Some(CompactionNotes {
             summary: &summary,
             file: "summary.md",
             last: Some(&messages[cut - 1].id),
@@ -71,12 +76,12 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
         trigger: Trigger::Auto,
         limits: &limits,
     };
-    let results = [compact(&task), full(&task)];
+    let results = [compact(&task), compact_from_messages(&task)];
     let done = results.iter().filter_map(|result| result.as_ref().ok());
     done.map(|compacted| {
         let wrong = broken(&Sent {
             before: messages,
-            messages: &compacted.request(),
+            messages: &compacted.request_messages(),
             open: &compacted.open,
             window: None,
         });
@@ -102,7 +107,7 @@ fn all_sessions() -> BTreeMap<String, Vec<Message>> {
                 format,
             };
             // Some fixtures are no whole file on purpose.
-            let messages = conversation::messages(*adapter, &source, now).unwrap_or_default();
+            let messages = conversation::read_messages(*adapter, &source, now).unwrap_or_default();
             for (place, mut message) in messages.into_iter().enumerate() {
                 // Who trimmed a fixture may have given all its messages one name.
                 message.id = memory::MessageId::new(format!("{}-{place}", message.id));

@@ -51,13 +51,13 @@ const BESIDE: &[&str] = &[
 ];
 
 /// Says whether a tool runs a shell.
-pub fn is_shell(tool: &str) -> bool {
+pub fn is_shell_tool(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     SHELLS.contains(&tool.as_str())
 }
 
 /// Returns the command in the flattened arguments of a shell tool, without what wraps it.
-pub fn of_call(content: &str) -> Option<String> {
+pub fn parse_call(content: &str) -> Option<String> {
     let mut command: Option<String> = None;
     for line in content.lines() {
         let key = line.split_once(':').map(|(key, _)| key.trim());
@@ -108,7 +108,7 @@ fn unwrapped(command: &str) -> &str {
 
 /// Returns a command without the `cd somewhere &&` before it, which differs from one checkout to
 /// the next.
-pub fn essence(command: &str) -> &str {
+pub fn strip_setup(command: &str) -> &str {
     let mut rest = command.trim();
     while let Some(after) = rest.strip_prefix("cd ") {
         let Some((_, then)) = after.split_once("&&") else {
@@ -121,7 +121,7 @@ pub fn essence(command: &str) -> &str {
 
 /// Returns whether a call went well: by its exit status where the log has it, else by whether the
 /// agent took the answer for an error.
-pub fn succeeded(is_error: bool, exit_code: Option<i64>) -> bool {
+pub fn call_succeeded(is_error: bool, exit_code: Option<i64>) -> bool {
     exit_code.map_or(!is_error, |code| code == 0 && !is_error)
 }
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_command_alone() {
         let check = |content: &str, command: Option<&str>| {
-            assert_eq!(of_call(content).as_deref(), command, "{content}");
+            assert_eq!(parse_call(content).as_deref(), command, "{content}");
         };
         check(
             "command: cargo test\ndescription: run it",
@@ -150,13 +150,13 @@ mod tests {
         check("cmd: make\nyield_time_ms: 10", Some("make"));
         check("file_path: /x", None);
         check("command: ", None);
-        assert_eq!(essence("cd /a && cd b && make all"), "make all");
-        assert_eq!(essence("cd /a"), "cd /a");
+        assert_eq!(strip_setup("cd /a && cd b && make all"), "make all");
+        assert_eq!(strip_setup("cd /a"), "cd /a");
     }
 
     #[test]
     fn a_status_counts_more_than_a_flag() {
-        assert!(succeeded(false, None) && succeeded(false, Some(0)));
-        assert!(!succeeded(false, Some(1)) && !succeeded(true, None));
+        assert!(call_succeeded(false, None) && call_succeeded(false, Some(0)));
+        assert!(!call_succeeded(false, Some(1)) && !call_succeeded(true, None));
     }
 }

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::fingerprint::ErrorName;
+use crate::fingerprint::ErrorFingerprint;
 use crate::{Trust, Usage};
 
 /// Counts up when digests are made differently. Older ones are made anew while their records are
@@ -15,8 +15,8 @@ use crate::{Trust, Usage};
 pub const VERSION: u32 = 1;
 
 /// Of a session's prompts the first and the last are kept.
-pub const ASKED_FIRST: usize = 2;
-pub const ASKED_LAST: usize = 4;
+pub const FIRST_PROMPTS_MAX: usize = 2;
+pub const LAST_PROMPTS_MAX: usize = 4;
 pub const STEPS_MAX: usize = 24;
 pub const ERRORS_MAX: usize = 6;
 pub const RETRIES_MAX: usize = 5;
@@ -41,37 +41,37 @@ pub struct Digest {
     pub records: u64,
     pub prompts: u64,
     /// What the user asked, shortened.
-    pub asked: List<String>,
+    pub asked: CappedList<String>,
     /// The agent's last words, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// What was done, in the order in which each thing was first done.
-    pub done: List<Step>,
+    pub done: CappedList<DigestStep>,
     /// Calls and commands that only looked.
     pub looks: u64,
-    pub errors: List<ErrorSeen>,
+    pub errors: CappedList<SeenError>,
     /// Calls that were made again after they had failed.
-    pub retries: List<Retry>,
+    pub retries: CappedList<Retry>,
     /// Where the user contradicted.
-    pub corrections: List<String>,
-    pub tools: List<ToolCount>,
+    pub corrections: CappedList<String>,
+    pub tools: CappedList<ToolCount>,
     pub overhead: Overhead,
     pub usage: Usage,
     /// In US dollars, by the log or by the prices of the day; unknown is not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    pub trust: PartTrust,
+    pub trust: DigestTrust,
 }
 
 /// A list with a limit, and how many more there were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct List<T> {
+pub struct CappedList<T> {
     pub items: Vec<T>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
 }
 
-impl<T> Default for List<T> {
+impl<T> Default for CappedList<T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
@@ -80,9 +80,9 @@ impl<T> Default for List<T> {
     }
 }
 
-impl<T> List<T> {
+impl<T> CappedList<T> {
     /// Keeps the first `max`.
-    pub fn first(mut items: Vec<T>, max: usize) -> Self {
+    pub fn keep_first(mut items: Vec<T>, max: usize) -> Self {
         let more = items.len().saturating_sub(max) as u64;
         items.truncate(max);
         Self { items, more }
@@ -143,7 +143,7 @@ impl std::fmt::Display for Outcome {
 
 /// Something that was done, however often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct DigestStep {
     pub kind: StepKind,
     /// The file, or the command.
     pub what: String,
@@ -170,8 +170,8 @@ pub enum StepKind {
 
 /// Errors with one name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorSeen {
-    pub name: ErrorName,
+pub struct SeenError {
+    pub name: ErrorFingerprint,
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -262,14 +262,14 @@ const fn share(part: u64, whole: u64) -> u64 {
 /// are made of nothing have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PartTrust {
+pub struct DigestTrust {
     pub asked: Option<Trust>,
     pub said: Option<Trust>,
     pub done: Option<Trust>,
     pub errors: Option<Trust>,
 }
 
-impl PartTrust {
+impl DigestTrust {
     /// Returns the same parts with no trust above `trust`.
     #[must_use]
     pub fn lowered_to(self, trust: Trust) -> Self {
@@ -301,13 +301,13 @@ impl PartTrust {
 }
 
 /// Lowers the trust of a part to that of one more of its sources.
-pub fn lower(part: &mut Option<Trust>, trust: Trust) {
+pub fn lower_trust(part: &mut Option<Trust>, trust: Trust) {
     *part = Some(part.map_or(trust, |known| known.min(trust)));
 }
 
 impl Digest {
     /// Adds the account of what came after: a session goes on whose earlier records are gone.
-    pub fn then(mut self, later: Self) -> Self {
+    pub fn append(mut self, later: Self) -> Self {
         self.version = self.version.min(later.version);
         self.outcome = later.outcome;
         self.reasons = later.reasons;
@@ -317,7 +317,7 @@ impl Digest {
         self.active_ms += later.active_ms;
         self.records += later.records;
         self.prompts += later.prompts;
-        self.asked = first_and_last(
+        self.asked = first_and_last_prompts(
             self.asked
                 .items
                 .into_iter()
@@ -341,7 +341,7 @@ impl Digest {
     }
 
     /// Calls `each` with every text in it that came out of records.
-    pub fn each_text(&mut self, mut each: impl FnMut(&mut String)) {
+    pub fn for_each_text(&mut self, mut each: impl FnMut(&mut String)) {
         self.reasons.iter_mut().for_each(&mut each);
         self.asked.items.iter_mut().for_each(&mut each);
         self.said.iter_mut().for_each(&mut each);
@@ -366,14 +366,14 @@ impl Digest {
 }
 
 /// Returns the first and the last of a session's prompts.
-pub fn first_and_last(mut items: Vec<String>, more: u64) -> List<String> {
-    let max = ASKED_FIRST + ASKED_LAST;
+pub fn first_and_last_prompts(mut items: Vec<String>, more: u64) -> CappedList<String> {
+    let max = FIRST_PROMPTS_MAX + LAST_PROMPTS_MAX;
     if items.len() <= max {
-        return List { items, more };
+        return CappedList { items, more };
     }
     let left_out = items.len() - max;
-    items.drain(ASKED_FIRST..ASKED_FIRST + left_out);
-    List {
+    items.drain(FIRST_PROMPTS_MAX..FIRST_PROMPTS_MAX + left_out);
+    CappedList {
         items,
         more: more + left_out as u64,
     }
@@ -386,10 +386,10 @@ pub fn span_ms(from: Option<Timestamp>, to: Option<Timestamp>) -> u64 {
     span.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
 }
 
-fn join_steps(steps: &mut List<Step>, later: List<Step>) {
+fn join_steps(steps: &mut CappedList<DigestStep>, later: CappedList<DigestStep>) {
     steps.more += later.more;
     for step in later.items {
-        let same = |known: &&mut Step| known.kind == step.kind && known.what == step.what;
+        let same = |known: &&mut DigestStep| known.kind == step.kind && known.what == step.what;
         if let Some(known) = steps.items.iter_mut().find(same) {
             known.times += step.times;
             known.failed += step.failed;
@@ -402,7 +402,7 @@ fn join_steps(steps: &mut List<Step>, later: List<Step>) {
     }
 }
 
-fn join_errors(errors: &mut List<ErrorSeen>, later: List<ErrorSeen>) {
+fn join_errors(errors: &mut CappedList<SeenError>, later: CappedList<SeenError>) {
     errors.more += later.more;
     for error in later.items {
         if let Some(known) = errors
@@ -420,7 +420,7 @@ fn join_errors(errors: &mut List<ErrorSeen>, later: List<ErrorSeen>) {
     }
 }
 
-fn join_tools(tools: &mut List<ToolCount>, later: List<ToolCount>) {
+fn join_tools(tools: &mut CappedList<ToolCount>, later: CappedList<ToolCount>) {
     tools.more += later.more;
     for tool in later.items {
         if let Some(known) = tools.items.iter_mut().find(|known| known.tool == tool.tool) {
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_prompts_stay() {
-        let asked = first_and_last((0..9).map(|n| n.to_string()).collect(), 1);
+        let asked = first_and_last_prompts((0..9).map(|n| n.to_string()).collect(), 1);
         assert_eq!(asked.items, ["0", "1", "5", "6", "7", "8"]);
         assert_eq!(asked.more, 4);
     }
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_comes_later_is_added() {
-        let step = |what: &str, times| Step {
+        let step = |what: &str, times| DigestStep {
             kind: StepKind::Ran,
             what: what.to_owned(),
             times,
@@ -464,15 +464,15 @@ mod tests {
         let part = |what: &str, outcome| Digest {
             outcome,
             prompts: 1,
-            done: List::first(vec![step(what, 2)], STEPS_MAX),
-            asked: List::first(vec![what.to_owned()], 6),
+            done: CappedList::keep_first(vec![step(what, 2)], STEPS_MAX),
+            asked: CappedList::keep_first(vec![what.to_owned()], 6),
             ..Digest::default()
         };
-        let whole = part("make", Outcome::Failed).then(part("make", Outcome::Succeeded));
+        let whole = part("make", Outcome::Failed).append(part("make", Outcome::Succeeded));
         assert_eq!(whole.done.items, [step("make", 4)]);
         assert_eq!((whole.prompts, whole.outcome), (2, Outcome::Succeeded));
         let many = (0..40).fold(Digest::default(), |all, n| {
-            all.then(part(&n.to_string(), Outcome::Unclear))
+            all.append(part(&n.to_string(), Outcome::Unclear))
         });
         assert_eq!(many.done.items.len() as u64 + many.done.more, 40);
         assert_eq!(many.asked.items.len() as u64 + many.asked.more, 40);
@@ -481,14 +481,14 @@ mod tests {
     #[test]
     fn the_lowest_trust_counts() {
         let mut part = None;
-        lower(&mut part, Trust::User);
-        lower(&mut part, Trust::Model);
-        lower(&mut part, Trust::User);
+        lower_trust(&mut part, Trust::User);
+        lower_trust(&mut part, Trust::Model);
+        lower_trust(&mut part, Trust::User);
         assert_eq!(part, Some(Trust::Model));
-        let trust = PartTrust {
+        let trust = DigestTrust {
             asked: Some(Trust::User),
             errors: Some(Trust::Tool),
-            ..PartTrust::default()
+            ..DigestTrust::default()
         };
         assert_eq!(trust.lowest(), Trust::Tool);
     }

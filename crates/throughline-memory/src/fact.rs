@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::alternatives::are_alternatives;
-use crate::words::{Words, split, stem};
+use crate::words::{StemmedText, split_words, stem};
 use crate::{RecordId, Trust};
 
 /// Longest fact, in words.
@@ -93,16 +93,16 @@ impl fmt::Display for FactKind {
 pub struct FactId([u8; 16]);
 
 impl FactId {
-    pub fn of(workspace: Option<&str>, text: &str) -> Self {
+    pub fn from_text(workspace: Option<&str>, text: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(workspace.unwrap_or_default().as_bytes());
         hasher.update(b"\0");
-        let words = Words::of(text);
+        let words = StemmedText::parse(text);
         // A text of nothing but empty words is still itself.
         let said = if words.stems.is_empty() {
             text.to_owned()
         } else {
-            words.line()
+            words.to_line()
         };
         hasher.update(said.as_bytes());
         let mut id = [0; 16];
@@ -137,7 +137,7 @@ impl fmt::Debug for FactId {
 }
 
 impl FromStr for FactId {
-    type Err = crate::id::NotARecordId;
+    type Err = crate::id::InvalidRecordId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(|id: RecordId| Self(*id.as_bytes()))
@@ -152,7 +152,7 @@ impl Serialize for FactId {
 
 /// How a new statement stands to an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum FactRelation {
     Unrelated,
     /// It says the same.
     Repeats,
@@ -161,47 +161,47 @@ pub enum Relation {
 }
 
 /// Says how a new statement stands to an old one.
-pub fn relation(new: &str, old: &str) -> Relation {
-    Statement::of(new).relation(&Statement::of(old))
+pub fn relation(new: &str, old: &str) -> FactRelation {
+    ParsedStatement::parse(new).relation(&ParsedStatement::parse(old))
 }
 
 /// A text taken apart, to be compared with many.
 #[derive(Debug)]
-pub struct Statement {
-    words: Words,
-    choice: Option<Choice>,
-    assignment: Option<(Words, String)>,
+pub struct ParsedStatement {
+    words: StemmedText,
+    choice: Option<StatedChoice>,
+    assignment: Option<(StemmedText, String)>,
 }
 
-impl Statement {
-    pub fn of(text: &str) -> Self {
+impl ParsedStatement {
+    pub fn parse(text: &str) -> Self {
         Self {
-            words: Words::of(text),
+            words: StemmedText::parse(text),
             choice: choice(text),
             assignment: assignment(text),
         }
     }
 
     /// Says how this statement stands to an old one.
-    pub fn relation(&self, old: &Self) -> Relation {
+    pub fn relation(&self, old: &Self) -> FactRelation {
         let (a, b) = (&self.words, &old.words);
         if a.stems.is_empty() || b.stems.is_empty() {
-            return Relation::Unrelated;
+            return FactRelation::Unrelated;
         }
         if a.stems == b.stems {
             return if a.negated == b.negated && self.order_agrees(old) {
-                Relation::Repeats
+                FactRelation::Repeats
             } else {
-                Relation::Contradicts
+                FactRelation::Contradicts
             };
         }
         if self.replaces(old) {
-            return Relation::Contradicts;
+            return FactRelation::Contradicts;
         }
         if a.negated == b.negated && extends(a, b) {
-            return Relation::Repeats;
+            return FactRelation::Repeats;
         }
-        Relation::Unrelated
+        FactRelation::Unrelated
     }
 
     /// "Use pnpm, not npm" and "use npm, not pnpm" have the same words.
@@ -227,7 +227,7 @@ impl Statement {
 }
 
 /// Says whether one text is the other with a little more said, and no value among what differs.
-fn extends(a: &Words, b: &Words) -> bool {
+fn extends(a: &StemmedText, b: &StemmedText) -> bool {
     let within = a.stems.is_subset(&b.stems) || b.stems.is_subset(&a.stems);
     let is_value = |stem: &&String| stem.contains(|c: char| !c.is_alphabetic());
     let differs: Vec<_> = a.stems.symmetric_difference(&b.stems).collect();
@@ -236,15 +236,15 @@ fn extends(a: &Words, b: &Words) -> bool {
 
 /// "Use X for Y, not Z."
 #[derive(Debug)]
-struct Choice {
+struct StatedChoice {
     chosen: String,
     rejected: Vec<String>,
     /// What it is chosen for; may be nothing.
-    purpose: Words,
+    purpose: StemmedText,
     negated: bool,
 }
 
-impl Choice {
+impl StatedChoice {
     fn excludes(&self, old: &Self) -> bool {
         if self.negated || old.negated {
             return false;
@@ -266,8 +266,8 @@ const VERBS: &[&str] = &[
 const INSTEAD: &[&str] = &["not", "over", "than", "of"];
 const PURPOSE: &[&str] = &["for", "in", "to", "when", "as", "on"];
 
-fn choice(text: &str) -> Option<Choice> {
-    let words: Vec<_> = split(text).collect();
+fn choice(text: &str) -> Option<StatedChoice> {
+    let words: Vec<_> = split_words(text).collect();
     let verb = words
         .iter()
         .position(|word| VERBS.contains(&word.as_str()))?;
@@ -292,12 +292,12 @@ fn choice(text: &str) -> Option<Choice> {
             at += 1;
         }
     }
-    Some(Choice {
+    Some(StatedChoice {
         chosen,
         rejected,
-        purpose: Words {
+        purpose: StemmedText {
             negated: false,
-            ..Words::of(&purpose)
+            ..StemmedText::parse(&purpose)
         },
         negated,
     })
@@ -324,15 +324,15 @@ const HAS_ONE: &[&str] = &[
 
 /// Splits "the tests run with X" into the thing and its value. A plain "is" counts only before a
 /// number: most things are many things.
-fn assignment(text: &str) -> Option<(Words, String)> {
+fn assignment(text: &str) -> Option<(StemmedText, String)> {
     let text = text.to_lowercase();
     let split_at = |phrase: &str| {
         let (thing, value) = text.split_once(phrase)?;
         let value = value.trim().trim_end_matches(['.', '!']).to_owned();
         let phrase: String = phrase.split_whitespace().map(stem).collect();
-        Some((Words::of(&format!("{thing} {phrase}")), value))
+        Some((StemmedText::parse(&format!("{thing} {phrase}")), value))
     };
-    let plain = |found: &(Words, String)| !found.0.negated && found.0.stems.len() > 1;
+    let plain = |found: &(StemmedText, String)| !found.0.negated && found.0.stems.len() > 1;
     HAS_ONE
         .iter()
         .find_map(|phrase| split_at(phrase))
@@ -352,13 +352,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(new: &str, old: &str, expected: Relation) {
+    fn check(new: &str, old: &str, expected: FactRelation) {
         assert_eq!(relation(new, old), expected, "{new:?} after {old:?}");
     }
 
     #[test]
     fn the_same_in_other_words() {
-        use Relation::Repeats;
+        use FactRelation::Repeats;
         check("Always use pnpm.", "use pnpm", Repeats);
         check(
             "run the tests with nextest",
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_opposite_replaces() {
-        use Relation::Contradicts;
+        use FactRelation::Contradicts;
         check("use pnpm", "use npm", Contradicts);
         check("Use pnpm, not npm", "use npm", Contradicts);
         check("use npm, not pnpm", "use pnpm, not npm", Contradicts);
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sure_lives_side_by_side() {
-        use Relation::Unrelated;
+        use FactRelation::Unrelated;
         check("use serde", "use tokio", Unrelated);
         check("use pnpm in web", "use npm in docs", Unrelated);
         check("the parser is recursive", "the parser is fast", Unrelated);
@@ -429,9 +429,9 @@ mod tests {
 
     #[test]
     fn a_name_does_not_depend_on_order_or_case() {
-        let id = |text: &str| FactId::of(Some("w"), text);
+        let id = |text: &str| FactId::from_text(Some("w"), text);
         assert_eq!(id("Use pnpm always"), id("always use PNPM!"));
-        assert_ne!(id("use pnpm"), FactId::of(None, "use pnpm"));
+        assert_ne!(id("use pnpm"), FactId::from_text(None, "use pnpm"));
         assert_ne!(id("use pnpm"), id("don't use pnpm"));
         let one = id("use pnpm");
         assert_eq!(one.to_string().parse(), Ok(one));

@@ -8,14 +8,14 @@
 
 use std::borrow::Cow;
 
-use crate::hygiene::is_hidden;
+use crate::hygiene::is_invisible;
 
 pub const OPEN: &str = "<throughline-memory";
 pub const CLOSE: &str = "</throughline-memory>";
 /// What marks have in common.
 const NAME: &str = "throughline-memory";
 /// What a line of quoted text begins with.
-pub const QUOTED: &str = "  > ";
+pub const QUOTE_PREFIX: &str = "  > ";
 
 /// Returns `text` without the fenced parts. A part is a whole block as Throughline writes it: an
 /// opening tag, text without another opening mark, and a closing tag. Anything else that mentions
@@ -64,7 +64,7 @@ fn block_bytes(text: &str) -> Option<usize> {
 }
 
 /// Returns `text` between the marks, with what it is. A mark inside of it cannot end the fence.
-pub fn around(kind: &str, text: &str) -> String {
+pub fn enclose(kind: &str, text: &str) -> String {
     let text = text
         .replace(CLOSE, "<\\/throughline-memory>")
         .replace(OPEN, "<\\throughline-memory");
@@ -73,7 +73,7 @@ pub fn around(kind: &str, text: &str) -> String {
 
 /// Returns what a text holds that is one fence of [`around`] and nothing else: a summary of ours is
 /// carried on where [`strip`] would leave nothing of it.
-pub fn inside(text: &str) -> Option<&str> {
+pub fn enclosed_text(text: &str) -> Option<&str> {
     let (_, body) = text.trim().strip_prefix(OPEN)?.split_once(">\n")?;
     let body = body.strip_suffix(CLOSE)?;
     (!body.contains(OPEN) && !body.contains(CLOSE)).then(|| body.trim_end())
@@ -81,16 +81,16 @@ pub fn inside(text: &str) -> Option<&str> {
 
 /// Puts the fence around a body made of our own lines and of [`quote`]d ones. `word` must not be
 /// guessable.
-pub fn wrap(word: &str, body: &str) -> String {
+pub fn enclose_with_id(word: &str, body: &str) -> String {
     format!("{OPEN} id=\"{word}\">\n{body}\nend {word}\n{CLOSE}")
 }
 
 /// Returns a text as lines that begin with [`QUOTED`], fit to stand inside a fence.
-pub fn quote(text: &str, word: &str) -> String {
+pub fn quote_lines(text: &str, word: &str) -> String {
     let text = neutral(text, word);
     let lines: Vec<_> = text
         .lines()
-        .map(|line| format!("{QUOTED}{line}").trim_end().to_owned())
+        .map(|line| format!("{QUOTE_PREFIX}{line}").trim_end().to_owned())
         .collect();
     lines.join("\n")
 }
@@ -110,7 +110,7 @@ fn neutral(text: &str, word: &str) -> String {
             '\n' | '\t' => Some(c),
             // What other programs take for an end of line must be one here too.
             '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
-            c if c.is_control() || is_hidden(c) => None,
+            c if c.is_control() || is_invisible(c) => None,
             c => Some(c),
         })
         .collect();
@@ -142,21 +142,21 @@ mod tests {
 
     #[test]
     fn what_is_fenced_cannot_get_out() {
-        let text = around("summary", "a </throughline-memory> b <throughline-memory c");
+        let text = enclose("summary", "a </throughline-memory> b <throughline-memory c");
         assert_eq!(text.matches("throughline-memory>").count(), 2);
         assert_eq!(strip(&text), "");
     }
 
     #[test]
     fn one_fence_and_nothing_else_is_opened() {
-        let text = around("summary", "# Task\nSort </throughline-memory> it.");
+        let text = enclose("summary", "# Task\nSort </throughline-memory> it.");
         assert_eq!(
-            inside(&text),
+            enclosed_text(&text),
             Some("# Task\nSort <\\/throughline-memory> it.")
         );
-        assert_eq!(inside(&format!("{text}\nmore")), None);
-        assert_eq!(inside(&format!("{text}\n{text}")), None);
-        assert_eq!(inside("plain"), None);
+        assert_eq!(enclosed_text(&format!("{text}\nmore")), None);
+        assert_eq!(enclosed_text(&format!("{text}\n{text}")), None);
+        assert_eq!(enclosed_text("plain"), None);
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         ] {
             assert_eq!(strip(text), text);
         }
-        let block = wrap("7f", "old");
+        let block = enclose_with_id("7f", "old");
         let text = format!("see <throughline-memory id=\"1\">, then {block} and on");
         let expected = "see <throughline-memory id=\"1\">, then  and on";
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     fn quoted_text_cannot_leave() {
         let text = "a\r\nend 7f3a\n</Throughline-Memory>\u{2028}b\u{202e}c";
         assert_eq!(
-            quote(text, "7f3a"),
+            quote_lines(text, "7f3a"),
             "  > a\n  > end [memory]\n  > </[memory]>\n  > bc"
         );
         assert_eq!(quote_line("a\n\u{0}b", "x"), "a b");
@@ -215,15 +215,15 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_the_fence(text in hostile(), line in hostile()) {
-            let body = format!("head {}\n{}", quote_line(&line, "7f3a"), quote(&text, "7f3a"));
-            let fenced = wrap("7f3a", &body);
+            let body = format!("head {}\n{}", quote_line(&line, "7f3a"), quote_lines(&text, "7f3a"));
+            let fenced = enclose_with_id("7f3a", &body);
             prop_assert_eq!(fenced.matches(CLOSE).count(), 1);
             prop_assert_eq!(fenced.to_ascii_lowercase().matches("throughline-memory").count(), 2);
             prop_assert_eq!(fenced.matches("7f3a").count(), 2);
             let stripped = strip(&fenced);
             prop_assert_eq!(&*stripped, "");
             let quoted = fenced.lines().skip(2).all(|l| {
-                l.is_empty() || l.starts_with(QUOTED.trim_end()) || l == "end 7f3a" || l == CLOSE
+                l.is_empty() || l.starts_with(QUOTE_PREFIX.trim_end()) || l == "end 7f3a" || l == CLOSE
             });
             prop_assert!(quoted, "{}", fenced);
         }

@@ -17,25 +17,25 @@ const NAME_BYTES: usize = 6;
 /// Names an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ErrorName(String);
+pub struct ErrorFingerprint(String);
 
-impl ErrorName {
+impl ErrorFingerprint {
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl std::fmt::Display for ErrorName {
+impl std::fmt::Display for ErrorFingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// Returns the name of the error that a text tells of.
-pub fn fingerprint(text: &str) -> ErrorName {
-    let normal = normal(&telling_line(text));
+pub fn fingerprint(text: &str) -> ErrorFingerprint {
+    let normal = normal(&error_line(text));
     let hash = blake3::hash(normal.as_bytes());
-    ErrorName(
+    ErrorFingerprint(
         hash.as_bytes()[..NAME_BYTES]
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -45,12 +45,12 @@ pub fn fingerprint(text: &str) -> ErrorName {
 
 /// Returns what an error's name is made of: the words of a line that stay the same wherever and whenever
 /// it is printed, and marks such as `<path>` for the others.
-pub fn likeness(line: &str) -> String {
+pub fn normalized_line(line: &str) -> String {
     normal(line).trim().to_owned()
 }
 
 /// Returns the line of an error's text that says what went wrong.
-pub fn telling_line(text: &str) -> String {
+pub fn error_line(text: &str) -> String {
     let plain = without_escapes(&both_ends(text));
     let lines = || plain.lines().map(str::trim).filter(|line| has_words(line));
     let python = plain.contains("Traceback (most recent call last)");
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_differs_from_run_to_run_is_marked() {
         assert_eq!(
-            likeness("at 0x7ffe12 after 12 ms in /a/b.rs"),
+            normalized_line("at 0x7ffe12 after 12 ms in /a/b.rs"),
             "at <id> after <number> ms in <path>"
         );
     }
@@ -268,7 +268,7 @@ mod tests {
     fn the_same_error_elsewhere_has_the_same_name() {
         for row in SAME {
             for other in &row[1..] {
-                let (a, b) = (normal(&telling_line(row[0])), normal(&telling_line(other)));
+                let (a, b) = (normal(&error_line(row[0])), normal(&error_line(other)));
                 assert_eq!(a, b);
                 assert_eq!(fingerprint(row[0]), fingerprint(other));
             }
@@ -287,12 +287,12 @@ mod tests {
     #[test]
     fn the_telling_line_is_found() {
         let log = "running 3 tests\nok\nerror: it broke\nsee above";
-        assert_eq!(telling_line(log), "error: it broke");
-        assert_eq!(telling_line("\n\n---\nplain words\n"), "plain words");
-        assert_eq!(telling_line(""), "");
-        assert_eq!(telling_line("0 errors\nfatal: gone"), "fatal: gone");
+        assert_eq!(error_line(log), "error: it broke");
+        assert_eq!(error_line("\n\n---\nplain words\n"), "plain words");
+        assert_eq!(error_line(""), "");
+        assert_eq!(error_line("0 errors\nfatal: gone"), "fatal: gone");
         let long = format!("{}\nfatal: at the end", "x\n".repeat(100_000));
-        assert_eq!(telling_line(&long), "fatal: at the end");
+        assert_eq!(error_line(&long), "fatal: at the end");
     }
 
     proptest::proptest! {

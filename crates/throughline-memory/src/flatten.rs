@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 pub fn flatten(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut reader = serde_json::Deserializer::from_str(json);
-    let value = Value {
+    let value = ValueWriter {
         out: &mut text,
         name: "",
         depth: 0,
@@ -24,13 +24,13 @@ pub fn flatten(json: &str) -> String {
 }
 
 /// Writes the value that comes next as lines.
-struct Value<'a> {
+struct ValueWriter<'a> {
     out: &'a mut String,
     name: &'a str,
     depth: usize,
 }
 
-impl Value<'_> {
+impl ValueWriter<'_> {
     fn line(self, value: impl std::fmt::Display) {
         let indent = 2 * self.depth.saturating_sub(1);
         let _infallible = match self.name {
@@ -40,7 +40,7 @@ impl Value<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Value<'_> {
+impl<'de> DeserializeSeed<'de> for ValueWriter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -48,7 +48,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Value<'_> {
+impl<'de> Visitor<'de> for ValueWriter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Value<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         if !self.name.is_empty() {
-            Value {
+            ValueWriter {
                 out: self.out,
                 name: "",
                 depth: self.depth,
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for Value<'_> {
             .line(format_args!("{}:", self.name));
         }
         while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            map.next_value_seed(Value {
+            map.next_value_seed(ValueWriter {
                 out: self.out,
                 name: &name,
                 depth: self.depth + 1,
@@ -113,7 +113,7 @@ impl<'de> Visitor<'de> for Value<'_> {
         }
         let body = self.out.len();
         while seq
-            .next_element_seed(Value {
+            .next_element_seed(ValueWriter {
                 out: self.out,
                 name: "",
                 depth: self.depth,
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Value<'_> {
                 .collect::<Vec<_>>()
                 .join(" ");
             self.out.truncate(start);
-            Value {
+            ValueWriter {
                 out: self.out,
                 name: self.name,
                 depth: self.depth,

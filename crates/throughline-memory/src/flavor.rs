@@ -102,11 +102,11 @@ impl Flavor {
     }
 
     /// Returns how sure we are of its format. `docs/AGENTS.md` says more.
-    pub const fn evidence(self) -> Evidence {
+    pub const fn evidence(self) -> FormatEvidence {
         match self {
-            Self::Amp | Self::Antigravity | Self::Cursor => Evidence::ThirdParty,
-            Self::Goose | Self::Qwen | Self::Roo => Evidence::VendorSource,
-            _ => Evidence::RealLogs,
+            Self::Amp | Self::Antigravity | Self::Cursor => FormatEvidence::ThirdParty,
+            Self::Goose | Self::Qwen | Self::Roo => FormatEvidence::VendorSource,
+            _ => FormatEvidence::RealLogs,
         }
     }
 
@@ -139,7 +139,7 @@ impl Flavor {
 /// What an adapter was written and tested against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub enum FormatEvidence {
     /// What other readers know.
     ThirdParty,
     /// The makers' own source.
@@ -148,7 +148,7 @@ pub enum Evidence {
     RealLogs,
 }
 
-impl Evidence {
+impl FormatEvidence {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ThirdParty => "third party",

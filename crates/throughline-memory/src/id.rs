@@ -49,7 +49,7 @@ text_id! {
 
 impl MessageId {
     /// How the names of entries begin that an agent's history of prompts told.
-    pub const HISTORY: &str = "history/";
+    pub const HISTORY_PREFIX: &str = "history/";
 
     /// Says whether the name was made of what stands before the entry in its log, or of the entry's
     /// place there, because the agent gives its entries no ids.
@@ -66,7 +66,7 @@ impl MessageId {
 
     /// Says whether no log told it, so that its session and its place are not known.
     pub fn is_from_history(&self) -> bool {
-        self.0.starts_with(Self::HISTORY)
+        self.0.starts_with(Self::HISTORY_PREFIX)
     }
 }
 
@@ -93,7 +93,13 @@ impl RecordId {
     pub const SHARED_BYTES: usize = 12;
 
     /// `content` is the hash of the record's text as it is stored.
-    pub fn of(session: &str, message: &str, ordinal: u32, kind: &str, content: &[u8; 32]) -> Self {
+    pub fn from_parts(
+        session: &str,
+        message: &str,
+        ordinal: u32,
+        kind: &str,
+        content: &[u8; 32],
+    ) -> Self {
         let mut hasher = blake3::Hasher::new();
         field(&mut hasher, message.as_bytes());
         hasher.update(&ordinal.to_le_bytes());
@@ -116,7 +122,7 @@ impl RecordId {
     }
 
     /// Returns the lowest and the highest id that a copy of this record can have.
-    pub fn copies(&self) -> (Self, Self) {
+    pub fn duplicate_range(&self) -> (Self, Self) {
         let (mut low, mut high) = (self.0, self.0);
         low[Self::SHARED_BYTES..].fill(0);
         high[Self::SHARED_BYTES..].fill(0xff);
@@ -138,19 +144,19 @@ impl fmt::Debug for RecordId {
 
 /// The text is not 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotARecordId;
+pub struct InvalidRecordId;
 
 impl FromStr for RecordId {
-    type Err = NotARecordId;
+    type Err = InvalidRecordId;
 
-    fn from_str(text: &str) -> Result<Self, NotARecordId> {
+    fn from_str(text: &str) -> Result<Self, InvalidRecordId> {
         if text.len() != 32 || !text.is_ascii() {
-            return Err(NotARecordId);
+            return Err(InvalidRecordId);
         }
         let mut id = [0; 16];
         for (byte, digits) in id.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| NotARecordId)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| NotARecordId)?;
+            let digits = std::str::from_utf8(digits).map_err(|_| InvalidRecordId)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| InvalidRecordId)?;
         }
         Ok(Self(id))
     }
@@ -167,9 +173,9 @@ impl Serialize for RecordId {
 /// A resumed or forked log that repeats its parent's entries gets the parent's names, while the
 /// same words said again later get another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Chain([u8; 16]);
+pub struct IdChain([u8; 16]);
 
-impl Chain {
+impl IdChain {
     /// Appends an entry and returns its name. Leave timestamps out of `parts`: replays renew them.
     pub fn link(&mut self, parts: &[&str]) -> MessageId {
         let mut hasher = blake3::Hasher::new();
@@ -193,16 +199,16 @@ mod tests {
 
     #[test]
     fn copies_of_a_record_lie_side_by_side() {
-        let of = |session: &str| RecordId::of(session, "m", 0, "prompt", &[7; 32]);
+        let of = |session: &str| RecordId::from_parts(session, "m", 0, "prompt", &[7; 32]);
         let (a, b) = (of("a"), of("b"));
-        let (low, high) = a.copies();
+        let (low, high) = a.duplicate_range();
         assert_ne!(a, b);
         assert!(low <= b && b <= high);
     }
 
     #[test]
     fn same_entry_other_text_is_another_record() {
-        let of = |content: u8| RecordId::of("s", "m", 0, "prompt", &[content; 32]);
+        let of = |content: u8| RecordId::from_parts("s", "m", 0, "prompt", &[content; 32]);
         assert_ne!(of(1), of(2));
     }
 
@@ -210,13 +216,13 @@ mod tests {
     fn record_id_reads_back() {
         let id = RecordId::from_bytes(*b"0123456789abcdef");
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_eq!("zz".parse::<RecordId>(), Err(NotARecordId));
+        assert_eq!("zz".parse::<RecordId>(), Err(InvalidRecordId));
     }
 
     #[test]
     fn chain_names_a_replay_alike_and_a_repetition_apart() {
         let names = |texts: &[&str]| {
-            let mut chain = Chain::default();
+            let mut chain = IdChain::default();
             texts
                 .iter()
                 .map(|text| chain.link(&[text]))

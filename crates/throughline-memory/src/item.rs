@@ -7,12 +7,12 @@ use crate::{FactId, RecordId};
 /// A fact or a record, as something that can be put before a model, judged, and not shown twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Item {
+pub enum MemoryItem {
     Fact(FactId),
     Record(RecordId),
 }
 
-impl Item {
+impl MemoryItem {
     /// Returns the kind's name and the bytes of the id, as they are stored.
     pub fn parts(&self) -> (&'static str, [u8; 16]) {
         match self {
@@ -30,7 +30,7 @@ impl Item {
     }
 
     /// Says whether the two are the same, or one is a fork's copy of the other.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same_or_duplicate(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Record(a), Self::Record(b)) => {
                 let shared = ..RecordId::SHARED_BYTES;
@@ -41,7 +41,7 @@ impl Item {
     }
 }
 
-impl std::fmt::Display for Item {
+impl std::fmt::Display for MemoryItem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Fact(id) => id.fmt(f),

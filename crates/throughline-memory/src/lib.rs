@@ -35,15 +35,16 @@ pub mod workspace;
 
 pub use digest::{Digest, Outcome};
 pub use fact::{Fact, FactId, FactKind};
-pub use fingerprint::ErrorName;
-pub use flavor::{Evidence, Flavor};
-pub use id::{ApiId, CallId, Chain, MessageId, RecordId, SessionId};
-pub use item::Item;
+pub use fingerprint::ErrorFingerprint;
+pub use flavor::{Flavor, FormatEvidence};
+pub use id::{ApiId, CallId, IdChain, MessageId, RecordId, SessionId};
+pub use item::MemoryItem;
 pub use message::{
-    Block, Boundary, Change, Entry, Message, Origin, Preserved, Role, ToolResult, ToolUse,
+    Block, Boundary, FileModification, LogEntry, Message, Origin, PreservedRange, Role, ToolResult,
+    ToolUse,
 };
 pub use price::{Cost, Price, Prices};
-pub use record::{Context, Kind, Record, Trust};
+pub use record::{Record, RecordEnvironment, RecordKind, Trust};
 pub use session::{Session, SessionKind, SessionPatch, Title, TitleRank, Usage, UsageEntry};
 pub use summary::Summary;
 pub use tokens::Tokens;

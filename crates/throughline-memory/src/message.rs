@@ -143,12 +143,12 @@ pub struct ToolResult {
     /// The files that the call names, prints and writes, joined from the call.
     pub files: CallFiles,
     /// What the agent says the tool did to files, where its log tells.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileModification>,
 }
 
 /// A change to one file, as a log reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileModification {
     pub path: String,
     /// A unified diff or the new text.
     pub diff: String,
@@ -164,12 +164,12 @@ pub struct Boundary {
     pub last: Option<MessageId>,
     /// The tools that were called before the compaction, by name.
     pub tools: Vec<String>,
-    pub preserved: Option<Preserved>,
+    pub preserved: Option<PreservedRange>,
 }
 
 /// The messages that a compaction kept verbatim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Preserved {
+pub struct PreservedRange {
     pub head: MessageId,
     /// The message they now follow: the summary.
     pub anchor: MessageId,
@@ -178,7 +178,7 @@ pub struct Preserved {
 
 /// What an adapter understood of a log: messages, what they say of their sessions, and usage.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum LogEntry {
     Message(Message),
     Session(crate::SessionPatch),
     Usage(UsageEntry),

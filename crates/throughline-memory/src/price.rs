@@ -40,7 +40,7 @@ pub struct Cost {
 impl Prices {
     /// Returns the price of a model: under its own name, else under the longest name that it is a
     /// dated release of.
-    pub fn of(&self, model: &str) -> Option<&Price> {
+    pub fn price_of(&self, model: &str) -> Option<&Price> {
         self.models.get(model).or_else(|| {
             self.models
                 .iter()
@@ -52,7 +52,7 @@ impl Prices {
 
     /// Returns the cost of tokens for which the log states none.
     pub fn cost(&self, model: Option<&str>, usage: &Usage) -> Cost {
-        let price = model.and_then(|model| self.of(model));
+        let price = model.and_then(|model| self.price_of(model));
         match price {
             Some(price) => Cost {
                 usd: Some(price.cost_usd(usage)),
@@ -103,7 +103,7 @@ impl Price {
     }
 
     /// Tells whether it can be a price at all.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         [
             Some(self.input),
             Some(self.output),
@@ -187,7 +187,11 @@ mod tests {
             ("", None),
         ];
         for (model, input) in cases {
-            assert_eq!(list().of(model).map(|price| price.input), input, "{model}");
+            assert_eq!(
+                list().price_of(model).map(|price| price.input),
+                input,
+                "{model}"
+            );
         }
     }
 
@@ -268,8 +272,8 @@ mod tests {
 
     #[test]
     fn a_price_is_a_number_of_dollars() {
-        assert!(flat(0.0).is_sound());
-        assert!(!flat(-1.0).is_sound());
-        assert!(!flat(f64::NAN).is_sound());
+        assert!(flat(0.0).is_valid());
+        assert!(!flat(-1.0).is_valid());
+        assert!(!flat(f64::NAN).is_valid());
     }
 }

@@ -16,7 +16,7 @@ pub struct Record {
     pub ordinal: u32,
     pub at: Option<Timestamp>,
     pub line: u64,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub session: SessionId,
     pub tool: Option<String>,
     pub path: Option<String>,
@@ -25,12 +25,12 @@ pub struct Record {
     pub tags: Vec<String>,
     pub metadata: BTreeMap<String, String>,
     pub trust: Trust,
-    pub context: Context,
+    pub context: RecordEnvironment,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RecordKind {
     Prompt,
     Assistant,
     Thinking,
@@ -42,7 +42,7 @@ pub enum Kind {
     Summary,
 }
 
-impl Kind {
+impl RecordKind {
     pub const ALL: &[Self] = &[
         Self::Prompt,
         Self::Assistant,
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for RecordKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -112,7 +112,7 @@ impl Trust {
 
 /// Where the session stood when the record was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Context {
+pub struct RecordEnvironment {
     pub cwd: Option<String>,
     pub branch: Option<String>,
     pub model: Option<String>,
@@ -125,21 +125,27 @@ const SNIPPET_BYTES_MAX: usize = 2 << 10;
 ///
 /// What the agent program itself put into the conversation becomes no record, nor do fenced
 /// parts that came out of memory.
-pub fn records(message: Message) -> Vec<Record> {
+pub fn project_records(message: Message) -> Vec<Record> {
     let origin = message.origin;
     let mut out = Projection::new(&message);
     for block in message.blocks {
         match block {
             Block::Text(text) => match (origin, fence::strip(&text)) {
                 (Origin::Harness, _) => {}
-                (Origin::Human, text) => out.push(Kind::Prompt, Trust::User, text.into_owned()),
-                (Origin::Model, text) => out.push(Kind::Assistant, Trust::Model, text.into_owned()),
-                (Origin::Tool, text) => out.push(Kind::ToolResult, Trust::Tool, text.into_owned()),
+                (Origin::Human, text) => {
+                    out.push(RecordKind::Prompt, Trust::User, text.into_owned())
+                }
+                (Origin::Model, text) => {
+                    out.push(RecordKind::Assistant, Trust::Model, text.into_owned())
+                }
+                (Origin::Tool, text) => {
+                    out.push(RecordKind::ToolResult, Trust::Tool, text.into_owned())
+                }
             },
-            Block::Thinking(text) => out.push(Kind::Thinking, Trust::Model, text),
+            Block::Thinking(text) => out.push(RecordKind::Thinking, Trust::Model, text),
             Block::ToolUse(call) => {
                 let text = flatten::flatten(&call.input);
-                let record = out.make(Kind::ToolUse, Trust::Model, text);
+                let record = out.make(RecordKind::ToolUse, Trust::Model, text);
                 out.keep(Record {
                     tool: Some(call.tool),
                     path: call.path,
@@ -153,12 +159,12 @@ pub fn records(message: Message) -> Vec<Record> {
                 size_bytes,
             } if origin == Origin::Human => {
                 let text = format!("[image: {media_type}, {size_bytes} bytes]");
-                out.push(Kind::Prompt, Trust::User, text);
+                out.push(RecordKind::Prompt, Trust::User, text);
             }
             Block::Image { .. } | Block::Boundary(_) => {}
-            Block::Summary(text) => out.push(Kind::Summary, Trust::Model, text),
-            Block::Error(text) => out.push(Kind::Error, Trust::Tool, text),
-            Block::Approval(text) => out.push(Kind::Approval, Trust::User, text),
+            Block::Summary(text) => out.push(RecordKind::Summary, Trust::Model, text),
+            Block::Error(text) => out.push(RecordKind::Error, Trust::Tool, text),
+            Block::Approval(text) => out.push(RecordKind::Approval, Trust::User, text),
         }
     }
     out.records
@@ -176,7 +182,7 @@ impl Projection {
             ordinal: 0,
             at: message.at,
             line: message.line,
-            kind: Kind::Assistant,
+            kind: RecordKind::Assistant,
             session: message.session.clone(),
             tool: None,
             path: None,
@@ -185,7 +191,7 @@ impl Projection {
             tags: Vec::new(),
             metadata: BTreeMap::new(),
             trust: Trust::Tool,
-            context: Context {
+            context: RecordEnvironment {
                 cwd: message.cwd.clone(),
                 branch: message.branch.clone(),
                 model: message.model.clone(),
@@ -197,7 +203,7 @@ impl Projection {
         }
     }
 
-    fn make(&self, kind: Kind, trust: Trust, content: String) -> Record {
+    fn make(&self, kind: RecordKind, trust: Trust, content: String) -> Record {
         Record {
             kind,
             trust,
@@ -206,7 +212,7 @@ impl Projection {
         }
     }
 
-    fn push(&mut self, kind: Kind, trust: Trust, content: String) {
+    fn push(&mut self, kind: RecordKind, trust: Trust, content: String) {
         if !content.trim().is_empty() {
             let record = self.make(kind, trust, content);
             self.keep(record);
@@ -221,9 +227,9 @@ impl Projection {
 
     fn tool_result(&mut self, result: ToolResult) {
         let kind = if result.is_error {
-            Kind::Error
+            RecordKind::Error
         } else {
-            Kind::ToolResult
+            RecordKind::ToolResult
         };
         let mut record = self.make(
             kind,
@@ -239,7 +245,7 @@ impl Projection {
         self.keep(record);
         for change in result.changes {
             let text = snippet(&change.diff).to_owned();
-            let record = self.make(Kind::Artifact, Trust::Model, text);
+            let record = self.make(RecordKind::Artifact, Trust::Model, text);
             self.keep(Record {
                 tool: result.tool.clone(),
                 path: Some(change.path),
@@ -262,7 +268,7 @@ pub fn snippet(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Change, Role, ToolUse};
+    use crate::message::{FileModification, Role, ToolUse};
     use crate::{Flavor, SessionId};
 
     fn message(origin: Origin, blocks: Vec<Block>) -> Message {
@@ -274,7 +280,7 @@ mod tests {
 
     #[track_caller]
     fn check(message: Message, shape: &str) {
-        let shown = records(message)
+        let shown = project_records(message)
             .iter()
             .map(|r| {
                 let tool = r.tool.as_deref().unwrap_or("-");
@@ -317,7 +323,7 @@ mod tests {
             tool: Some("Edit".into()),
             path: Some("src/a.rs".into()),
             content: "done".into(),
-            changes: vec![Change {
+            changes: vec![FileModification {
                 path: "src/a.rs".into(),
                 diff: "-a\n+b".into(),
             }],

@@ -119,7 +119,7 @@ impl SessionPatch {
             && self
                 .title
                 .as_ref()
-                .is_none_or(|known| match title.rank.yields() {
+                .is_none_or(|known| match title.rank.yields_to_equal() {
                     true => title.rank > known.rank,
                     false => title.rank >= known.rank,
                 })
@@ -138,7 +138,7 @@ impl SessionPatch {
     }
 
     /// Widens the session's times to include `at`.
-    pub fn touch(&mut self, at: Timestamp) {
+    pub fn include_time(&mut self, at: Timestamp) {
         self.started = earliest(self.started, Some(at));
         self.ended = self.ended.max(Some(at));
     }
@@ -192,7 +192,7 @@ impl TitleRank {
     }
 
     /// Says whether a title of this rank only takes the place of none or of a worse one.
-    pub const fn yields(self) -> bool {
+    pub const fn yields_to_equal(self) -> bool {
         matches!(self, Self::SmallTalk | Self::LaterPrompt)
     }
 }
@@ -264,7 +264,7 @@ impl UsageEntry {
     /// was out of range.
     pub fn clamp(&mut self) -> bool {
         let usage = self.usage.clamped();
-        let cost = self.cost_usd.map(clamped_cost);
+        let cost = self.cost_usd.map(clamp_cost);
         let is_odd = usage != self.usage || cost != self.cost_usd;
         (self.usage, self.cost_usd) = (usage, cost);
         is_odd
@@ -272,7 +272,7 @@ impl UsageEntry {
 }
 
 /// Returns a cost that can be added up: finite, not negative, at most [`COST_USD_MAX`].
-pub fn clamped_cost(usd: f64) -> f64 {
+pub fn clamp_cost(usd: f64) -> f64 {
     if usd.is_nan() {
         0.0
     } else {

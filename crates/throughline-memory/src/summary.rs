@@ -46,11 +46,11 @@ pub const SECTIONS: [(&str, &str); 10] = [
 /// Notes in sections.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
-    pub sections: Vec<Section>,
+    pub sections: Vec<SummarySection>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Section {
+pub struct SummarySection {
     /// Empty for what stands before the first heading.
     pub heading: String,
     /// What belongs here: the line in italics below the heading.
@@ -61,14 +61,14 @@ pub struct Section {
 impl Summary {
     /// Reads a `summary.md`. Whatever the text is, nothing of it is lost.
     pub fn parse(text: &str) -> Self {
-        let mut sections = vec![Section::default()];
+        let mut sections = vec![SummarySection::default()];
         let mut code = false;
         for line in text.lines() {
             code ^= line.trim_start().starts_with("```");
             if let Some(heading) = line.strip_prefix("# ").filter(|_| !code) {
-                sections.push(Section {
+                sections.push(SummarySection {
                     heading: heading.trim().to_owned(),
-                    ..Section::default()
+                    ..SummarySection::default()
                 });
             } else if let Some(section) = sections.last_mut() {
                 section.add(line);
@@ -93,7 +93,7 @@ impl Summary {
         let text = text.into();
         match self.sections.iter_mut().find(|s| s.heading == heading) {
             Some(section) => section.text = text,
-            None => self.sections.push(Section {
+            None => self.sections.push(SummarySection {
                 heading: heading.to_owned(),
                 hint: None,
                 text,
@@ -110,7 +110,7 @@ impl Summary {
 
     /// Returns the notes with every section within its limit and all within the whole's. What is
     /// too long ends at a line, with a note that names the file where all of it is.
-    pub fn within(&self, limits: &Limits, file: &str) -> Self {
+    pub fn truncate_to(&self, limits: &SummaryLimits, file: &str) -> Self {
         let sizes: Vec<_> = self.sections.iter().map(|s| estimate(&s.text).0).collect();
         let heads: u64 = (self.sections.iter())
             .map(|section| estimate(&section.heading).0 + 2)
@@ -119,11 +119,11 @@ impl Summary {
             .section
             .0
             .min(share(&sizes, limits.whole.0.saturating_sub(heads)));
-        let cut = |(section, size): (&Section, &u64)| Section {
+        let cut = |(section, size): (&SummarySection, &u64)| SummarySection {
             text: if *size <= cap {
                 section.text.clone()
             } else {
-                truncated(&section.text, Tokens(cap), file)
+                truncate_text(&section.text, Tokens(cap), file)
             },
             hint: None,
             heading: section.heading.clone(),
@@ -136,7 +136,7 @@ impl Summary {
 impl Summary {
     /// Returns as many of the first sections as there is room for, the last of them cut. What matters
     /// most stands first, and shares of everything would be worth less.
-    pub fn first(&self, room: Tokens, file: &str) -> Self {
+    pub fn first_sections(&self, room: Tokens, file: &str) -> Self {
         let mut left = room.0;
         let mut sections = Vec::new();
         for section in self.sections.iter().filter(|s| !s.text.is_empty()) {
@@ -145,15 +145,15 @@ impl Summary {
             let hint = None;
             if head + size <= left {
                 left -= head + size;
-                sections.push(Section {
+                sections.push(SummarySection {
                     hint,
                     ..section.clone()
                 });
                 continue;
             }
             if head + CUT_TOKENS_MIN <= left {
-                sections.push(Section {
-                    text: truncated(&section.text, Tokens(left - head), file),
+                sections.push(SummarySection {
+                    text: truncate_text(&section.text, Tokens(left - head), file),
                     heading: section.heading.clone(),
                     hint,
                 });
@@ -167,7 +167,7 @@ impl Summary {
 /// Less than this is not worth a section that is cut.
 const CUT_TOKENS_MIN: u64 = 80;
 
-impl Section {
+impl SummarySection {
     fn add(&mut self, line: &str) {
         let hint = line
             .trim()
@@ -216,7 +216,7 @@ pub struct Template(pub Summary);
 
 impl Default for Template {
     fn default() -> Self {
-        let sections = SECTIONS.map(|(heading, hint)| Section {
+        let sections = SECTIONS.map(|(heading, hint)| SummarySection {
             heading: heading.to_owned(),
             hint: Some(hint.to_owned()),
             text: String::new(),
@@ -229,12 +229,12 @@ impl Default for Template {
 
 /// How long notes may be where a model reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SummaryLimits {
     pub section: Tokens,
     pub whole: Tokens,
 }
 
-impl Default for Limits {
+impl Default for SummaryLimits {
     fn default() -> Self {
         Self {
             section: Tokens(2_000),
@@ -261,7 +261,7 @@ fn share(sizes: &[u64], whole: u64) -> u64 {
 
 /// Returns the head of a text within a limit, cut at a line, with a note that says where the rest
 /// is. A line that is too long by itself is cut at a character.
-pub fn truncated(text: &str, limit: Tokens, file: &str) -> String {
+pub fn truncate_text(text: &str, limit: Tokens, file: &str) -> String {
     let note = format!("[cut here; all of it is in {file}]");
     // Lines are counted one by one, which may come out a little different than together.
     let room = limit.0.saturating_sub(estimate(&note).0 + limit.0 / 50);
@@ -319,10 +319,10 @@ mod tests {
             "# A\none two\n# B\n# C\n{}\n# D\nlast",
             "more words\n".repeat(200)
         ));
-        let all = summary.first(Tokens(9_000), "f");
+        let all = summary.first_sections(Tokens(9_000), "f");
         let headings: Vec<_> = all.sections.iter().map(|s| s.heading.as_str()).collect();
         assert_eq!(headings, ["A", "C", "D"]);
-        let some = summary.first(Tokens(200), "f");
+        let some = summary.first_sections(Tokens(200), "f");
         assert_eq!(some.sections.len(), 2);
         assert!(
             some.sections[1]
@@ -330,8 +330,8 @@ mod tests {
                 .ends_with("[cut here; all of it is in f]")
         );
         assert!(estimate(&some.to_string()) <= Tokens(200));
-        assert_eq!(summary.first(Tokens(40), "f").sections.len(), 1);
-        assert_eq!(summary.first(Tokens(1), "f").sections.len(), 0);
+        assert_eq!(summary.first_sections(Tokens(40), "f").sections.len(), 1);
+        assert_eq!(summary.first_sections(Tokens(1), "f").sections.len(), 0);
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
     fn long_sections_end_at_a_line_and_say_where_the_rest_is() {
         let long = "one line of the log\n".repeat(2_000);
         let notes = notes(&[("Task", "sort".into()), ("Worklog", long)]);
-        let cut = notes.within(&Limits::default(), "/m/summary.md");
+        let cut = notes.truncate_to(&SummaryLimits::default(), "/m/summary.md");
         assert_eq!(cut.get("Task"), Some("sort"));
         let log = cut.get("Worklog").unwrap();
         assert!(log.ends_with("of the log\n[cut here; all of it is in /m/summary.md]"));
@@ -391,11 +391,11 @@ mod tests {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let mut sections: Vec<_> = names.iter().map(|name| (*name, long())).collect();
         sections.push(("short", "stays".to_owned()));
-        let limits = Limits {
+        let limits = SummaryLimits {
             section: Tokens(2_000),
             whole: Tokens(8_000),
         };
-        let cut = notes(&sections).within(&limits, "f");
+        let cut = notes(&sections).truncate_to(&limits, "f");
         let size = estimate(&cut.to_string()).0;
         assert!((7_000..=8_000).contains(&size), "{size}");
         assert_eq!(cut.get("short"), Some("stays"));
@@ -403,11 +403,11 @@ mod tests {
 
     #[test]
     fn one_endless_line_is_cut_at_a_character() {
-        let cut = truncated(&"é".repeat(50_000), Tokens(100), "f");
+        let cut = truncate_text(&"é".repeat(50_000), Tokens(100), "f");
         assert!(estimate(&cut) <= Tokens(100));
         assert!(cut.starts_with("éé") && cut.ends_with("is in f]"));
         assert_eq!(
-            truncated("long text of words", Tokens(1), "f"),
+            truncate_text("long text of words", Tokens(1), "f"),
             "\n[cut here; all of it is in f]"
         );
     }
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn a_cut_in_code_closes_it() {
         let text = format!("```\n{}```\nend", "let a = 1;\n".repeat(500));
-        let cut = truncated(&text, Tokens(300), "f");
+        let cut = truncate_text(&text, Tokens(300), "f");
         assert!(cut.ends_with("let a = 1;\n```\n[cut here; all of it is in f]"));
     }
 }

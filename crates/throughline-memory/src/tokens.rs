@@ -45,7 +45,7 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-use self::weights::{ONE, WEIGHTS, cost};
+use self::weights::{WEIGHT_OF_ONE_TOKEN, WEIGHTS, piece_cost};
 
 /// A number of model tokens.
 #[derive(
@@ -57,10 +57,10 @@ pub struct Tokens(pub u64);
 /// Estimates the tokens of a text: the only estimator.
 pub fn estimate(text: &str) -> Tokens {
     let mut sum = 0;
-    pieces::pieces(text, |class, chars| {
-        sum += cost(&WEIGHTS[class as usize], chars);
+    pieces::for_each_piece(text, |class, chars| {
+        sum += piece_cost(&WEIGHTS[class as usize], chars);
     });
-    Tokens((sum + ONE / 2) / ONE)
+    Tokens((sum + WEIGHT_OF_ONE_TOKEN / 2) / WEIGHT_OF_ONE_TOKEN)
 }
 
 impl Add for Tokens {

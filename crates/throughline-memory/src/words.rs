@@ -121,22 +121,22 @@ const NEGATIONS: &[&str] = &[
 const TELLING_WEIGHT_MIN: f64 = 1.0;
 
 /// Says whether a text tells nothing by itself: "hello", "go on", "run the tests".
-pub fn says_little(text: &str) -> bool {
-    Words::of(text).weight() < TELLING_WEIGHT_MIN
+pub fn is_uninformative(text: &str) -> bool {
+    StemmedText::parse(text).stem_weight() < TELLING_WEIGHT_MIN
 }
 
 /// A text reduced to what it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct StemmedText {
     /// Each once, in order of the alphabet.
     pub stems: BTreeSet<String>,
     pub negated: bool,
 }
 
-impl Words {
-    pub fn of(text: &str) -> Self {
+impl StemmedText {
+    pub fn parse(text: &str) -> Self {
         let mut words = Self::default();
-        for word in split(text) {
+        for word in split_words(text) {
             if NEGATION_SET.contains(word.as_str()) {
                 words.negated = true;
             } else if !EMPTY_SET.contains(word.as_str()) {
@@ -147,7 +147,7 @@ impl Words {
     }
 
     /// Returns the words as a line that [`Words::from_line`] reads.
-    pub fn line(&self) -> String {
+    pub fn to_line(&self) -> String {
         let sign = if self.negated { "!" } else { "" };
         let stems: Vec<_> = self.stems.iter().map(String::as_str).collect();
         format!("{sign} {}", stems.join(" "))
@@ -162,20 +162,20 @@ impl Words {
     }
 
     /// Returns how much the words tell together.
-    pub fn weight(&self) -> f64 {
+    pub fn stem_weight(&self) -> f64 {
         self.stems.iter().map(|stem| weight(stem)).sum()
     }
 
     /// Returns how alike two texts are, from 0 to 1: what both say against what each says.
     /// A long text counts as no more than `weight_max`, so that one that mentions a thing among
     /// many others still mentions it.
-    pub fn likeness(&self, other: &Self, weight_max: f64) -> f64 {
+    pub fn similarity(&self, other: &Self, weight_max: f64) -> f64 {
         let shared: f64 = self
             .stems
             .intersection(&other.stems)
             .map(|stem| weight(stem))
             .sum();
-        let size = |words: &Self| words.weight().min(weight_max);
+        let size = |words: &Self| words.stem_weight().min(weight_max);
         let both = (size(self) * size(other)).sqrt();
         if both > 0.0 {
             (shared / both).min(1.0)
@@ -185,7 +185,7 @@ impl Words {
     }
 
     /// The same for a text known by its [`Words::line`], which is not taken apart for it.
-    pub fn likeness_to_line(&self, line: &str, weight_max: f64) -> f64 {
+    pub fn similarity_to_line(&self, line: &str, weight_max: f64) -> f64 {
         let (mut shared, mut theirs) = (0.0, 0.0);
         for stem in line.split(' ').filter(|stem| !matches!(*stem, "" | "!")) {
             let weight = weight(stem);
@@ -194,7 +194,7 @@ impl Words {
                 shared += weight;
             }
         }
-        let both = (self.weight().min(weight_max) * f64::min(theirs, weight_max)).sqrt();
+        let both = (self.stem_weight().min(weight_max) * f64::min(theirs, weight_max)).sqrt();
         if both > 0.0 {
             f64::min(shared / both, 1.0)
         } else {
@@ -231,7 +231,7 @@ pub fn weight(stem: &str) -> f64 {
 
 /// Returns the words of a text as written, in lower case. Names with `_`, `-`, `.` or `/` inside
 /// stay whole.
-pub fn split(text: &str) -> impl Iterator<Item = String> {
+pub fn split_words(text: &str) -> impl Iterator<Item = String> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     let inner = |c: char| matches!(c, '_' | '-' | '.' | '/' | '+' | '#' | '@');
     text.split(move |c: char| !c.is_alphanumeric() && !inner(c))
@@ -302,9 +302,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, line: &str) {
-        let words = Words::of(text);
-        assert_eq!(words.line(), line, "{text}");
-        assert_eq!(Words::from_line(line), words);
+        let words = StemmedText::parse(text);
+        assert_eq!(words.to_line(), line, "{text}");
+        assert_eq!(StemmedText::from_line(line), words);
     }
 
     #[test]
@@ -321,14 +321,17 @@ mod tests {
 
     #[test]
     fn a_thing_among_many_is_still_mentioned() {
-        let fact = Words::of("Install packages with pnpm, not npm");
-        let asked = Words::of("why does pnpm refuse the lockfile?");
-        assert!(fact.likeness(&asked, 6.0) > 0.2);
-        assert_eq!(fact.likeness(&Words::of("hello there"), 6.0), 0.0);
-        let line = asked.likeness_to_line(&fact.line(), 6.0);
-        assert!((line - fact.likeness(&asked, 6.0)).abs() < 1e-9);
-        let common = Words::of("run the tests again");
-        let tests = Words::of("Tests run with cargo nextest run --workspace");
-        assert!(tests.likeness(&common, 6.0) < 0.4);
+        let fact = StemmedText::parse("Install packages with pnpm, not npm");
+        let asked = StemmedText::parse("why does pnpm refuse the lockfile?");
+        assert!(fact.similarity(&asked, 6.0) > 0.2);
+        assert_eq!(
+            fact.similarity(&StemmedText::parse("hello there"), 6.0),
+            0.0
+        );
+        let line = asked.similarity_to_line(&fact.to_line(), 6.0);
+        assert!((line - fact.similarity(&asked, 6.0)).abs() < 1e-9);
+        let common = StemmedText::parse("run the tests again");
+        let tests = StemmedText::parse("Tests run with cargo nextest run --workspace");
+        assert!(tests.similarity(&common, 6.0) < 0.4);
     }
 }

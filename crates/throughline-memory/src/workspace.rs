@@ -13,7 +13,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Returns the short name people use: the last part of the key.
-    pub fn name(&self) -> &str {
+    pub fn short_name(&self) -> &str {
         name(&self.key)
     }
 }

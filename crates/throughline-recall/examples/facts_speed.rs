@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use memory::words::Words;
+use memory::words::StemmedText;
 use memory::{FactKind, SessionId, Trust, Workspace};
 use store::{NewFact, Store};
-use throughline_recall::{Config, Occasion, World, offered, recall};
+use throughline_recall::{PromptRequest, RecallConfig, RecallEnv, offered, recall};
 
 const WORDS: &[&str] = &[
     "parser", "ledger", "invoice", "queue", "retry", "cache", "gateway", "schema", "index",
@@ -35,14 +35,14 @@ fn main() {
     let facts: Vec<_> = (0..number).map(|n| fact(&sentence(n))).collect();
     for part in facts.chunks(500) {
         let session = SessionId::new("claude:none");
-        store.remember_all(&session, 0, part.to_vec());
+        store.remember_session_facts(&session, 0, part.to_vec());
     }
     store.flush().unwrap();
     println!("{number} facts kept in {:?}", start.elapsed());
 
     let key = "example.com/speed".to_owned();
     time("facts_about", || {
-        let words = Words::of("why does the retry queue of the invoice gateway stall");
+        let words = StemmedText::parse("why does the retry queue of the invoice gateway stall");
         store
             .facts_about(&words, std::slice::from_ref(&key), None, 24)
             .unwrap();
@@ -52,19 +52,26 @@ fn main() {
         n += 1;
         store.remember(fact(&sentence(n))).unwrap();
     });
-    let occasion = Occasion {
+    let occasion = PromptRequest {
         prompt: "why does the retry queue of the invoice gateway stall".into(),
         session: Some(SessionId::new("claude:now")),
         workspace: Some(key.clone()),
-        ..Occasion::default()
+        ..PromptRequest::default()
     };
-    let world = World {
+    let world = RecallEnv {
         now: Timestamp::UNIX_EPOCH,
-        word: "abc",
+        fence_word: "abc",
         changed_since: &|_: &Path, _| false,
     };
     time("recall", || {
-        recall(&store, &occasion, &Config::default(), &world, offered::find).unwrap();
+        recall(
+            &store,
+            &occasion,
+            &RecallConfig::default(),
+            &world,
+            offered::find_prompt_hits,
+        )
+        .unwrap();
     });
 }
 

@@ -7,7 +7,7 @@ use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
 /// Days since 1970, as in [`store::Mark`].
-pub type Days = RangeInclusive<u16>;
+pub type DayRange = RangeInclusive<u16>;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -26,15 +26,15 @@ const MONTHS: [&str; 12] = [
 
 /// What a question says about time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dates {
-    pub days: Vec<Days>,
+pub struct QueryDates {
+    pub days: Vec<DayRange>,
     /// Months named without a year, 1 to 12, with the day when there is one.
     pub months: Vec<(i8, Option<i8>)>,
 }
 
-impl Dates {
+impl QueryDates {
     /// Reads the days that folded words name, seen from `now`.
-    pub fn read(words: &[String], now: Timestamp) -> Self {
+    pub fn parse(words: &[String], now: Timestamp) -> Self {
         let mut dates = Self::default();
         let today = now.to_zoned(TimeZone::UTC).date();
         for (at, word) in words.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Dates {
             {
                 dates.push(date, date);
             } else {
-                dates.relative(word, words.get(at + 1).map(String::as_str), today);
+                dates.add_relative(word, words.get(at + 1).map(String::as_str), today);
             }
         }
         dates
@@ -80,7 +80,7 @@ impl Dates {
         }
     }
 
-    fn relative(&mut self, word: &str, next: Option<&str>, today: Date) {
+    fn add_relative(&mut self, word: &str, next: Option<&str>, today: Date) {
         let back = |days: i64| {
             today
                 .checked_sub(jiff::Span::new().days(days))
@@ -107,11 +107,11 @@ impl Dates {
     }
 
     /// Says how well a day fits: 1 when it is named, less when it is near, 0 when nothing is.
-    pub fn fit(&self, day: u16) -> f64 {
+    pub fn match_day(&self, day: u16) -> f64 {
         if day == 0 || self.is_empty() {
             return 0.0;
         }
-        let apart = |days: &Days| {
+        let apart = |days: &DayRange| {
             if days.contains(&day) {
                 0
             } else {
@@ -171,9 +171,9 @@ mod tests {
     fn check(question: &str, day: &str, fits: bool) {
         let words: Vec<_> = question.split([' ', '-']).map(str::to_lowercase).collect();
         let now = "2026-01-05T09:00:00Z".parse().unwrap();
-        let dates = Dates::read(&words, now);
+        let dates = QueryDates::parse(&words, now);
         let day = day_number(day.parse().unwrap()).unwrap();
-        assert_eq!(dates.fit(day) >= 0.5, fits, "{dates:?}");
+        assert_eq!(dates.match_day(day) >= 0.5, fits, "{dates:?}");
     }
 
     #[test]

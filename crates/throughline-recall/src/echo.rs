@@ -3,9 +3,9 @@
 //! A question asked before holds all the words of the same question asked again, so it would be
 //! the best hit of every search. It tells nothing; what the agent answered does.
 
-use memory::Kind;
-use memory::words::Words;
-use store::Detail;
+use memory::RecordKind;
+use memory::words::StemmedText;
+use store::CandidateRow;
 
 /// A longer question that does not open like one states something before it asks.
 const PLAIN_QUESTION_BYTES: usize = 80;
@@ -20,10 +20,10 @@ const SAME_TELLING_MIN: usize = 2;
 /// The most that a text may say to be about one matter; a word that tells something weighs 1.
 const SAME_WEIGHT_MAX: f64 = 12.0;
 /// Chatter is short; a longer text that opens like it goes on to say something.
-const CHATTER_BYTES_MAX: usize = 240;
+const ANNOUNCEMENT_BYTES_MAX: usize = 240;
 
 /// First words of questions that state nothing before they ask.
-const OPENINGS: &[&str] = &[
+const QUESTION_OPENINGS: &[&str] = &[
     "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
     "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
     "which", "who", "whose", "why", "will", "would",
@@ -63,13 +63,13 @@ const REQUESTS: &[&[&str]] = &[
     &["use", "memory_search"],
 ];
 /// Beginnings of words by which people say that something is wrong.
-const TROUBLE: &[&str] = &[
+const PROBLEM_STEMS: &[&str] = &[
     "again", "broke", "cannot", "cant", "clos", "crash", "didnt", "doesnt", "error", "fail",
     "freez", "hang", "isnt", "lose", "losing", "lost", "missing", "not", "off", "refus", "reject",
     "slow", "stuck", "unable", "wont", "wrong",
 ];
 /// How an agent announces what it is about to do.
-const CHATTER: &[&[&str]] = &[
+const ANNOUNCEMENT_OPENINGS: &[&[&str]] = &[
     &["let", "me"],
     &["let", "s"],
     &["lets"],
@@ -106,7 +106,7 @@ const MEMORY_COMMANDS: &[&str] = &[
 ];
 
 /// Says whether a prompt is a question and nothing else: it tells nobody anything.
-pub fn asks(text: &str) -> bool {
+pub fn is_bare_question(text: &str) -> bool {
     let mut sentences = sentences(text);
     let first = sentences.next().unwrap_or_default().trim();
     let rest: usize = sentences.map(str::len).sum();
@@ -116,7 +116,7 @@ pub fn asks(text: &str) -> bool {
     let words = plain_words(first);
     let opens = words
         .first()
-        .is_some_and(|word| OPENINGS.contains(&word.as_str()));
+        .is_some_and(|word| QUESTION_OPENINGS.contains(&word.as_str()));
     if first.ends_with('?') {
         // A question that first states context is still informative.
         return first.len() < PLAIN_QUESTION_BYTES || opens;
@@ -153,8 +153,8 @@ fn is_unmarked_question(words: &[String]) -> bool {
 }
 
 /// Says whether a text says little that the query does not say itself.
-pub fn restates(query: &Words, text: &Words) -> bool {
-    let weight = text.weight();
+pub fn restates_query(query: &StemmedText, text: &StemmedText) -> bool {
+    let weight = text.stem_weight();
     let shared: f64 = text
         .stems
         .intersection(&query.stems)
@@ -165,42 +165,45 @@ pub fn restates(query: &Words, text: &Words) -> bool {
 
 /// Says whether a text is about the same matter as the query: it repeats the query, or holds most
 /// of what the query says.
-pub fn is_same_matter(query: &Words, text: &Words) -> bool {
+pub fn is_same_topic(query: &StemmedText, text: &StemmedText) -> bool {
     let shared = || query.stems.intersection(&text.stems);
     let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
     let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
     // "Keep going" was said in a hundred sessions about a hundred matters, and a long text
     // mentions many.
     telling.count() >= SAME_TELLING_MIN
-        && text.weight() <= SAME_WEIGHT_MAX
-        && (restates(query, text) || weight / query.weight().max(1e-9) >= SAME_SHARE)
+        && text.stem_weight() <= SAME_WEIGHT_MAX
+        && (restates_query(query, text) || weight / query.stem_weight().max(1e-9) >= SAME_SHARE)
 }
 
 /// Says whether a prompt asks something or says that something is wrong.
-pub fn reports_trouble(text: &str) -> bool {
+pub fn reports_problem(text: &str) -> bool {
     let words = plain_words(text);
-    let is_trouble = |word: &String| TROUBLE.iter().any(|stem| word.starts_with(stem));
+    let is_trouble = |word: &String| PROBLEM_STEMS.iter().any(|stem| word.starts_with(stem));
     has_question(text) || words.iter().any(|word| word == "no" || is_trouble(word))
 }
 
 /// Says whether an agent only announces what it is about to do.
-pub fn is_chatter(text: &str) -> bool {
-    if text.len() > CHATTER_BYTES_MAX {
+pub fn is_announcement(text: &str) -> bool {
+    if text.len() > ANNOUNCEMENT_BYTES_MAX {
         return false;
     }
     let words = plain_words(text);
-    CHATTER.iter().any(|phrase| {
+    ANNOUNCEMENT_OPENINGS.iter().any(|phrase| {
         words.len() >= phrase.len() && phrase.iter().zip(&words).all(|(a, b)| *a == b.as_str())
     })
 }
 
 /// Says whether a record is a question that an agent put to a memory tool, or its answer.
-pub fn asks_memory(detail: &Detail) -> bool {
-    if !matches!(detail.kind, Kind::ToolUse | Kind::ToolResult | Kind::Error) {
+pub fn is_memory_call(detail: &CandidateRow) -> bool {
+    if !matches!(
+        detail.kind,
+        RecordKind::ToolUse | RecordKind::ToolResult | RecordKind::Error
+    ) {
         return false;
     }
     is_memory_tool(detail.tool.as_deref().unwrap_or_default())
-        || (detail.kind == Kind::ToolUse && runs_memory_command(&detail.text))
+        || (detail.kind == RecordKind::ToolUse && runs_memory_command(&detail.text))
 }
 
 /// Says whether a tool reads a memory.
@@ -272,7 +275,7 @@ mod tests {
             "search the memory for metrics",
             "why does grafana not show staging logs",
         ] {
-            assert!(asks(text), "{text}");
+            assert!(is_bare_question(text), "{text}");
         }
         for text in [
             "I keep the deploy keys in the vault of the team since May, how do I rotate them?",
@@ -281,7 +284,7 @@ mod tests {
             "Show the total in euros.",
             "How it works: the worker polls every 5 s.",
         ] {
-            assert!(!asks(text), "{text}");
+            assert!(!is_bare_question(text), "{text}");
         }
         assert!(has_question(
             "grafana shows no logs again, what was it last time?"
@@ -293,8 +296,8 @@ mod tests {
 
     #[test]
     fn a_query_is_restated_by_its_own_words() {
-        let query = Words::of("What port does the metrics endpoint listen on?");
-        let says = |text: &str| restates(&query, &Words::of(text));
+        let query = StemmedText::parse("What port does the metrics endpoint listen on?");
+        let says = |text: &str| restates_query(&query, &StemmedText::parse(text));
         assert!(says("which port does the metrics endpoint use?"));
         assert!(!says(
             "we decided to use port 8123 for the metrics endpoint, not the default 9090"
@@ -304,9 +307,9 @@ mod tests {
 
     #[test]
     fn announcements_are_chatter() {
-        assert!(is_chatter("Let me check the metrics module."));
-        assert!(is_chatter("I'll look at the config first."));
-        assert!(!is_chatter("The metrics endpoint listens on 8123."));
+        assert!(is_announcement("Let me check the metrics module."));
+        assert!(is_announcement("I'll look at the config first."));
+        assert!(!is_announcement("The metrics endpoint listens on 8123."));
     }
 
     #[test]

@@ -39,17 +39,17 @@ pub const NAMES: [&str; COUNT] = [
     "talk",
     "together_of_best",
 ];
-pub type Features = [f64; COUNT];
+pub type GateFeatures = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`; the bias makes one half the place where few unrelated prompts pass.
-pub const WEIGHTS: Features = [
+pub const WEIGHTS: GateFeatures = [
     -2.99, -0.95, 0.14, -0.16, 1.56, 1.90, 0.90, -1.33, 0.61, 2.60, -0.37, -5.05, -4.69, 4.73,
     2.60, -6.56, 5.77, 3.00, -2.67, -0.34,
 ];
 pub const BIAS: f64 = -1.14;
 
 /// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.
-pub fn confidence(features: &Features) -> f64 {
+pub fn confidence(features: &GateFeatures) -> f64 {
     let sum: f64 = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
     1.0 / (1.0 + (-(sum + BIAS)).exp())
 }

@@ -2,45 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory::hygiene::{self, Shape};
-use memory::words::Words;
-use memory::{Fact, FactKind, Item, Kind, Trust, directives};
+use memory::hygiene::{self, InstructionPattern};
+use memory::words::StemmedText;
+use memory::{Fact, FactKind, MemoryItem, RecordKind, Trust, directives};
 use serde::Serialize;
 use store::USEFULNESS_UNKNOWN;
 
 use crate::echo;
-use crate::occasion::Occasion;
-use crate::offered::Candidate;
+use crate::occasion::PromptRequest;
+use crate::offered::PromptHit;
 
 /// The tag of what may hold a secret.
-const SENSITIVE: &str = "sensitive";
+const SENSITIVE_TAG: &str = "sensitive";
 /// Two texts that share this much of their words are the same to a reader.
 const SAME_OVERLAP: f64 = 0.8;
 /// A text of which the session has said this share of the words already brings nothing.
-const HELD_SHARE: f64 = 0.9;
+const COVERED_SHARE: f64 = 0.9;
 /// What proved less useful than this is not shown again.
 const USEFULNESS_MIN: f64 = 0.25;
 
 /// What was thought of, and what became of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Considered {
-    pub item: Item,
+pub struct ConsideredItem {
+    pub item: MemoryItem,
     pub text: String,
     pub score: f64,
-    pub fate: Fate,
+    pub fate: ItemDecision,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum ItemDecision {
     Injected,
-    Left(Why),
+    Left(RejectReason),
 }
 
 /// Why something is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum RejectReason {
     OwnSession,
     OtherWorkspace,
     OnlyAsks,
@@ -52,7 +52,7 @@ pub enum Why {
     InSession,
     Sensitive,
     Redacted,
-    Instruction(Shape),
+    Instruction(InstructionPattern),
     Directs,
     ToolOutput,
     Unhelpful,
@@ -62,11 +62,11 @@ pub enum Why {
     OverBudget,
 }
 
-impl Why {
+impl RejectReason {
     /// Says whether an item that stays out for this reason is still what the others are held
     /// against: the session has it, so weaker ones are not shown in its place. What could be no
     /// answer, or may never be shown, sets no bar.
-    pub const fn sets_bar(self) -> bool {
+    pub const fn sets_baseline(self) -> bool {
         matches!(self, Self::ShownBefore | Self::InSession)
     }
 
@@ -97,140 +97,163 @@ impl Why {
 
 /// What is known when items are judged.
 #[derive(Debug)]
-pub struct Known<'a> {
-    pub occasion: &'a Occasion,
-    pub prompt: &'a Words,
+pub struct InjectionFilter<'a> {
+    pub request: &'a PromptRequest,
+    pub prompt_words: &'a StemmedText,
     /// What was shown in this session.
-    pub shown: &'a BTreeSet<Item>,
+    pub shown_items: &'a BTreeSet<MemoryItem>,
     /// What that said: another record may say it again.
-    pub shown_words: &'a [Words],
+    pub shown_words: &'a [StemmedText],
     /// What the session has said lately.
-    pub said: &'a [Words],
-    pub useful: &'a BTreeMap<Item, f64>,
-    pub fact_floor: f64,
+    pub session_words: &'a [StemmedText],
+    pub usefulness: &'a BTreeMap<MemoryItem, f64>,
+    pub fact_similarity_min: f64,
     /// The user wants what may be sensitive too.
-    pub sensitive: bool,
+    pub include_sensitive: bool,
 }
 
-impl Known<'_> {
+impl InjectionFilter<'_> {
     /// Returns the score of a fact with what experience says, or why it stays out.
-    pub fn fact(&self, fact: &Fact, likeness: f64) -> Result<f64, Why> {
-        let item = Item::Fact(fact.id);
-        if fact.workspace.is_some() && !self.occasion.allows(fact.workspace.as_deref()) {
-            return Err(Why::OtherWorkspace);
+    pub fn check_fact(&self, fact: &Fact, likeness: f64) -> Result<f64, RejectReason> {
+        let item = MemoryItem::Fact(fact.id);
+        if fact.workspace.is_some() && !self.request.may_show_workspace(fact.workspace.as_deref()) {
+            return Err(RejectReason::OtherWorkspace);
         }
-        self.common(&item, &fact.text, fact.trust, &fact.tags)?;
+        self.check_item(&item, &fact.text, fact.trust, &fact.tags)?;
         // A command that worked is an order by its grammar; an agent ran it in this workspace.
         let may_direct = fact.trust == Trust::User || fact.kind == FactKind::Command;
         if !may_direct && directives::is_directive(&fact.text) {
-            return Err(Why::Directs);
+            return Err(RejectReason::Directs);
         }
         if fact.pinned {
             return Ok(1.0 + likeness);
         }
-        let score = self.with_experience(&item, likeness)?;
-        if likeness < self.fact_floor {
-            return Err(Why::Weak);
+        let score = self.apply_usefulness(&item, likeness)?;
+        if likeness < self.fact_similarity_min {
+            return Err(RejectReason::Weak);
         }
         Ok(score)
     }
 
     /// Returns how much experience speaks for a record, or why it stays out. Whether it is sure
     /// enough to be about the prompt depends on the others and is decided by the caller.
-    pub fn record(&self, candidate: &Candidate) -> Result<f64, Why> {
-        let item = Item::Record(candidate.id);
-        if self.occasion.session.as_ref() == Some(&candidate.session) {
-            return Err(Why::OwnSession);
+    pub fn check_record(&self, candidate: &PromptHit) -> Result<f64, RejectReason> {
+        let item = MemoryItem::Record(candidate.id);
+        if self.request.session.as_ref() == Some(&candidate.session) {
+            return Err(RejectReason::OwnSession);
         }
-        if !self.occasion.allows(candidate.workspace.as_deref()) {
-            return Err(Why::OtherWorkspace);
+        if !self
+            .request
+            .may_show_workspace(candidate.workspace.as_deref())
+        {
+            return Err(RejectReason::OtherWorkspace);
         }
         if candidate.copy {
-            return Err(Why::Copy);
+            return Err(RejectReason::Copy);
         }
-        if candidate.kind == Kind::Prompt && echo::asks(&candidate.text) {
-            return Err(Why::OnlyAsks);
+        if candidate.kind == RecordKind::Prompt && echo::is_bare_question(&candidate.text) {
+            return Err(RejectReason::OnlyAsks);
         }
         if candidate.is_answered {
-            return Err(Why::BesideAnswer);
+            return Err(RejectReason::BesideAnswer);
         }
-        if candidate.kind == Kind::Assistant && echo::is_chatter(&candidate.text) {
-            return Err(Why::OnlyAnnounces);
+        if candidate.kind == RecordKind::Assistant && echo::is_announcement(&candidate.text) {
+            return Err(RejectReason::OnlyAnnounces);
         }
-        self.common(&item, &candidate.text, candidate.trust, &candidate.tags)?;
-        self.with_experience(&item, 1.0)
+        self.check_item(&item, &candidate.text, candidate.trust, &candidate.tags)?;
+        self.apply_usefulness(&item, 1.0)
     }
 
-    fn common(&self, item: &Item, text: &str, trust: Trust, tags: &[String]) -> Result<(), Why> {
-        let same = self.shown.iter().any(|shown| shown.is_same(item));
-        if same || repeats(text, self.shown_words) {
-            return Err(Why::ShownBefore);
+    fn check_item(
+        &self,
+        item: &MemoryItem,
+        text: &str,
+        trust: Trust,
+        tags: &[String],
+    ) -> Result<(), RejectReason> {
+        let same = self
+            .shown_items
+            .iter()
+            .any(|shown| shown.is_same_or_duplicate(item));
+        if same || is_duplicate(text, self.shown_words) {
+            return Err(RejectReason::ShownBefore);
         }
-        if !self.sensitive && tags.iter().any(|tag| tag == SENSITIVE) {
-            return Err(Why::Sensitive);
+        if !self.include_sensitive && tags.iter().any(|tag| tag == SENSITIVE_TAG) {
+            return Err(RejectReason::Sensitive);
         }
         if is_only_redacted(text) {
-            return Err(Why::Redacted);
+            return Err(RejectReason::Redacted);
         }
         // What the user said may be an instruction. It still must not hide characters or imitate
         // the marks of a conversation: people paste.
         // Of what an agent wrote, sentences that direct are left out later.
-        let shape = hygiene::shape(text);
+        let shape = hygiene::instruction_pattern(text);
         let pasted = matches!(
             shape,
-            Some(Shape::Hidden | Shape::Role | Shape::Override | Shape::Send)
+            Some(
+                InstructionPattern::Hidden
+                    | InstructionPattern::Role
+                    | InstructionPattern::Override
+                    | InstructionPattern::Send
+            )
         );
         let is_barred = match (item, trust) {
-            (Item::Record(_), Trust::Model) => shape == Some(Shape::Hidden),
+            (MemoryItem::Record(_), Trust::Model) => shape == Some(InstructionPattern::Hidden),
             (_, Trust::User) => pasted,
             _ => true,
         };
         if let Some(shape) = shape
             && is_barred
         {
-            return Err(Why::Instruction(shape));
+            return Err(RejectReason::Instruction(shape));
         }
-        let words = Words::of(text);
-        if holds(self.prompt, &words) {
-            return Err(Why::InPrompt);
+        let words = StemmedText::parse(text);
+        if covers(self.prompt_words, &words) {
+            return Err(RejectReason::InPrompt);
         }
-        if self.said.iter().any(|said| holds(said, &words)) {
-            return Err(Why::InSession);
+        if self.session_words.iter().any(|said| covers(said, &words)) {
+            return Err(RejectReason::InSession);
         }
         Ok(())
     }
 
     /// What helped before counts more, what was marked as unhelpful stays away.
-    fn with_experience(&self, item: &Item, score: f64) -> Result<f64, Why> {
-        let useful = self.useful.get(item).copied().unwrap_or(USEFULNESS_UNKNOWN);
+    fn apply_usefulness(&self, item: &MemoryItem, score: f64) -> Result<f64, RejectReason> {
+        let useful = self
+            .usefulness
+            .get(item)
+            .copied()
+            .unwrap_or(USEFULNESS_UNKNOWN);
         if useful < USEFULNESS_MIN {
-            return Err(Why::Unhelpful);
+            return Err(RejectReason::Unhelpful);
         }
         Ok(score * (0.5 + useful))
     }
 }
 
 /// How a redacted value begins and ends.
-const MARK: &str = "[redacted:";
-const MARK_END: char = ']';
+const REDACTION_MARK: &str = "[redacted:";
+const REDACTION_MARK_END: char = ']';
 /// A line with a redacted value and no more words than these tells nothing, as in `KEY=[redacted:…]`.
 const LABEL_WORDS_MAX: usize = 3;
 
 /// Says whether every line of a text is a redacted value, with a label at most.
 fn is_only_redacted(text: &str) -> bool {
-    if !text.contains(MARK) {
+    if !text.contains(REDACTION_MARK) {
         return false;
     }
     text.lines()
         .filter(|line| !line.trim().is_empty())
         .all(|line| {
-            let mut parts = line.split(MARK);
+            let mut parts = line.split(REDACTION_MARK);
             let label = parts.next().unwrap_or_default();
             let mut words = count_words(label);
             let mut marks = 0;
             for part in parts {
                 marks += 1;
-                let rest = part.split_once(MARK_END).map_or("", |(_, rest)| rest);
+                let rest = part
+                    .split_once(REDACTION_MARK_END)
+                    .map_or("", |(_, rest)| rest);
                 words += count_words(rest);
             }
             marks > 0 && words <= LABEL_WORDS_MAX
@@ -243,20 +266,20 @@ fn count_words(text: &str) -> usize {
 }
 
 /// Says whether a longer text says what another one says.
-fn holds(longer: &Words, words: &Words) -> bool {
+fn covers(longer: &StemmedText, words: &StemmedText) -> bool {
     if words.stems.is_empty() {
         return true;
     }
     let shared = words.stems.intersection(&longer.stems).count();
-    shared as f64 / words.stems.len() as f64 >= HELD_SHARE
+    shared as f64 / words.stems.len() as f64 >= COVERED_SHARE
 }
 
 /// Says whether a text is the same as one of those already chosen.
-pub fn repeats(text: &str, chosen: &[Words]) -> bool {
+pub fn is_duplicate(text: &str, chosen: &[StemmedText]) -> bool {
     if chosen.is_empty() {
         return false;
     }
-    let words = Words::of(text);
+    let words = StemmedText::parse(text);
     chosen
         .iter()
         .any(|other| other.overlap(&words) >= SAME_OVERLAP)

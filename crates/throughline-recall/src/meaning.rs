@@ -9,21 +9,21 @@ static TABLE: &[u8] = include_bytes!("../assets/meanings.bin");
 /// Directions of the space.
 pub const DIMS: usize = 128;
 const HEADER_BYTES: usize = 16;
-const EMPTY: u16 = u16::MAX;
+const EMPTY_SLOT: u16 = u16::MAX;
 /// No piece of the table is longer.
 const PIECE_CHARS_MAX: usize = 32;
 
 /// Where a text lies. The longer, the more it weighs in a sum.
-pub type Vector = [f32; DIMS];
+pub type Embedding = [f32; DIMS];
 
 /// What a word is made of.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pieces {
+pub struct WordPieces {
     numbers: [u16; 7],
     count: u16,
 }
 
-impl Pieces {
+impl WordPieces {
     pub fn as_slice(&self) -> &[u16] {
         &self.numbers[..usize::from(self.count)]
     }
@@ -31,7 +31,7 @@ impl Pieces {
 
 /// The table's parts.
 #[derive(Clone, Copy, Debug)]
-pub struct Meanings {
+pub struct EmbeddingTable {
     slots: &'static [u8],
     ends: &'static [u8],
     scales: &'static [u8],
@@ -39,9 +39,9 @@ pub struct Meanings {
     texts: &'static [u8],
 }
 
-impl Meanings {
+impl EmbeddingTable {
     /// Returns the table, or `None` when it is not of the expected form.
-    pub fn get() -> Option<Self> {
+    pub fn load() -> Option<Self> {
         let number = |at: usize| -> Option<usize> {
             let bytes = TABLE.get(at..at + 4)?.try_into().ok()?;
             usize::try_from(u32::from_le_bytes(bytes)).ok()
@@ -66,8 +66,8 @@ impl Meanings {
     }
 
     /// Adds the meaning of a folded word to a vector, and says whether it has one.
-    pub fn add(&self, word: &str, vector: &mut Vector) -> bool {
-        let pieces = self.pieces(word);
+    pub fn add_word(&self, word: &str, vector: &mut Embedding) -> bool {
+        let pieces = self.split_word(word);
         for piece in pieces.as_slice() {
             self.add_piece(*piece, vector);
         }
@@ -75,13 +75,13 @@ impl Meanings {
     }
 
     /// Returns the pieces of a folded word; none when it has no meaning.
-    pub fn pieces(&self, word: &str) -> Pieces {
-        let mut pieces = Pieces::default();
+    pub fn split_word(&self, word: &str) -> WordPieces {
+        let mut pieces = WordPieces::default();
         let mut start = 0;
         while start < word.len() {
             // A word of which a part has no meaning has none.
-            let Some((length, piece)) = self.longest(start > 0, &word[start..]) else {
-                return Pieces::default();
+            let Some((length, piece)) = self.longest_piece(start > 0, &word[start..]) else {
+                return WordPieces::default();
             };
             if let Some(place) = pieces.numbers.get_mut(usize::from(pieces.count)) {
                 *place = piece;
@@ -93,7 +93,7 @@ impl Meanings {
     }
 
     /// Adds the meaning of a piece to a vector.
-    pub fn add_piece(&self, piece: u16, vector: &mut Vector) {
+    pub fn add_piece(&self, piece: u16, vector: &mut Embedding) {
         let piece = usize::from(piece);
         let scale = f32_at(self.scales, piece);
         let row = &self.vectors[piece * DIMS..(piece + 1) * DIMS];
@@ -104,7 +104,7 @@ impl Meanings {
 
     /// Returns the longest piece that a text begins with: how long it is, and its number. `inside` a word,
     /// pieces begin with `##`.
-    fn longest(&self, inside: bool, text: &str) -> Option<(usize, u16)> {
+    fn longest_piece(&self, inside: bool, text: &str) -> Option<(usize, u16)> {
         let prefix: &[u8] = if inside { b"##" } else { b"" };
         let mut hash = prefix.iter().fold(FNV_START, fnv);
         let mut beginnings = [(0, 0); PIECE_CHARS_MAX];
@@ -117,18 +117,18 @@ impl Meanings {
         }
         let mut longest_first = beginnings[..count].iter().rev();
         longest_first.find_map(|(end, hash)| {
-            let piece = self.piece(prefix, &text.as_bytes()[..*end], *hash)?;
+            let piece = self.find_piece(prefix, &text.as_bytes()[..*end], *hash)?;
             Some((*end, piece))
         })
     }
 
     /// Returns the number of a piece with this hash.
-    fn piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<u16> {
+    fn find_piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<u16> {
         let slots = self.slots.len() / 2;
         let mut slot = usize::try_from(hash % slots as u64).ok()?;
         loop {
             let number = u16::from_le_bytes([self.slots[slot * 2], self.slots[slot * 2 + 1]]);
-            if number == EMPTY {
+            if number == EMPTY_SLOT {
                 return None;
             }
             let place = usize::from(number);
@@ -160,12 +160,12 @@ fn f32_at(bytes: &[u8], index: usize) -> f32 {
 }
 
 /// Returns how near two texts are: 1 in the same direction, 0 when nothing binds them.
-pub fn cosine(a: &Vector, b: &Vector) -> f32 {
+pub fn cosine(a: &Embedding, b: &Embedding) -> f32 {
     let norms = (dot(a, a) * dot(b, b)).sqrt();
     if norms > 0.0 { dot(a, b) / norms } else { 0.0 }
 }
 
-pub fn dot(a: &Vector, b: &Vector) -> f32 {
+pub fn dot(a: &Embedding, b: &Embedding) -> f32 {
     // Eight sums side by side, which the compiler makes one instruction of.
     let mut sums = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
@@ -180,10 +180,10 @@ pub fn dot(a: &Vector, b: &Vector) -> f32 {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Vector {
+    fn of(text: &str) -> Embedding {
         let mut vector = [0.0; DIMS];
         for word in text.split(' ') {
-            Meanings::get().unwrap().add(word, &mut vector);
+            EmbeddingTable::load().unwrap().add_word(word, &mut vector);
         }
         vector
     }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn no_piece_is_longer_than_is_looked_for() {
-        let meanings = Meanings::get().unwrap();
+        let meanings = EmbeddingTable::load().unwrap();
         let pieces = meanings.ends.len() / 4 - 1;
         for piece in 0..pieces {
             let (start, end) = (
@@ -214,7 +214,10 @@ mod tests {
     fn words_come_apart_into_pieces() {
         assert!(cosine(&of("unrelatedness"), &of("unrelated")) > 0.3);
         assert!(
-            !Meanings::get().unwrap().add("数据", &mut [0.0; DIMS]) || of("数据") != [0.0; DIMS]
+            !EmbeddingTable::load()
+                .unwrap()
+                .add_word("数据", &mut [0.0; DIMS])
+                || of("数据") != [0.0; DIMS]
         );
         assert_eq!(of(""), [0.0; DIMS]);
     }

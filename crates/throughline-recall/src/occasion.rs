@@ -2,36 +2,36 @@
 
 use std::collections::BTreeSet;
 
-use memory::words::Words;
-use memory::{Item, SessionId, fence};
+use memory::words::StemmedText;
+use memory::{MemoryItem, SessionId, fence};
 use serde::Serialize;
 
 /// A prompt that is about to be sent.
 #[derive(Clone, Debug, Default)]
-pub struct Occasion {
+pub struct PromptRequest {
     pub prompt: String,
     pub session: Option<SessionId>,
     /// The workspace's key, as the store knows it. Without one only what holds everywhere is
     /// recalled.
     pub workspace: Option<String>,
     /// Other workspaces whose memory may reach this one, by their keys.
-    pub related: Vec<String>,
+    pub related_workspaces: Vec<String>,
     /// What was shown to the session and is not recorded yet.
-    pub shown: BTreeSet<Item>,
+    pub unrecorded_items: BTreeSet<MemoryItem>,
 }
 
-impl Occasion {
+impl PromptRequest {
     /// Returns the workspaces whose memory may be shown.
     pub fn workspaces(&self) -> Vec<String> {
         self.workspace
             .iter()
-            .chain(&self.related)
+            .chain(&self.related_workspaces)
             .cloned()
             .collect()
     }
 
     /// Says whether the memory of a workspace may be shown.
-    pub fn allows(&self, workspace: Option<&str>) -> bool {
+    pub fn may_show_workspace(&self, workspace: Option<&str>) -> bool {
         workspace.is_some_and(|key| self.workspaces().iter().any(|allowed| allowed == key))
     }
 }
@@ -68,7 +68,7 @@ impl Silence {
 }
 
 /// How prompts begin that no person typed.
-const ENVELOPES: &[&str] = &[
+const AGENT_PROMPT_PREFIXES: &[&str] = &[
     "<task-notification",
     "<command-name",
     "<command-message",
@@ -97,21 +97,24 @@ const ENVELOPES: &[&str] = &[
 ];
 
 /// Less than this says nothing to look for; a word that tells something weighs 1.
-const WEIGHT_MIN: f64 = 1.0;
+const PROMPT_WEIGHT_MIN: f64 = 1.0;
 
 /// Returns what a person typed and its words, or why there is nothing to do.
-pub fn typed(prompt: &str) -> Result<(String, Words), Silence> {
+pub fn typed_text(prompt: &str) -> Result<(String, StemmedText), Silence> {
     let text = fence::strip(prompt);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let head: String = text.chars().take(80).collect::<String>().to_lowercase();
-    if ENVELOPES.iter().any(|envelope| head.starts_with(envelope)) {
+    if AGENT_PROMPT_PREFIXES
+        .iter()
+        .any(|envelope| head.starts_with(envelope))
+    {
         return Err(Silence::NotTyped);
     }
     if is_command(text) {
         return Err(Silence::Command);
     }
-    let words = Words::of(text);
-    if words.weight() < WEIGHT_MIN {
+    let words = StemmedText::parse(text);
+    if words.stem_weight() < PROMPT_WEIGHT_MIN {
         return Err(Silence::TooLittle);
     }
     Ok((text.to_owned(), words))
@@ -162,7 +165,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                typed(prompt).map(|(text, _)| text),
+                typed_text(prompt).map(|(text, _)| text),
                 Err(silence),
                 "{prompt:?}"
             );
@@ -177,7 +180,7 @@ mod tests {
             "<div> is not closed in the template",
             "где парсер?",
         ] {
-            assert!(typed(prompt).is_ok(), "{prompt:?}");
+            assert!(typed_text(prompt).is_ok(), "{prompt:?}");
         }
     }
 }

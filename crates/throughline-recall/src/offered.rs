@@ -4,17 +4,17 @@
 //! [`Candidates`] for an occasion; [`find`] is the one over [`search`].
 
 use jiff::Timestamp;
-use memory::words::Words;
-use memory::{Kind, RecordId, SessionId, Trust};
-use store::{Detail, Lookup, Query, Store};
+use memory::words::StemmedText;
+use memory::{RecordId, RecordKind, SessionId, Trust};
+use store::{CandidateRow, Lookup, Query, Store};
 
 use crate::answers;
-use crate::ask::Ask;
+use crate::ask::RecallQuery;
 use crate::echo;
 use crate::gate;
-use crate::occasion::Occasion;
+use crate::occasion::PromptRequest;
 use crate::rules::{self, PromptTopics};
-use crate::search::{Ranked, RankedHit, search};
+use crate::search::{RankedHit, RankedHits, search};
 use crate::turns;
 
 /// How many records are looked at closely.
@@ -32,30 +32,30 @@ const REPORTED_AMONG: usize = 5;
 const TURNS_MAX: usize = 6;
 
 /// Kinds of records that tell something to somebody who was not there.
-const KINDS: &[Kind] = &[
-    Kind::Prompt,
-    Kind::Assistant,
-    Kind::ToolResult,
-    Kind::Error,
-    Kind::Artifact,
-    Kind::Summary,
+const KINDS: &[RecordKind] = &[
+    RecordKind::Prompt,
+    RecordKind::Assistant,
+    RecordKind::ToolResult,
+    RecordKind::Error,
+    RecordKind::Artifact,
+    RecordKind::Summary,
 ];
 
 /// What a search found, best first.
 #[derive(Clone, Debug, Default)]
-pub struct Candidates {
-    pub hits: Vec<Candidate>,
+pub struct PromptHits {
+    pub hits: Vec<PromptHit>,
     /// How sure it is, from 0 to 1, that the best hit is about the prompt.
     pub confidence: f64,
     /// What the confidence was made of, for measuring.
-    pub gate: gate::Features,
+    pub gate: gate::GateFeatures,
 }
 
 /// A record that may be shown.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct PromptHit {
     pub id: RecordId,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub session: SessionId,
     pub title: Option<String>,
     pub workspace: Option<String>,
@@ -68,30 +68,34 @@ pub struct Candidate {
     pub text: String,
     pub copy: bool,
     /// The search's score, good for comparing hits of one workspace only.
-    pub points: f64,
+    pub score: f64,
     /// How sure the search would be, from 0 to 1, if this were its best hit.
     pub confidence: f64,
     /// How sure the search is that `asked` is what the prompt asks.
-    pub unit_confidence: Option<f64>,
+    pub answer_confidence: Option<f64>,
     /// The question that this answers.
     pub asked: Option<String>,
     /// It is shown beside its answer.
     pub is_answered: bool,
     /// It is a rule of the user, and a name or several words tie it to the prompt.
-    pub is_tied: bool,
+    pub governs_prompt: bool,
     /// The record's row, and its session's number in the marks; where it is in the store.
     pub position: (i64, u32),
 }
 
 /// Finds candidates by [`search`], in the workspaces of the occasion.
-pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result<Candidates> {
+pub fn find_prompt_hits(
+    store: &Store,
+    occasion: &PromptRequest,
+    now: Timestamp,
+) -> store::Result<PromptHits> {
     let topics = PromptTopics::of(&occasion.prompt);
-    let query = Words::of(&occasion.prompt);
-    let mut all = Candidates::default();
+    let query = StemmedText::parse(&occasion.prompt);
+    let mut all = PromptHits::default();
     for workspace in occasion.workspaces() {
         let mut ranked = search(
             store,
-            &Ask {
+            &RecallQuery {
                 query: Query {
                     text: occasion.prompt.clone(),
                     kinds: KINDS.to_vec(),
@@ -100,35 +104,37 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
                     limit: READ_MAX,
                     ..Query::default()
                 },
-                here: Some(workspace),
-                not_from: occasion.session.clone(),
+                home_workspace: Some(workspace),
+                exclude_session: occasion.session.clone(),
                 read_max: Some(READ_MAX),
             },
             now,
         )?;
         // The search takes a part of a workspace's name; here it must be the whole.
-        let is_allowed = |hit: &RankedHit| occasion.allows(hit.hit.workspace.as_deref());
+        let is_allowed =
+            |hit: &RankedHit| occasion.may_show_workspace(hit.hit.workspace.as_deref());
         ranked.hits.retain(is_allowed);
         if ranked.confidence > all.confidence {
             (all.confidence, all.gate) = (ranked.confidence, ranked.gate);
         }
-        let rules = rules_of_turns(store, &topics, &ranked)?;
-        let causes = if echo::reports_trouble(&occasion.prompt) {
-            causes_of_reports(store, &query, &ranked)?
+        let rules = find_turn_rules(store, &topics, &ranked)?;
+        let causes = if echo::reports_problem(&occasion.prompt) {
+            find_reported_causes(store, &query, &ranked)?
         } else {
             Vec::new()
         };
         let mut questions = 0;
         let hits = ranked.hits.into_iter().filter(|hit| {
-            let is_question = hit.hit.kind == Kind::Prompt && echo::asks(&hit.text);
+            let is_question =
+                hit.hit.kind == RecordKind::Prompt && echo::is_bare_question(&hit.text);
             questions += usize::from(is_question);
             !is_question || questions <= QUESTIONS_MAX
         });
         let hits = hits.take(CANDIDATES_MAX);
-        let mut hits: Vec<Candidate> = hits.map(|hit| candidate(hit, &topics)).collect();
+        let mut hits: Vec<PromptHit> = hits.map(|hit| prompt_hit(hit, &topics)).collect();
         for rule in rules {
             match hits.iter_mut().find(|hit| hit.id == rule.id) {
-                Some(known) => known.is_tied = true,
+                Some(known) => known.governs_prompt = true,
                 None => hits.push(rule),
             }
         }
@@ -138,9 +144,9 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
             }
             match hits.iter_mut().find(|hit| hit.id == cause.id) {
                 Some(known) => {
-                    let sure = known.unit_confidence.unwrap_or(0.0);
-                    let sure = sure.max(cause.unit_confidence.unwrap_or(0.0));
-                    known.unit_confidence = Some(sure);
+                    let sure = known.answer_confidence.unwrap_or(0.0);
+                    let sure = sure.max(cause.answer_confidence.unwrap_or(0.0));
+                    known.answer_confidence = Some(sure);
                     known.asked = known.asked.take().or(cause.asked);
                 }
                 None => hits.push(cause),
@@ -155,18 +161,18 @@ pub fn find(store: &Store, occasion: &Occasion, now: Timestamp) -> store::Result
 ///
 /// Whoever reports trouble again does not want the old report back, which matches best, but what
 /// the trouble was.
-fn causes_of_reports(
+fn find_reported_causes(
     store: &Store,
-    query: &Words,
-    ranked: &Ranked,
-) -> store::Result<Vec<(RecordId, Candidate)>> {
+    query: &StemmedText,
+    ranked: &RankedHits,
+) -> store::Result<Vec<(RecordId, PromptHit)>> {
     let is_report = |hit: &&RankedHit| {
-        hit.hit.kind == Kind::Prompt
+        hit.hit.kind == RecordKind::Prompt
             && hit.answered_by.is_none()
             && hit.trust == Trust::User
             && !rules::is_rule(hit.hit.kind, hit.trust, &hit.text)
-            && !echo::asks(&hit.text)
-            && echo::is_same_matter(query, &Words::of(&hit.text))
+            && !echo::is_bare_question(&hit.text)
+            && echo::is_same_topic(query, &StemmedText::parse(&hit.text))
     };
     let best = ranked.hits.iter().take(REPORTED_AMONG);
     let reports: Vec<&RankedHit> = best.filter(is_report).take(REPORTS_MAX).collect();
@@ -179,11 +185,11 @@ fn causes_of_reports(
             let Some(cause) = answers::find_cause(lookup, query, report.position)? else {
                 continue;
             };
-            let cause = Candidate {
-                unit_confidence: Some(report.confidence.max(answers::SAME_CONFIDENCE)),
+            let cause = PromptHit {
+                answer_confidence: Some(report.confidence.max(answers::SAME_QUESTION_CONFIDENCE)),
                 asked: Some(report.text.clone()),
-                is_tied: false,
-                ..stored_candidate(cause, report)
+                governs_prompt: false,
+                ..stored_prompt_hit(cause, report)
             };
             causes.push((report.hit.id, cause));
         }
@@ -193,33 +199,33 @@ fn causes_of_reports(
 
 /// Returns the rules that were laid down in turns which touched a file or an identifier that the
 /// prompt names, or in the prompt right after such a turn: people correct what they have just seen.
-fn rules_of_turns(
+fn find_turn_rules(
     store: &Store,
     topics: &PromptTopics,
-    ranked: &Ranked,
-) -> store::Result<Vec<Candidate>> {
+    ranked: &RankedHits,
+) -> store::Result<Vec<PromptHit>> {
     if topics.files.is_empty() {
         return Ok(Vec::new());
     }
     let is_named = |hit: &&RankedHit| {
-        topics.name_file(hit.hit.path.as_deref()) || topics.share_name_with(&hit.text)
+        topics.names_file(hit.hit.path.as_deref()) || topics.shares_name_with(&hit.text)
     };
     let named: Vec<&RankedHit> = ranked.hits.iter().filter(is_named).collect();
     store.lookup(|lookup| {
-        let mut rules: Vec<Candidate> = Vec::new();
+        let mut rules: Vec<PromptHit> = Vec::new();
         let mut prompts: Vec<i64> = Vec::new();
         for hit in named {
             if prompts.len() >= TURNS_MAX {
                 break;
             }
-            let text = Words::of(&hit.text);
+            let text = StemmedText::parse(&hit.text);
             for prompt in prompts_around(lookup, hit.position)? {
                 let is_known = prompts.contains(&prompt.row);
                 let is_rule = rules::is_rule(prompt.kind, prompt.trust, &prompt.text);
-                let touches = topics.share_words_with(&text, &Words::of(&prompt.text));
+                let touches = topics.shares_words_with(&text, &StemmedText::parse(&prompt.text));
                 if !is_known && is_rule && touches {
                     prompts.push(prompt.row);
-                    rules.push(stored_candidate(prompt, hit));
+                    rules.push(stored_prompt_hit(prompt, hit));
                 }
             }
         }
@@ -228,19 +234,22 @@ fn rules_of_turns(
 }
 
 /// Returns the prompt of a record's turn and the one that follows the turn.
-fn prompts_around(lookup: &Lookup<'_>, (row, session): (i64, u32)) -> store::Result<Vec<Detail>> {
-    let is_prompt = |(_, mark): &&(i64, store::Mark)| mark.kind == Kind::Prompt;
-    let before = turns::before(lookup, row, session)?;
-    let after = turns::following(lookup, row, session)?;
+fn prompts_around(
+    lookup: &Lookup<'_>,
+    (row, session): (i64, u32),
+) -> store::Result<Vec<CandidateRow>> {
+    let is_prompt = |(_, mark): &&(i64, store::RowAttributes)| mark.kind == RecordKind::Prompt;
+    let before = turns::turn_before(lookup, row, session)?;
+    let after = turns::rows_after(lookup, row, session)?;
     let own = before.last().filter(is_prompt);
     let next = after.iter().find(is_prompt);
     let rows: Vec<i64> = own.into_iter().chain(next).map(|(row, _)| *row).collect();
-    lookup.details(&rows)
+    lookup.candidate_rows(&rows)
 }
 
 /// Makes a candidate of a record that a hit of the same session led to.
-fn stored_candidate(detail: Detail, hit: &RankedHit) -> Candidate {
-    Candidate {
+fn stored_prompt_hit(detail: CandidateRow, hit: &RankedHit) -> PromptHit {
+    PromptHit {
         id: detail.id,
         kind: detail.kind,
         session: detail.session,
@@ -253,17 +262,17 @@ fn stored_candidate(detail: Detail, hit: &RankedHit) -> Candidate {
         path: detail.path,
         text: detail.text,
         copy: false,
-        points: f64::NEG_INFINITY,
+        score: f64::NEG_INFINITY,
         confidence: 0.0,
-        unit_confidence: None,
+        answer_confidence: None,
         asked: None,
         is_answered: false,
-        is_tied: true,
+        governs_prompt: true,
         position: (detail.row, hit.position.1),
     }
 }
 
-fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
+fn prompt_hit(found: RankedHit, topics: &PromptTopics) -> PromptHit {
     let hit = found.hit;
     let is_tied =
         rules::is_rule(hit.kind, found.trust, &found.text) && topics.are_governed_by(&found.text);
@@ -272,7 +281,7 @@ fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
     } else {
         hit.snippet.text
     };
-    Candidate {
+    PromptHit {
         id: hit.id,
         kind: hit.kind,
         session: hit.session,
@@ -286,12 +295,12 @@ fn candidate(found: RankedHit, topics: &PromptTopics) -> Candidate {
         // Copies are not in the index.
         copy: false,
         text,
-        points: hit.score,
+        score: hit.score,
         confidence: found.confidence,
-        unit_confidence: found.unit_confidence,
+        answer_confidence: found.answer_confidence,
         asked: found.asked.map(|asked| asked.text),
         is_answered: found.answered_by.is_some(),
-        is_tied,
+        governs_prompt: is_tied,
         position: found.position,
     }
 }

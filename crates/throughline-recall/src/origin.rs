@@ -12,13 +12,13 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use memory::words::Words;
-use memory::{Kind, Trust, directives};
-use store::{Detail, Store};
+use memory::words::StemmedText;
+use memory::{RecordKind, Trust, directives};
+use store::{CandidateRow, Store};
 
 use crate::echo;
-use crate::judge::Why;
-use crate::offered::Candidate;
+use crate::judge::RejectReason;
+use crate::offered::PromptHit;
 use crate::turns;
 
 /// Results of a turn that an agent's words are compared with, the nearest first.
@@ -26,7 +26,7 @@ const RESULTS_MAX: usize = 24;
 /// How much of each.
 const RESULT_BYTES_MAX: usize = 12 << 10;
 /// Words in a row that are no coincidence.
-const COPIED_WORDS: usize = 5;
+const SHINGLE_WORDS: usize = 5;
 /// Lines of a tool's output that are shown.
 const DATA_LINES_MAX: usize = 4;
 /// Longest part of an agent's words after it had read the web, in characters.
@@ -51,15 +51,15 @@ const OUTSIDE_TOOLS: &[&str] = &[
 
 /// What a prompt is, as far as that decides what it may be shown.
 #[derive(Debug)]
-pub struct PromptNeeds<'a> {
+pub struct PromptProfile<'a> {
     pub text: &'a str,
-    pub words: &'a Words,
+    pub words: &'a StemmedText,
     /// It asks something; otherwise it gives a task or states something.
     pub is_question: bool,
 }
 
-impl<'a> PromptNeeds<'a> {
-    pub fn of(text: &'a str, words: &'a Words) -> Self {
+impl<'a> PromptProfile<'a> {
+    pub fn of(text: &'a str, words: &'a StemmedText) -> Self {
         Self {
             text,
             words,
@@ -68,7 +68,7 @@ impl<'a> PromptNeeds<'a> {
     }
 
     fn shares(&self, text: &str) -> bool {
-        let words = Words::of(text);
+        let words = StemmedText::parse(text);
         let telling = |stem: &&String| memory::words::weight(stem) >= 1.0;
         words
             .stems
@@ -78,54 +78,58 @@ impl<'a> PromptNeeds<'a> {
 }
 
 /// Returns what of a record may be shown, or why none of it.
-pub fn screen(
+pub fn screen_text(
     store: &Store,
-    candidate: &Candidate,
-    prompt: &PromptNeeds<'_>,
-) -> store::Result<Result<String, Why>> {
-    let is_output = candidate.trust == Trust::Tool || candidate.kind == Kind::Artifact;
+    candidate: &PromptHit,
+    prompt: &PromptProfile<'_>,
+) -> store::Result<Result<String, RejectReason>> {
+    let is_output = candidate.trust == Trust::Tool || candidate.kind == RecordKind::Artifact;
     if candidate.trust == Trust::User {
         return Ok(Ok(candidate.text.clone()));
     }
     if is_output {
-        return Ok(data(candidate, prompt));
+        return Ok(screen_tool_output(candidate, prompt));
     }
     let results = results_before(store, candidate)?;
-    let is_outside = |result: &Detail| is_outside_tool(result.tool.as_deref().unwrap_or_default());
+    let is_outside =
+        |result: &CandidateRow| is_outside_tool(result.tool.as_deref().unwrap_or_default());
     let has_read_outside = results.iter().any(is_outside);
     if has_read_outside && !prompt.is_question {
-        return Ok(Err(Why::ToolOutput));
+        return Ok(Err(RejectReason::ToolOutput));
     }
-    let stated = directives::statements(&candidate.text, prompt.text);
+    let stated = directives::strip_directives(&candidate.text, prompt.text);
     let copied = Shingles::of(&results);
     let own: Vec<&str> = stated
         .lines()
         .map(str::trim_end)
-        .filter(|line| !copied.hold_part_of(line))
+        .filter(|line| !copied.overlap_with(line))
         .collect();
     let own = own.join("\n");
     let share = own.len() as f64 / candidate.text.trim().len().max(1) as f64;
     let is_enough = prompt.is_question || share >= STATED_SHARE;
     if own.trim().is_empty() || !is_enough {
-        return Ok(Err(Why::Directs));
+        return Ok(Err(RejectReason::Directs));
     }
     Ok(Ok(if has_read_outside {
-        crate::pack::cut(&own, OUTSIDE_CHARS_MAX)
+        crate::pack::truncate_chars(&own, OUTSIDE_CHARS_MAX)
     } else {
         own
     }))
 }
 
 /// Returns the lines of data of a tool's output that a question may be shown.
-fn data(candidate: &Candidate, prompt: &PromptNeeds<'_>) -> Result<String, Why> {
+fn screen_tool_output(
+    candidate: &PromptHit,
+    prompt: &PromptProfile<'_>,
+) -> Result<String, RejectReason> {
     let is_outside = is_outside_tool(candidate.tool.as_deref().unwrap_or_default());
     if !prompt.is_question || is_outside {
-        return Err(Why::ToolOutput);
+        return Err(RejectReason::ToolOutput);
     }
     let wanted = |line: &str| prompt.shares(line);
     let lines = directives::data_lines(&candidate.text, wanted, DATA_LINES_MAX);
     if lines.is_empty() {
-        return Err(Why::ToolOutput);
+        return Err(RejectReason::ToolOutput);
     }
     Ok(lines)
 }
@@ -137,16 +141,16 @@ fn is_outside_tool(tool: &str) -> bool {
 }
 
 /// Returns what tools returned in the turn before a record.
-fn results_before(store: &Store, candidate: &Candidate) -> store::Result<Vec<Detail>> {
+fn results_before(store: &Store, candidate: &PromptHit) -> store::Result<Vec<CandidateRow>> {
     let (row, session) = candidate.position;
     store.lookup(|lookup| {
-        let turn = turns::before(lookup, row, session)?;
+        let turn = turns::turn_before(lookup, row, session)?;
         let results = turn
             .iter()
-            .filter(|(_, mark)| matches!(mark.kind, Kind::ToolResult | Kind::Error));
+            .filter(|(_, mark)| matches!(mark.kind, RecordKind::ToolResult | RecordKind::Error));
         let mut rows: Vec<i64> = results.map(|(row, _)| *row).take(RESULTS_MAX).collect();
         rows.sort_unstable();
-        lookup.details(&rows)
+        lookup.candidate_rows(&rows)
     })
 }
 
@@ -155,31 +159,31 @@ fn results_before(store: &Store, candidate: &Candidate) -> store::Result<Vec<Det
 struct Shingles(HashSet<u64>);
 
 impl Shingles {
-    fn of(results: &[Detail]) -> Self {
+    fn of(results: &[CandidateRow]) -> Self {
         let mut all = HashSet::new();
         for result in results {
             let text = &result.text[..result.text.floor_char_boundary(RESULT_BYTES_MAX)];
-            all.extend(hashes(text));
+            all.extend(shingle_hashes(text));
         }
         Self(all)
     }
 
-    fn hold_part_of(&self, text: &str) -> bool {
-        !self.0.is_empty() && hashes(text).any(|hash| self.0.contains(&hash))
+    fn overlap_with(&self, text: &str) -> bool {
+        !self.0.is_empty() && shingle_hashes(text).any(|hash| self.0.contains(&hash))
     }
 }
 
-fn hashes(text: &str) -> impl Iterator<Item = u64> {
-    let words = units(text);
-    (0..(words.len() + 1).saturating_sub(COPIED_WORDS)).map(move |at| {
+fn shingle_hashes(text: &str) -> impl Iterator<Item = u64> {
+    let words = shingle_words(text);
+    (0..(words.len() + 1).saturating_sub(SHINGLE_WORDS)).map(move |at| {
         let mut hasher = DefaultHasher::new();
-        words[at..at + COPIED_WORDS].hash(&mut hasher);
+        words[at..at + SHINGLE_WORDS].hash(&mut hasher);
         hasher.finish()
     })
 }
 
 /// Returns words in lower case; a letter of a script without spaces is one by itself.
-fn units(text: &str) -> Vec<String> {
+fn shingle_words(text: &str) -> Vec<String> {
     let mut units: Vec<String> = Vec::new();
     let mut word = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {

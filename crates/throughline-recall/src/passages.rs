@@ -3,11 +3,11 @@
 //! A long text is read in passages, so that it does not win by its length. Words are looked up once per
 //! question, however many texts they occur in.
 
-use store::terms::{self, ByHash};
+use store::terms::{self, WordHashMap};
 
-use crate::ask::{Question, TERMS_MAX};
-use crate::candidates::Bits;
-use crate::meaning::{DIMS, Meanings, Pieces, Vector, cosine, dot};
+use crate::ask::{ParsedQuestion, TERMS_MAX};
+use crate::candidates::TermSet;
+use crate::meaning::{DIMS, Embedding, EmbeddingTable, WordPieces, cosine, dot};
 
 /// A passage ends at the first end of a sentence after this.
 const PASSAGE_BYTES: usize = 300;
@@ -16,14 +16,14 @@ const SENTENCE_BYTES: usize = 100;
 /// A text with more than this is read in part: its head and its tail.
 const READ_BYTES_MAX: usize = 12 << 10;
 /// Question words this near to each other stand together.
-const TOGETHER_WORDS: usize = 3;
+const ADJACENT_WORDS_MAX: usize = 3;
 /// Words less alike than this have nothing to do with each other.
-const ALIKE_MIN: f32 = 0.25;
+const TERM_COSINE_MIN: f32 = 0.25;
 /// A word of more pieces is a name: what its pieces mean says nothing about it.
-const ALIKE_PIECES_MAX: usize = 2;
+const SIMILAR_PIECES_MAX: usize = 2;
 
 /// Words that tell of a time.
-const TIMES: &[&str] = &[
+const TIME_WORDS: &[&str] = &[
     "ago",
     "april",
     "august",
@@ -63,53 +63,53 @@ const TIMES: &[&str] = &[
 ];
 
 /// Words that tell how many.
-const NUMBERS: &[&str] = &[
+const NUMBER_WORDS: &[&str] = &[
     "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen",
     "hundred", "thousand", "couple", "once", "twice", "daily", "weekly", "monthly",
 ];
 
 /// Reads texts with one question in mind.
 #[derive(Debug)]
-pub struct Reader<'q> {
-    question: &'q Question,
-    meanings: Option<Meanings>,
+pub struct PassageReader<'q> {
+    question: &'q ParsedQuestion,
+    meanings: Option<EmbeddingTable>,
     /// What the question is about.
-    about: Vector,
+    query_vector: Embedding,
     /// What each term is about, at length one.
-    terms: Vec<Option<Vector>>,
-    known: ByHash<usize>,
-    words: Vec<Known>,
+    term_vectors: Vec<Option<Embedding>>,
+    index_by_hash: WordHashMap<usize>,
+    vocabulary: Vec<VocabularyEntry>,
 }
 
 /// What is known of a word.
 #[derive(Debug)]
-struct Known {
+struct VocabularyEntry {
     /// The term it is a form of.
     term: Option<usize>,
     is_exact: bool,
     is_time: bool,
     is_number: bool,
-    pieces: Pieces,
+    pieces: WordPieces,
     /// Terms that mean something alike, and how much.
-    alike: Vec<(usize, f32)>,
+    similar_terms: Vec<(usize, f32)>,
 }
 
 /// What a text shows.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct TextMatch {
     pub passages: Vec<Passage>,
     /// Terms that occur as they were typed.
-    pub exact: Bits,
+    pub exact: TermSet,
     /// Terms that follow the one before them in the question closely.
-    pub together: Bits,
+    pub adjacent: TermSet,
     /// How near the nearest word comes to each term that does not occur.
-    pub alike: [f32; TERMS_MAX],
+    pub similarity: [f32; TERMS_MAX],
     pub has_time: bool,
     pub has_number: bool,
     pub is_question: bool,
     /// How near the whole, and its nearest sentence or passage, are to the question.
     pub cosine: f32,
-    pub cosine_best: f32,
+    pub cosine_max: f32,
     pub words: u32,
 }
 
@@ -120,52 +120,53 @@ pub struct Passage {
     pub words: u32,
 }
 
-impl Reading {
+impl TextMatch {
     /// Returns the terms that occur in some form.
-    pub fn own(&self) -> Bits {
+    pub fn matched_terms(&self) -> TermSet {
         let mut bits = 0;
         for passage in &self.passages {
             for (at, count) in passage.counts.iter().enumerate() {
-                bits |= Bits::from(*count > 0) << at;
+                bits |= TermSet::from(*count > 0) << at;
             }
         }
         bits
     }
 }
 
-impl<'q> Reader<'q> {
-    pub fn new(question: &'q Question, meanings: Option<Meanings>) -> Self {
-        let mut about = [0.0; DIMS];
-        let mut terms = Vec::new();
+impl<'q> PassageReader<'q> {
+    pub fn new(question: &'q ParsedQuestion, meanings: Option<EmbeddingTable>) -> Self {
+        let mut query_vector = [0.0; DIMS];
+        let mut term_vectors = Vec::new();
         for term in &question.terms {
             let mut vector = [0.0; DIMS];
-            let has = meanings.is_some_and(|meanings| meanings.add(&term.folded, &mut vector));
-            if has && term.is_meant() {
-                for (sum, value) in about.iter_mut().zip(vector) {
+            let has = meanings.is_some_and(|meanings| meanings.add_word(&term.folded, &mut vector));
+            if has && term.is_topical() {
+                for (sum, value) in query_vector.iter_mut().zip(vector) {
                     *sum += value;
                 }
             }
-            terms.push(has.then(|| unit(vector)));
+            term_vectors.push(has.then(|| normalise_vector(vector)));
         }
         Self {
             question,
             meanings,
-            about,
-            terms,
-            known: ByHash::default(),
-            words: Vec::new(),
+            query_vector,
+            term_vectors,
+            index_by_hash: WordHashMap::default(),
+            vocabulary: Vec::new(),
         }
     }
 
-    pub fn read(&mut self, text: &str) -> Reading {
-        let mut reading = Reading {
+    pub fn match_text(&mut self, text: &str) -> TextMatch {
+        let mut reading = TextMatch {
             is_question: text.trim_end().ends_with('?'),
-            ..Reading::default()
+            ..TextMatch::default()
         };
-        let mut state = State::default();
-        for part in parts(text) {
+        let mut state = PassageState::default();
+        for part in head_and_tail(text) {
             terms::words(part, |word| {
-                if word.is_whole && !self.question.terms.iter().any(|t| t.folded == word.folded) {
+                if word.is_compound && !self.question.terms.iter().any(|t| t.folded == word.folded)
+                {
                     return;
                 }
                 let gap = &part.as_bytes()[state.end.min(word.start)..word.start];
@@ -173,7 +174,7 @@ impl<'q> Reader<'q> {
                     self.end_sentence(&mut state, &mut reading, PASSAGE_BYTES);
                 }
                 state.end = word.end;
-                self.word(
+                self.add_word(
                     &word.folded,
                     word.end - word.start,
                     &mut state,
@@ -183,19 +184,25 @@ impl<'q> Reader<'q> {
             self.end_sentence(&mut state, &mut reading, 0);
             state.end = 0;
         }
-        reading.cosine = cosine(&self.about, &state.whole);
-        reading.cosine_best = reading.cosine_best.max(reading.cosine);
+        reading.cosine = cosine(&self.query_vector, &state.whole);
+        reading.cosine_max = reading.cosine_max.max(reading.cosine);
         reading.words = state.position;
         reading
     }
 
-    fn word(&mut self, folded: &str, bytes: usize, state: &mut State, reading: &mut Reading) {
-        let hash = terms::hash(folded);
-        let at = match self.known.get(&hash) {
+    fn add_word(
+        &mut self,
+        folded: &str,
+        bytes: usize,
+        state: &mut PassageState,
+        reading: &mut TextMatch,
+    ) {
+        let hash = terms::hash_word(folded);
+        let at = match self.index_by_hash.get(&hash) {
             Some(at) => *at,
-            None => self.learn(folded, hash),
+            None => self.add_to_vocabulary(folded, hash),
         };
-        let word = &self.words[at];
+        let word = &self.vocabulary[at];
         state.position += 1;
         state.passage.words += 1;
         state.sentence_bytes += bytes + 1;
@@ -207,38 +214,38 @@ impl<'q> Reader<'q> {
                 meanings.add_piece(*piece, &mut state.sentence);
             }
         }
-        for (term, alike) in &word.alike {
-            reading.alike[*term] = reading.alike[*term].max(*alike);
+        for (term, alike) in &word.similar_terms {
+            reading.similarity[*term] = reading.similarity[*term].max(*alike);
         }
         let Some(term) = word.term else { return };
-        reading.exact |= Bits::from(word.is_exact) << term;
+        reading.exact |= TermSet::from(word.is_exact) << term;
         state.passage.counts[term] = state.passage.counts[term].saturating_add(1);
         if let Some((last, position)) = state.last
             && term == last + 1
-            && (state.position - position) as usize <= TOGETHER_WORDS
+            && (state.position - position) as usize <= ADJACENT_WORDS_MAX
         {
-            reading.together |= 1 << term;
+            reading.adjacent |= 1 << term;
         }
         state.last = Some((term, state.position));
     }
 
     /// Closes a sentence, and with it a passage of at least `passage_min` bytes.
-    fn end_sentence(&self, state: &mut State, reading: &mut Reading, passage_min: usize) {
+    fn end_sentence(&self, state: &mut PassageState, reading: &mut TextMatch, passage_min: usize) {
         if state.sentence_bytes < SENTENCE_BYTES && passage_min > 0 {
             return;
         }
-        add(&mut state.whole, &state.sentence);
-        add(&mut state.about, &state.sentence);
+        add_vector(&mut state.whole, &state.sentence);
+        add_vector(&mut state.about, &state.sentence);
         // Only short texts are looked at sentence by sentence: long ones would win by their many chances.
         if state.passages == 0 && state.sentence_bytes > 0 {
-            let near = cosine(&self.about, &state.sentence);
-            reading.cosine_best = reading.cosine_best.max(near);
+            let near = cosine(&self.query_vector, &state.sentence);
+            reading.cosine_max = reading.cosine_max.max(near);
         }
         state.sentence = [0.0; DIMS];
         state.sentence_bytes = 0;
         if state.passage_bytes >= passage_min && state.passage_bytes > 0 {
-            let near = cosine(&self.about, &state.about);
-            reading.cosine_best = reading.cosine_best.max(near);
+            let near = cosine(&self.query_vector, &state.about);
+            reading.cosine_max = reading.cosine_max.max(near);
             state.about = [0.0; DIMS];
             state.passage_bytes = 0;
             state.passages += 1;
@@ -246,63 +253,63 @@ impl<'q> Reader<'q> {
         }
     }
 
-    fn learn(&mut self, folded: &str, hash: u64) -> usize {
+    fn add_to_vocabulary(&mut self, folded: &str, hash: u64) -> usize {
         let stem = terms::stem::stem(folded);
-        let fits = |term: &crate::ask::Term| {
+        let fits = |term: &crate::ask::QuestionTerm| {
             term.term == stem
                 || term.folded == folded
                 || (term.is_prefix && stem.starts_with(&term.term))
         };
         let term = self.question.terms.iter().position(fits);
         let pieces = match &self.meanings {
-            Some(meanings) if terms::is_content(folded) => meanings.pieces(folded),
-            _ => Pieces::default(),
+            Some(meanings) if terms::is_content(folded) => meanings.split_word(folded),
+            _ => WordPieces::default(),
         };
-        let at = self.words.len();
-        self.words.push(Known {
+        let at = self.vocabulary.len();
+        self.vocabulary.push(VocabularyEntry {
             is_exact: term.is_some_and(|term| self.question.terms[term].folded == folded),
-            is_time: TIMES.binary_search(&folded).is_ok()
+            is_time: TIME_WORDS.binary_search(&folded).is_ok()
                 || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
-            is_number: NUMBERS.contains(&folded)
+            is_number: NUMBER_WORDS.contains(&folded)
                 || (folded.len() < 4 && folded.bytes().all(|byte| byte.is_ascii_digit())),
-            alike: if term.is_none() {
-                self.alike(&pieces)
+            similar_terms: if term.is_none() {
+                self.similar_terms(&pieces)
             } else {
                 Vec::new()
             },
             term,
             pieces,
         });
-        self.known.insert(hash, at);
+        self.index_by_hash.insert(hash, at);
         at
     }
 
     /// Returns the terms that mean something like a word, and how much.
-    fn alike(&self, pieces: &Pieces) -> Vec<(usize, f32)> {
+    fn similar_terms(&self, pieces: &WordPieces) -> Vec<(usize, f32)> {
         let Some(meanings) = &self.meanings else {
             return Vec::new();
         };
-        if !(1..=ALIKE_PIECES_MAX).contains(&pieces.as_slice().len()) {
+        if !(1..=SIMILAR_PIECES_MAX).contains(&pieces.as_slice().len()) {
             return Vec::new();
         }
         let mut vector = [0.0; DIMS];
         for piece in pieces.as_slice() {
             meanings.add_piece(*piece, &mut vector);
         }
-        let unit = unit(vector);
-        let terms = self.terms.iter().enumerate();
+        let unit = normalise_vector(vector);
+        let terms = self.term_vectors.iter().enumerate();
         terms
             .filter_map(|(at, term)| Some((at, dot(&unit, term.as_ref()?))))
-            .filter(|(_, near)| *near > ALIKE_MIN)
+            .filter(|(_, near)| *near > TERM_COSINE_MIN)
             .collect()
     }
 }
 
 #[derive(Debug)]
-struct State {
-    whole: Vector,
-    about: Vector,
-    sentence: Vector,
+struct PassageState {
+    whole: Embedding,
+    about: Embedding,
+    sentence: Embedding,
     sentence_bytes: usize,
     passage: Passage,
     passage_bytes: usize,
@@ -312,7 +319,7 @@ struct State {
     end: usize,
 }
 
-impl Default for State {
+impl Default for PassageState {
     fn default() -> Self {
         Self {
             whole: [0.0; DIMS],
@@ -330,7 +337,7 @@ impl Default for State {
 }
 
 /// Returns what is read of a text.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+fn head_and_tail(text: &str) -> impl Iterator<Item = &str> {
     let (head, tail) = if text.len() <= READ_BYTES_MAX {
         (text, None)
     } else {
@@ -348,13 +355,13 @@ fn ends_sentence(gap: &[u8]) -> bool {
             .any(|pair| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace())
 }
 
-fn add(sum: &mut Vector, vector: &Vector) {
+fn add_vector(sum: &mut Embedding, vector: &Embedding) {
     for (sum, value) in sum.iter_mut().zip(vector) {
         *sum += value;
     }
 }
 
-fn unit(mut vector: Vector) -> Vector {
+fn normalise_vector(mut vector: Embedding) -> Embedding {
     let norm = dot(&vector, &vector).sqrt();
     if norm > 0.0 {
         for value in &mut vector {
@@ -370,21 +377,21 @@ mod tests {
 
     use super::*;
 
-    fn read(question: &str, text: &str) -> Reading {
-        let question = Question::read(question, Timestamp::UNIX_EPOCH);
-        Reader::new(&question, Meanings::get()).read(text)
+    fn read(question: &str, text: &str) -> TextMatch {
+        let question = ParsedQuestion::parse(question, Timestamp::UNIX_EPOCH);
+        PassageReader::new(&question, EmbeddingTable::load()).match_text(text)
     }
 
     #[test]
     fn times_are_sorted() {
-        assert!(TIMES.is_sorted());
+        assert!(TIME_WORDS.is_sorted());
     }
 
     #[test]
     fn forms_and_words_as_typed() {
         let reading = read("fixed parsers", "He fixes the parsers.");
-        assert_eq!((reading.own(), reading.exact), (0b11, 0b10));
-        assert_eq!(reading.together, 0b10);
+        assert_eq!((reading.matched_terms(), reading.exact), (0b11, 0b10));
+        assert_eq!(reading.adjacent, 0b10);
     }
 
     #[test]
@@ -398,7 +405,7 @@ mod tests {
     #[test]
     fn words_that_mean_the_same() {
         let reading = read("automobile", "She bought a new car yesterday.");
-        assert!(reading.alike[0] > 0.1 && reading.own() == 0 && reading.has_time);
+        assert!(reading.similarity[0] > 0.1 && reading.matched_terms() == 0 && reading.has_time);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Where a memory comes from, in the words a model and a person read.
 
 use jiff::Timestamp;
-use memory::{FactKind, Kind, SessionId, Trust};
+use memory::{FactKind, RecordKind, SessionId, Trust};
 
 /// Returns how long ago something was: "3 weeks ago".
-pub fn age(at: Timestamp, now: Timestamp) -> String {
+pub fn format_age(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(at.as_second());
     let (number, unit) = match seconds {
         ..60 => return "just now".to_owned(),
@@ -20,15 +20,15 @@ pub fn age(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// Returns when something was: the date, and how long ago that is.
-pub fn when(at: Option<Timestamp>, now: Timestamp) -> String {
+pub fn format_date(at: Option<Timestamp>, now: Timestamp) -> String {
     match at {
-        Some(at) => format!("{}, {}", at.strftime("%Y-%m-%d"), age(at, now)),
+        Some(at) => format!("{}, {}", at.strftime("%Y-%m-%d"), format_age(at, now)),
         None => "undated".to_owned(),
     }
 }
 
 /// Returns whose word a text is.
-pub const fn speaker(trust: Trust) -> &'static str {
+pub const fn speaker_label(trust: Trust) -> &'static str {
     match trust {
         Trust::User => "user said",
         Trust::Model => "agent said",
@@ -37,7 +37,7 @@ pub const fn speaker(trust: Trust) -> &'static str {
 }
 
 /// Returns how a fact is introduced. Only what the user stated reads as guidance.
-pub const fn introduction(kind: FactKind, trust: Trust) -> &'static str {
+pub const fn fact_introduction(kind: FactKind, trust: Trust) -> &'static str {
     match (trust, kind) {
         (Trust::User, FactKind::Preference) => "The user prefers",
         (Trust::User, FactKind::Decision) => "The user decided",
@@ -50,22 +50,22 @@ pub const fn introduction(kind: FactKind, trust: Trust) -> &'static str {
 }
 
 /// Returns what kind of text a record is, in a word or two.
-pub const fn what(kind: Kind) -> &'static str {
+pub const fn kind_label(kind: RecordKind) -> &'static str {
     match kind {
-        Kind::Prompt => "a prompt",
-        Kind::Assistant => "an answer",
-        Kind::Thinking => "a thought",
-        Kind::ToolUse => "a tool call",
-        Kind::ToolResult => "a tool's result",
-        Kind::Approval => "an approval",
-        Kind::Error => "an error",
-        Kind::Artifact => "a change",
-        Kind::Summary => "a summary",
+        RecordKind::Prompt => "a prompt",
+        RecordKind::Assistant => "an answer",
+        RecordKind::Thinking => "a thought",
+        RecordKind::ToolUse => "a tool call",
+        RecordKind::ToolResult => "a tool's result",
+        RecordKind::Approval => "an approval",
+        RecordKind::Error => "an error",
+        RecordKind::Artifact => "a change",
+        RecordKind::Summary => "a summary",
     }
 }
 
 /// Returns the agent and a part of the id that `throughline show` takes.
-pub fn session(id: &SessionId) -> String {
+pub fn session_label(id: &SessionId) -> String {
     let (agent, native) = id.as_str().split_once(':').unwrap_or(("", id.as_str()));
     let native: String = native.chars().take(13).collect();
     format!("{agent} session {native}")
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn ages() {
         let now: Timestamp = "2026-11-16T09:00:00Z".parse().unwrap();
-        let check = |at: &str, shown: &str| assert_eq!(age(at.parse().unwrap(), now), shown);
+        let check = |at: &str, shown: &str| assert_eq!(format_age(at.parse().unwrap(), now), shown);
         check("2026-11-16T08:59:30Z", "just now");
         check("2026-11-16T08:00:00Z", "1 hour ago");
         check("2026-11-13T08:00:00Z", "3 days ago");

@@ -6,11 +6,11 @@ pub mod fix;
 pub mod how;
 
 pub use self::blame::{Blame, blame};
-pub use self::fix::{Fix, Occurrence, Way, fix};
-pub use self::how::{How, Run, how};
+pub use self::fix::{ErrorHistory, ErrorOccurrence, ErrorResolution, fix};
+pub use self::how::{CommandHistory, CommandRun, how};
 
 /// Returns the first sentence or line of a text, shortened to what a listing can show.
-fn gist(text: &str, chars_max: usize) -> String {
+fn first_line(text: &str, chars_max: usize) -> String {
     let line = text
         .lines()
         .map(str::trim)

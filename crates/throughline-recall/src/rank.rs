@@ -5,18 +5,18 @@
 
 mod weights;
 
-use memory::{Kind, RecordId};
+use memory::{RecordId, RecordKind};
 use serde::Serialize;
-use store::{Detail, Lookup, Mark, Presence, USEFULNESS_UNKNOWN};
+use store::{CandidateRow, Lookup, Presence, RowAttributes, USEFULNESS_UNKNOWN};
 
 use crate::answers::AnsweredQuestion;
-use crate::ask::Question;
-use crate::candidates::{Bits, Candidate, Candidates};
+use crate::ask::ParsedQuestion;
+use crate::candidates::{Candidate, CandidateSet, TermSet};
 use crate::echo;
-use crate::passages::Reading;
-use crate::wishes::Wish;
+use crate::passages::TextMatch;
+use crate::wishes::PreferenceCues;
 
-pub use weights::{COUNT, Features, NAMES, WEIGHTS};
+pub use weights::{COUNT, NAMES, RecordFeatures, WEIGHTS};
 use weights::{PRODUCTS, SEEN};
 
 /// How much a neighbour's word counts.
@@ -26,29 +26,29 @@ const K1: f64 = 1.2;
 const B: f64 = 0.6;
 
 /// Words less alike than this do not stand for each other.
-const ALIKE_MIN: f64 = 0.45;
+const SIMILARITY_MIN: f64 = 0.45;
 /// The place that counts half of the first.
-const PLACE_HALF: f64 = 10.0;
+const RANK_HALF: f64 = 10.0;
 
 /// What the asker's own workspace adds: enough to decide between equals.
-const HERE_POINTS: f64 = 0.5;
+const HOME_WORKSPACE_POINTS: f64 = 0.5;
 /// What a pin adds, and what use adds at most, or takes away.
 const PINNED_POINTS: f64 = 2.0;
 const USEFUL_POINTS: f64 = 2.0;
 /// What a question that an agent put to memory loses, and what it was told: the one holds all the words and answers
 /// nothing, the other repeats what is found where it was said.
-pub const ECHO_POINTS: f64 = -4.0;
+pub const ECHO_PENALTY: f64 = -4.0;
 /// What a record loses that its log has lost: it was rewound, rewritten or cut off.
 const DETACHED_POINTS: f64 = -2.0;
 /// What a record loses whose log is gone. Agents delete their old logs, so this only decides
 /// between equals.
 const SOURCE_GONE_POINTS: f64 = -0.25;
 /// Hits of which it is asked what people and use have said of them.
-const WORTH_MAX: usize = 40;
+const REWARDED_HITS_MAX: usize = 40;
 
 /// A part of a score.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct ScorePart {
     pub name: &'static str,
     pub value: f64,
     /// What it adds to the score.
@@ -57,42 +57,47 @@ pub struct Part {
 
 /// A candidate that was read.
 #[derive(Debug)]
-pub struct Read {
+pub struct ScoredRecord {
     pub candidate: Candidate,
-    pub detail: Detail,
-    pub reading: Reading,
-    pub features: Features,
+    pub detail: CandidateRow,
+    pub text_match: TextMatch,
+    pub features: RecordFeatures,
     pub score: f64,
     /// The bare lexical score.
-    pub words: f64,
+    pub lexical: f64,
     /// Records of its session that come just before it, two at most.
-    pub depth: usize,
+    pub records_before: usize,
     /// What counts besides the features.
-    pub beyond: Vec<Part>,
+    pub adjustments: Vec<ScorePart>,
     /// How sure the search would be, between 0 and 1, if this were its best hit.
     pub confidence: f64,
     /// How sure the search is that a question which this answers is the one asked now.
-    pub unit_confidence: Option<f64>,
+    pub answer_confidence: Option<f64>,
     /// The question that this answers.
-    pub asked: Option<AnsweredQuestion>,
+    pub answered_question: Option<AnsweredQuestion>,
     /// The record that answers this question.
     pub answered_by: Option<RecordId>,
 }
 
-impl Read {
-    pub fn new(candidate: Candidate, detail: Detail, reading: Reading, depth: usize) -> Self {
+impl ScoredRecord {
+    pub fn new(
+        candidate: Candidate,
+        detail: CandidateRow,
+        text_match: TextMatch,
+        records_before: usize,
+    ) -> Self {
         Self {
             candidate,
             detail,
-            reading,
+            text_match,
             features: [0.0; COUNT],
             score: 0.0,
-            words: 0.0,
-            depth,
-            beyond: Vec::new(),
+            lexical: 0.0,
+            records_before,
+            adjustments: Vec::new(),
             confidence: 0.0,
-            unit_confidence: None,
-            asked: None,
+            answer_confidence: None,
+            answered_question: None,
             answered_by: None,
         }
     }
@@ -100,29 +105,29 @@ impl Read {
     /// Says whether this is a prompt that only asks. People who have names talk to each other,
     /// and their questions are part of what they say.
     pub fn is_question(&self) -> bool {
-        self.detail.kind == Kind::Prompt
+        self.detail.kind == RecordKind::Prompt
             && self.detail.speaker.is_none()
-            && echo::asks(&self.detail.text)
+            && echo::is_bare_question(&self.detail.text)
     }
 
     /// Returns the parts of the score, the weightiest first.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn score_parts(&self) -> Vec<ScorePart> {
         let mut parts: Vec<_> = (0..COUNT)
-            .map(|at| Part {
+            .map(|at| ScorePart {
                 name: NAMES[at],
                 value: self.features[at],
                 points: self.features[at] * WEIGHTS[at],
             })
             .filter(|part| part.points != 0.0)
             .collect();
-        parts.extend(self.beyond.iter().cloned());
+        parts.extend(self.adjustments.iter().cloned());
         parts.sort_by(|a, b| b.points.abs().total_cmp(&a.points.abs()));
         parts
     }
 
-    pub fn add(&mut self, name: &'static str, value: f64, points: f64) {
+    pub fn adjust(&mut self, name: &'static str, value: f64, points: f64) {
         self.score += points;
-        self.beyond.push(Part {
+        self.adjustments.push(ScorePart {
             name,
             value,
             points,
@@ -131,18 +136,18 @@ impl Read {
 
     /// Says whether this was marked as a call of a memory tool, or what it returned.
     pub fn is_memory_output(&self) -> bool {
-        self.beyond.iter().any(|part| part.name == "echo")
+        self.adjustments.iter().any(|part| part.name == "echo")
     }
 
     /// Returns the terms the record holds or is spoken by.
-    pub fn own(&self) -> Bits {
-        self.reading.own() | self.candidate.who
+    pub fn matched_terms(&self) -> TermSet {
+        self.text_match.matched_terms() | self.candidate.speaker
     }
 }
 
 /// What the candidates are weighed against.
 #[derive(Debug)]
-struct Background {
+struct ScoreContext {
     idf: Vec<f64>,
     idf_sum: f64,
     words_max: f64,
@@ -155,7 +160,7 @@ struct Background {
     record_words: f64,
     /// The share of what people and models say.
     chat: f64,
-    speakers: Bits,
+    speakers: TermSet,
     rows: (i64, i64),
     /// The term that says most.
     rarest: usize,
@@ -164,77 +169,84 @@ struct Background {
 }
 
 /// Scores what was read, the best first.
-pub fn rank(
-    question: &Question,
-    found: &Candidates,
-    mut read: Vec<Read>,
+pub fn score_records(
+    question: &ParsedQuestion,
+    found: &CandidateSet,
+    mut read: Vec<ScoredRecord>,
     here: Option<&str>,
-) -> Vec<Read> {
-    let mut background = Background::of(found, &read);
+) -> Vec<ScoredRecord> {
+    let mut background = ScoreContext::of(found, &read);
     let lexical: Vec<_> = read.iter().map(|read| background.lexical(read)).collect();
     background.words_max = max(lexical.iter().map(|l| l.0));
     background.whole_max = max(lexical.iter().map(|l| l.1));
-    let session_words = crate::sessions::documents(found);
-    let session_best = crate::sessions::best(&read, &lexical);
-    let order = by_row(&read);
+    let session_words = crate::sessions::session_word_scores(found);
+    let session_best = crate::sessions::best_record_scores(&read, &lexical);
+    let order = index_by_row(&read);
     let ranks = background.ranks(&read, &lexical);
     for at in 0..read.len() {
-        let near = near(&read, &order, at);
+        let near = read_neighbours(&read, &order, at);
         let session = read[at].candidate.mark.session;
         let sums = Sums {
             words: lexical[at].0,
             whole: lexical[at].1,
             near_words: near.iter().map(|n| lexical[*n].0).fold(0.0, f64::max),
             near_cosine: max_or(
-                near.iter().map(|n| f64::from(read[*n].reading.cosine)),
+                near.iter().map(|n| f64::from(read[*n].text_match.cosine)),
                 None,
             ),
             session_words: session_words.get(&session).copied().unwrap_or_default(),
             session_best: session_best.get(&session).copied().unwrap_or_default(),
-            stretch: found.stretches.get(&session).copied().unwrap_or_default(),
+            stretch: found
+                .window_scores
+                .get(&session)
+                .copied()
+                .unwrap_or_default(),
             near_alike: background.near_alike(&read, at, &near),
-            answers: answers(&read, &near, at, &lexical),
+            answers: preceding_question_score(&read, &near, at, &lexical),
             ranks: [ranks[0][at], ranks[1][at], ranks[2][at]],
         };
         let features = background.features(question, &read[at], &sums);
-        read[at].words = lexical[at].0;
+        read[at].lexical = lexical[at].0;
         read[at].score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
         read[at].features = features;
         let is_here = here.is_some() && read[at].detail.workspace.as_deref() == here;
         if is_here {
-            read[at].add("here", 1.0, HERE_POINTS);
+            read[at].adjust("here", 1.0, HOME_WORKSPACE_POINTS);
         }
-        if echo::asks_memory(&read[at].detail) {
-            read[at].add("echo", 1.0, ECHO_POINTS);
+        if echo::is_memory_call(&read[at].detail) {
+            read[at].adjust("echo", 1.0, ECHO_PENALTY);
         }
         match read[at].detail.presence {
             Presence::InSource => {}
-            Presence::Detached => read[at].add("not_in_source", 1.0, DETACHED_POINTS),
-            Presence::SourceGone => read[at].add("source_gone", 1.0, SOURCE_GONE_POINTS),
+            Presence::Detached => read[at].adjust("not_in_source", 1.0, DETACHED_POINTS),
+            Presence::SourceGone => read[at].adjust("source_gone", 1.0, SOURCE_GONE_POINTS),
         }
     }
-    sort(&mut read);
+    sort_by_score(&mut read);
     read
 }
 
 /// Lets pins and what helped before come forward, and what did not help fall back.
-pub fn reward(lookup: &Lookup<'_>, read: &mut [Read]) -> store::Result<()> {
-    for read in read.iter_mut().take(WORTH_MAX) {
-        let worth = lookup.worth(read.detail.id)?;
+pub fn apply_pins_and_usefulness(
+    lookup: &Lookup<'_>,
+    read: &mut [ScoredRecord],
+) -> store::Result<()> {
+    for read in read.iter_mut().take(REWARDED_HITS_MAX) {
+        let worth = lookup.record_signals(read.detail.id)?;
         if worth.pinned {
-            read.add("pinned", 1.0, PINNED_POINTS);
+            read.adjust("pinned", 1.0, PINNED_POINTS);
         }
         if let Some(useful) = worth.useful {
             let value = 2.0 * (useful - USEFULNESS_UNKNOWN);
-            read.add("useful", value, value * USEFUL_POINTS);
+            read.adjust("useful", value, value * USEFUL_POINTS);
         }
     }
-    sort(read);
+    sort_by_score(read);
     Ok(())
 }
 
 /// Puts the best first.
-pub fn sort(read: &mut [Read]) {
+pub fn sort_by_score(read: &mut [ScoredRecord]) {
     read.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
@@ -256,14 +268,21 @@ struct Sums {
     ranks: [f64; 3],
 }
 
-impl Background {
-    fn of(found: &Candidates, read: &[Read]) -> Self {
+impl ScoreContext {
+    fn of(found: &CandidateSet, read: &[ScoredRecord]) -> Self {
         let count = read.len().max(1) as f64;
-        let cosines = || read.iter().map(|read| f64::from(read.reading.cosine));
-        let bests = || read.iter().map(|read| f64::from(read.reading.cosine_best));
-        let passages: usize = read.iter().map(|read| read.reading.passages.len()).sum();
-        let words: f64 = read.iter().map(|read| f64::from(read.reading.words)).sum();
-        let is_talk = |mark: &Mark| matches!(mark.kind, Kind::Prompt | Kind::Assistant);
+        let cosines = || read.iter().map(|read| f64::from(read.text_match.cosine));
+        let bests = || {
+            read.iter()
+                .map(|read| f64::from(read.text_match.cosine_max))
+        };
+        let passages: usize = read.iter().map(|read| read.text_match.passages.len()).sum();
+        let words: f64 = read
+            .iter()
+            .map(|read| f64::from(read.text_match.words))
+            .sum();
+        let is_talk =
+            |mark: &RowAttributes| matches!(mark.kind, RecordKind::Prompt | RecordKind::Assistant);
         let talk = read
             .iter()
             .filter(|read| is_talk(&read.candidate.mark))
@@ -281,7 +300,7 @@ impl Background {
             passage_words: (words / passages.max(1) as f64).max(1.0),
             record_words: (words / count).max(1.0),
             chat: talk as f64 / count,
-            speakers: found.speakers,
+            speakers: found.speaker_terms,
             rows: (rows.clone().min().unwrap_or(0), rows.max().unwrap_or(0)),
             products: PRODUCTS.map(|(a, b)| (place_of(a), place_of(b))),
             rarest: (0..found.idf.len())
@@ -291,11 +310,12 @@ impl Background {
     }
 
     /// Returns the weight of the words in the best passage, and in the whole.
-    fn lexical(&self, read: &Read) -> (f64, f64) {
+    fn lexical(&self, read: &ScoredRecord) -> (f64, f64) {
         let candidate = &read.candidate;
         let extra = |at: usize| {
-            let has = |bits: Bits| f64::from(bits >> at & 1);
-            has(candidate.who) + NEAR_WEIGHT * (has(candidate.near[0]) + has(candidate.near[1]))
+            let has = |bits: TermSet| f64::from(bits >> at & 1);
+            has(candidate.speaker)
+                + NEAR_WEIGHT * (has(candidate.neighbours[0]) + has(candidate.neighbours[1]))
         };
         let weigh = |counts: &dyn Fn(usize) -> f64, length: f64| -> f64 {
             let norm = K1 * (1.0 - B + B * length);
@@ -305,7 +325,7 @@ impl Background {
             };
             self.idf.iter().enumerate().map(points).sum()
         };
-        let passages = &read.reading.passages;
+        let passages = &read.text_match.passages;
         let best = passages
             .iter()
             .map(|passage| {
@@ -319,11 +339,16 @@ impl Background {
                 .map(|passage| f64::from(passage.counts[at]))
                 .sum()
         };
-        let length = f64::from(read.reading.words) / self.record_words;
+        let length = f64::from(read.text_match.words) / self.record_words;
         (best, weigh(&total, length))
     }
 
-    fn features(&self, question: &Question, read: &Read, sums: &Sums) -> Features {
+    fn features(
+        &self,
+        question: &ParsedQuestion,
+        read: &ScoredRecord,
+        sums: &Sums,
+    ) -> RecordFeatures {
         let mut features = [0.0; COUNT];
         features[..SEEN].copy_from_slice(&self.seen(question, read, sums));
         for (at, (a, b)) in self.products.iter().enumerate() {
@@ -332,68 +357,64 @@ impl Background {
         features
     }
 
-    fn seen(&self, question: &Question, read: &Read, sums: &Sums) -> [f64; SEEN] {
-        let reading = &read.reading;
+    fn seen(&self, question: &ParsedQuestion, read: &ScoredRecord, sums: &Sums) -> [f64; SEEN] {
+        let reading = &read.text_match;
         let candidate = &read.candidate;
-        let share = |bits: Bits| self.share(|at| f64::from(bits >> at & 1));
-        let own = read.own();
-        let near = own | candidate.near[0] | candidate.near[1];
+        let share = |bits: TermSet| self.share(|at| f64::from(bits >> at & 1));
+        let own = read.matched_terms();
+        let near = own | candidate.neighbours[0] | candidate.neighbours[1];
         let relative = |value: f64, mean: f64, max: f64| {
             ((value - mean) / (max - mean).max(1e-6)).clamp(-1.0, 1.0)
         };
         let kind = read.detail.kind;
         // Who has a name is a person, whichever side of the conversation it was.
-        let is_person = kind == Kind::Prompt || read.detail.speaker.is_some();
-        let is_model = kind == Kind::Assistant && !is_person;
+        let is_person = kind == RecordKind::Prompt || read.detail.speaker.is_some();
+        let is_model = kind == RecordKind::Assistant && !is_person;
         // Among tool calls, what stands beside a record is seldom what it is about.
         let talk = self.chat * self.chat;
         let is = |yes: bool| f64::from(u8::from(yes));
         let words = sums.words / self.words_max.max(1e-9);
         let meaning = relative(f64::from(reading.cosine), self.cosine_mean, self.cosine_max);
-        let best = relative(
-            f64::from(reading.cosine_best),
-            self.best_mean,
-            self.best_max,
-        );
-        let alike = self.alike(read, ALIKE_MIN);
-        let rarest: Bits = 1 << self.rarest;
+        let best = relative(f64::from(reading.cosine_max), self.best_mean, self.best_max);
+        let alike = self.alike(read, SIMILARITY_MIN);
+        let rarest: TermSet = 1 << self.rarest;
         let asked = self.speakers != 0;
         let length = (f64::from(candidate.mark.size_bytes) + 1.0).ln() / 10.0;
         let (first, last) = self.rows;
         // What a person said to a model.
-        let said = talk * is(kind == Kind::Prompt && read.detail.speaker.is_none());
-        let wish = if kind == Kind::Prompt {
-            Wish::read(&read.detail.text)
+        let said = talk * is(kind == RecordKind::Prompt && read.detail.speaker.is_none());
+        let wish = if kind == RecordKind::Prompt {
+            PreferenceCues::detect(&read.detail.text)
         } else {
-            Wish::default()
+            PreferenceCues::default()
         };
-        let is_later = is(read.depth > 1 && read.detail.speaker.is_none());
+        let is_later = is(read.records_before > 1 && read.detail.speaker.is_none());
         [
             words,
             sums.words / (self.idf_sum * (K1 + 1.0)),
             share(own),
             share(near) * talk,
             share(reading.exact),
-            share(reading.together),
+            share(reading.adjacent),
             meaning,
             best,
-            f64::from(reading.cosine_best),
+            f64::from(reading.cosine_max),
             alike,
             sums.session_words,
             sums.session_best,
-            is(candidate.who != 0),
-            is(asked && candidate.who == 0 && read.detail.speaker.is_some()),
+            is(candidate.speaker != 0),
+            is(asked && candidate.speaker == 0 && read.detail.speaker.is_some()),
             is(is_person),
             is(is_model),
             is(!matches!(
                 kind,
-                Kind::Prompt | Kind::Assistant | Kind::Summary
+                RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary
             )),
             is(is_person) * talk,
             length * is(is_person),
             is(reading.is_question),
-            question.dates.fit(candidate.mark.day),
-            is(question.asks_when && reading.has_time),
+            question.dates.match_day(candidate.mark.day),
+            is(question.asks_for_time && reading.has_time),
             talk * sums.near_words / self.words_max.max(1e-9),
             sums.near_cosine.map_or(0.0, |near| {
                 talk * relative(near, self.cosine_mean, self.cosine_max)
@@ -410,58 +431,62 @@ impl Background {
             sums.ranks[1],
             sums.ranks[2],
             talk * sums.answers / self.words_max.max(1e-9),
-            is(question.asks_count && reading.has_number),
+            is(question.asks_for_count && reading.has_number),
             sums.stretch,
             talk * sums.whole / self.whole_max.max(1e-9),
             talk * best,
             talk * sums.session_words,
-            talk * share(reading.together),
+            talk * share(reading.adjacent),
             is(read.detail.speaker.is_some()),
             said * is(wish.is_standing),
-            said * is(wish.is_standing && question.asks_advice),
+            said * is(wish.is_standing && question.asks_for_advice),
             said * is(wish.is_preference),
-            said * is(wish.is_preference && question.asks_advice),
-            said * is(question.asks_many),
-            is(is_model && question.asks_many),
-            said * is(read.depth == 0),
-            said * is(read.depth == 0 && question.asks_many),
+            said * is(wish.is_preference && question.asks_for_advice),
+            said * is(question.asks_for_overview),
+            is(is_model && question.asks_for_overview),
+            said * is(read.records_before == 0),
+            said * is(read.records_before == 0 && question.asks_for_overview),
             is_later,
-            is_later * is(question.asks_many),
+            is_later * is(question.asks_for_overview),
         ]
     }
 
     /// Returns the share of the question that a record holds or comes near to.
-    fn alike(&self, read: &Read, floor: f64) -> f64 {
-        let own = read.own();
+    fn alike(&self, read: &ScoredRecord, floor: f64) -> f64 {
+        let own = read.matched_terms();
         self.share(|at| {
-            let near = (f64::from(read.reading.alike[at]) - floor) / (1.0 - floor);
+            let near = (f64::from(read.text_match.similarity[at]) - floor) / (1.0 - floor);
             f64::from(own >> at & 1).max(near)
         })
     }
 
     /// Returns the share of the question that a record and those beside it hold or come near to.
-    fn near_alike(&self, read: &[Read], at: usize, near: &[usize]) -> f64 {
+    fn near_alike(&self, read: &[ScoredRecord], at: usize, near: &[usize]) -> f64 {
         let beside = |term: usize| {
-            let of = |other: &usize| f64::from(read[*other].reading.alike[term]);
+            let of = |other: &usize| f64::from(read[*other].text_match.similarity[term]);
             near.iter().map(of).fold(0.0, f64::max)
         };
         let candidate = &read[at].candidate;
-        let held = read[at].own() | candidate.near[0] | candidate.near[1];
+        let held = read[at].matched_terms() | candidate.neighbours[0] | candidate.neighbours[1];
         self.share(|term| {
-            let own = f64::from(read[at].reading.alike[term]);
-            let alike = (own.max(0.8 * beside(term)) - ALIKE_MIN) / (1.0 - ALIKE_MIN);
+            let own = f64::from(read[at].text_match.similarity[term]);
+            let alike = (own.max(0.8 * beside(term)) - SIMILARITY_MIN) / (1.0 - SIMILARITY_MIN);
             f64::from(held >> term & 1).max(alike)
         })
     }
 
     /// Returns each record's place by its words, by its meaning and by both, 1 for the first and falling.
-    fn ranks(&self, read: &[Read], lexical: &[(f64, f64)]) -> [Vec<f64>; 3] {
+    fn ranks(&self, read: &[ScoredRecord], lexical: &[(f64, f64)]) -> [Vec<f64>; 3] {
         let words: Vec<f64> = lexical.iter().map(|l| l.0).collect();
-        let cosine = |read: &Read| f64::from(read.reading.cosine_best);
+        let cosine = |read: &ScoredRecord| f64::from(read.text_match.cosine_max);
         let cosines: Vec<f64> = read.iter().map(cosine).collect();
-        let alike = |read: &Read| self.alike(read, ALIKE_MIN);
+        let alike = |read: &ScoredRecord| self.alike(read, SIMILARITY_MIN);
         let alike: Vec<f64> = read.iter().map(alike).collect();
-        [places(&words), places(&cosines), places(&alike)]
+        [
+            reciprocal_ranks(&words),
+            reciprocal_ranks(&cosines),
+            reciprocal_ranks(&alike),
+        ]
     }
 
     /// Returns the share of the question that `has` says is there.
@@ -483,28 +508,33 @@ pub fn place_of(name: &str) -> usize {
 }
 
 /// Returns how much a record answers: what was asked just before it holds the words.
-fn answers(read: &[Read], near: &[usize], at: usize, lexical: &[(f64, f64)]) -> f64 {
+fn preceding_question_score(
+    read: &[ScoredRecord],
+    near: &[usize],
+    at: usize,
+    lexical: &[(f64, f64)],
+) -> f64 {
     let row = read[at].candidate.row;
     let before = near
         .iter()
         .find(|other| read[**other].candidate.row == row - 1);
     before
-        .filter(|other| read[**other].reading.is_question)
+        .filter(|other| read[**other].text_match.is_question)
         .map_or(0.0, |other| lexical[*other].0)
 }
 
-fn places(values: &[f64]) -> Vec<f64> {
+fn reciprocal_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
     let mut places = vec![0.0; values.len()];
     for (place, at) in order.into_iter().enumerate() {
-        places[at] = PLACE_HALF / (PLACE_HALF + place as f64);
+        places[at] = RANK_HALF / (RANK_HALF + place as f64);
     }
     places
 }
 
 /// Returns where each row is among what was read.
-fn by_row(read: &[Read]) -> Vec<(i64, usize)> {
+fn index_by_row(read: &[ScoredRecord]) -> Vec<(i64, usize)> {
     let mut order: Vec<_> = read
         .iter()
         .enumerate()
@@ -515,9 +545,9 @@ fn by_row(read: &[Read]) -> Vec<(i64, usize)> {
 }
 
 /// Returns the neighbours of a record that were read too.
-fn near(read: &[Read], order: &[(i64, usize)], at: usize) -> Vec<usize> {
+fn read_neighbours(read: &[ScoredRecord], order: &[(i64, usize)], at: usize) -> Vec<usize> {
     let candidate = &read[at].candidate;
-    if !crate::candidates::leans(&candidate.mark) {
+    if !crate::candidates::uses_neighbours(&candidate.mark) {
         return Vec::new();
     }
     let Ok(here) = order.binary_search_by_key(&candidate.row, |entry| entry.0) else {

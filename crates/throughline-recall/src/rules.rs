@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use memory::words::{self, Words};
-use memory::{Kind, Trust};
+use memory::words::{self, StemmedText};
+use memory::{RecordKind, Trust};
 
 use crate::echo;
 
@@ -56,11 +56,11 @@ const DECISION_STEMS: &[&str] = &[
 ];
 
 /// Says whether a text of the user lays something down.
-pub fn is_rule(kind: Kind, trust: Trust, text: &str) -> bool {
-    if kind != Kind::Prompt || trust != Trust::User || text.len() > RULE_BYTES_MAX {
+pub fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
+    if kind != RecordKind::Prompt || trust != Trust::User || text.len() > RULE_BYTES_MAX {
         return false;
     }
-    !echo::asks(text)
+    !echo::is_bare_question(text)
         && echo::sentences(text).any(|sentence| {
             let words = echo::plain_words(sentence);
             let opens = words
@@ -75,7 +75,7 @@ pub fn is_rule(kind: Kind, trust: Trust, text: &str) -> bool {
 #[derive(Debug)]
 pub struct PromptTopics {
     /// Stems that say what the prompt is about.
-    telling: BTreeSet<String>,
+    topic_stems: BTreeSet<String>,
     /// Identifiers and numbers.
     names: BTreeSet<String>,
     /// Files, by the last part of their path.
@@ -87,11 +87,11 @@ pub struct PromptTopics {
 
 impl PromptTopics {
     pub fn of(prompt: &str) -> Self {
-        let said = Words::of(prompt);
+        let said = StemmedText::parse(prompt);
         let asks_decision =
             echo::has_question(prompt) && said.stems.iter().any(|stem| is_decision_stem(stem));
         let mut topics = Self {
-            telling: BTreeSet::new(),
+            topic_stems: BTreeSet::new(),
             names: BTreeSet::new(),
             files: BTreeSet::new(),
             asks_decision,
@@ -102,8 +102,8 @@ impl PromptTopics {
                 topics.files.insert(file.to_owned());
             } else if is_name(&stem) {
                 topics.names.insert(stem);
-            } else if is_telling(&stem) {
-                topics.telling.insert(stem);
+            } else if is_topic_stem(&stem) {
+                topics.topic_stems.insert(stem);
             } else {
                 topics.says_more = true;
             }
@@ -113,18 +113,18 @@ impl PromptTopics {
 
     /// Says whether a rule is about what the prompt is about, by its own words.
     pub fn are_governed_by(&self, text: &str) -> bool {
-        let rule = Words::of(text);
+        let rule = StemmedText::parse(text);
         if self.names.intersection(&rule.stems).next().is_some() {
             return true;
         }
-        let shared = self.telling.intersection(&rule.stems).count();
-        let share = shared as f64 / self.telling.len().max(1) as f64;
+        let shared = self.topic_stems.intersection(&rule.stems).count();
+        let share = shared as f64 / self.topic_stems.len().max(1) as f64;
         let mut files = rule.stems.iter().filter_map(|stem| file_name(stem));
         let names_file = files.any(|file| self.files.contains(file));
         (shared >= SHARED_MIN && share >= SHARED_SHARE && text.len() <= FOCUSED_BYTES_MAX)
             || (shared >= 1 && names_file)
             || (shared >= 1 && self.asks_decision && share >= DECIDED_SHARE)
-            || (shared == 1 && self.telling.len() == 1 && self.is_subject_of(text))
+            || (shared == 1 && self.topic_stems.len() == 1 && self.is_subject_of(text))
     }
 
     /// Says whether the one thing that the prompt is about is what a short rule lays down. Of a
@@ -135,14 +135,14 @@ impl PromptTopics {
             let is_strict = words
                 .iter()
                 .any(|word| STRICT_WORDS.contains(&word.as_str()));
-            let stems = Words::of(sentence).stems;
-            is_strict && self.telling.iter().all(|stem| stems.contains(stem))
+            let stems = StemmedText::parse(sentence).stems;
+            is_strict && self.topic_stems.iter().all(|stem| stems.contains(stem))
         };
         text.len() <= STRICT_BYTES_MAX && self.says_more && echo::sentences(text).any(rules)
     }
 
     /// Says whether the prompt names the file at a path.
-    pub fn name_file(&self, path: Option<&str>) -> bool {
+    pub fn names_file(&self, path: Option<&str>) -> bool {
         path.is_some_and(|path| {
             let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
             self.files.contains(&file.to_lowercase())
@@ -150,15 +150,15 @@ impl PromptTopics {
     }
 
     /// Says whether a text holds an identifier or a number that the prompt names.
-    pub fn share_name_with(&self, text: &str) -> bool {
-        !self.names.is_empty() && !self.names.is_disjoint(&Words::of(text).stems)
+    pub fn shares_name_with(&self, text: &str) -> bool {
+        !self.names.is_empty() && !self.names.is_disjoint(&StemmedText::parse(text).stems)
     }
 
     /// Says whether a record about a file that the prompt names, or the rule beside it, has
     /// anything else to do with the prompt.
-    pub fn share_words_with(&self, text: &Words, rule: &Words) -> bool {
+    pub fn shares_words_with(&self, text: &StemmedText, rule: &StemmedText) -> bool {
         let shares = |stem: &String| text.stems.contains(stem) || rule.stems.contains(stem);
-        self.telling.iter().chain(&self.names).any(shares)
+        self.topic_stems.iter().chain(&self.names).any(shares)
     }
 }
 
@@ -166,7 +166,7 @@ fn is_decision_stem(stem: &str) -> bool {
     DECISION_STEMS.contains(&stem)
 }
 
-fn is_telling(stem: &str) -> bool {
+fn is_topic_stem(stem: &str) -> bool {
     stem.chars().count() > 2 && words::weight(stem) >= 1.0 && !is_decision_stem(stem)
 }
 
@@ -203,11 +203,11 @@ mod tests {
 
     #[test]
     fn rules_and_what_only_tells() {
-        let is = |text: &str| is_rule(Kind::Prompt, Trust::User, text);
+        let is = |text: &str| is_rule(RecordKind::Prompt, Trust::User, text);
         assert!(is(RULE) && is("Use uv, never pip."));
         assert!(!is("The build fails on Windows."));
         assert!(!is("Should we always use uv?"));
-        assert!(!is_rule(Kind::ToolResult, Trust::Tool, RULE));
+        assert!(!is_rule(RecordKind::ToolResult, Trust::Tool, RULE));
     }
 
     #[test]
@@ -227,11 +227,11 @@ mod tests {
 
     #[test]
     fn a_file_ties_a_task_to_the_rule_of_its_turn() {
-        let rule = Words::of(RULE);
-        let edit = Words::of("-REORDER_AT = 5\n+REORDER_AT = load_config()");
+        let rule = StemmedText::parse(RULE);
+        let edit = StemmedText::parse("-REORDER_AT = 5\n+REORDER_AT = load_config()");
         let touches = |prompt: &str| {
             let topics = PromptTopics::of(prompt);
-            topics.name_file(Some("/src/inventory.py")) && topics.share_words_with(&edit, &rule)
+            topics.names_file(Some("/src/inventory.py")) && topics.shares_words_with(&edit, &rule)
         };
         assert!(touches("add a constant REORDER_AT = 10 to inventory.py"));
         assert!(touches(

@@ -6,11 +6,11 @@ use memory::SessionId;
 use serde::Serialize;
 
 use crate::ask::TERMS_MAX;
-use crate::candidates::{Bits, Candidates, SessionSeen, idf};
-use crate::rank::Read;
+use crate::candidates::{CandidateSet, SessionTermCounts, TermSet, idf};
+use crate::rank::ScoredRecord;
 
 /// Records of a session that count, and how much less each counts than the one before.
-const BEST_MAX: usize = 5;
+const SESSION_RECORDS_MAX: usize = 5;
 const DECAY: f64 = 0.7;
 /// How sharply a record's score is felt.
 const SHARPNESS: f64 = 1.0;
@@ -20,10 +20,10 @@ pub const NAMES: [&str; COUNT] = [
     "records", "lexical", "words", "coverage", "together", "stretch", "meaning", "size",
 ];
 pub const COUNT: usize = 8;
-pub type Features = [f64; COUNT];
+pub type SessionFeatures = [f64; COUNT];
 
 /// Fitted by `tools/ranking/fit.py`.
-pub const WEIGHTS: Features = [2.49, 1.04, 1.05, -0.56, 2.31, 0.31, 2.57, 0.00];
+pub const WEIGHTS: SessionFeatures = [2.49, 1.04, 1.05, -0.56, 2.31, 0.31, 2.57, 0.00];
 
 /// A session that was found.
 #[derive(Clone, Debug, Serialize)]
@@ -33,19 +33,19 @@ pub struct RankedSession {
     pub score: f64,
     /// What the score is made of.
     #[serde(skip)]
-    pub features: Features,
+    pub features: SessionFeatures,
 }
 
 /// A session by its number in marks, weighed.
 #[derive(Clone, Copy, Debug)]
-pub struct Weighed {
+pub struct ScoredSession {
     pub session: u32,
     pub score: f64,
-    pub features: Features,
+    pub features: SessionFeatures,
 }
 
 /// Returns how well each session holds the question's words, 1 for the best.
-pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
+pub fn session_word_scores(found: &CandidateSet) -> HashMap<u32, f64> {
     let sessions = found.sessions.len() as u64;
     let mut holding = [0_u64; TERMS_MAX];
     let mut bytes = 0_u64;
@@ -60,7 +60,7 @@ pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
         }
     }
     let typical = (bytes as f64 / sessions.max(1) as f64).max(1.0);
-    let score = |seen: &SessionSeen| -> f64 {
+    let score = |seen: &SessionTermCounts| -> f64 {
         let norm = 1.2 * (0.25 + 0.75 * seen.size_bytes as f64 / typical);
         (0..found.idf.len())
             .map(|at| {
@@ -79,19 +79,19 @@ pub fn documents(found: &Candidates) -> HashMap<u32, f64> {
 }
 
 /// Returns how much the best records of each session weigh together, 1 for the best.
-pub fn best(read: &[Read], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
+pub fn best_record_scores(read: &[ScoredRecord], lexical: &[(f64, f64)]) -> HashMap<u32, f64> {
     let scores = read
         .iter()
         .zip(lexical)
         .map(|(read, lexical)| (read.candidate.mark.session, lexical.0));
-    let mut sums = decayed(scores);
+    let mut sums = sum_with_decay(scores);
     normalise(&mut sums);
     sums
 }
 
 /// Orders the sessions of ranked records, the best first.
-pub fn order(read: &[Read], found: &Candidates) -> Vec<Weighed> {
-    let evidence = Evidence::of(read, found);
+pub fn rank_sessions(read: &[ScoredRecord], found: &CandidateSet) -> Vec<ScoredSession> {
+    let evidence = SessionEvidence::of(read, found);
     let mut numbers: Vec<u32> = found.sessions.keys().copied().collect();
     // A session whose records were only read as neighbours has no words of its own.
     numbers.extend(read.iter().map(|read| read.candidate.mark.session));
@@ -102,7 +102,7 @@ pub fn order(read: &[Read], found: &Candidates) -> Vec<Weighed> {
         .map(|session| {
             let features = evidence.features(session, found);
             let score = features.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum();
-            Weighed {
+            ScoredSession {
                 session,
                 score,
                 features,
@@ -115,23 +115,23 @@ pub fn order(read: &[Read], found: &Candidates) -> Vec<Weighed> {
 
 /// What speaks for each session.
 #[derive(Debug)]
-struct Evidence {
+struct SessionEvidence {
     records: HashMap<u32, f64>,
     lexical: HashMap<u32, f64>,
     words: HashMap<u32, f64>,
     /// Terms that stand together somewhere in it.
-    together: HashMap<u32, Bits>,
+    together: HashMap<u32, TermSet>,
     meaning: HashMap<u32, f64>,
 }
 
-impl Evidence {
-    fn of(read: &[Read], found: &Candidates) -> Self {
+impl SessionEvidence {
+    fn of(read: &[ScoredRecord], found: &CandidateSet) -> Self {
         let top = read.first().map_or(0.0, |best| best.score);
-        let by = |value: fn(&Read) -> f64| {
+        let by = |value: fn(&ScoredRecord) -> f64| {
             let values = read
                 .iter()
                 .map(move |r| (r.candidate.mark.session, value(r)));
-            let mut sums = decayed(values);
+            let mut sums = sum_with_decay(values);
             normalise(&mut sums);
             sums
         };
@@ -139,27 +139,27 @@ impl Evidence {
             let felt = (SHARPNESS * (read.score - top)).exp();
             (read.candidate.mark.session, felt)
         });
-        let mut records = decayed(felt);
+        let mut records = sum_with_decay(felt);
         normalise(&mut records);
-        let mut together: HashMap<u32, Bits> = HashMap::new();
+        let mut together: HashMap<u32, TermSet> = HashMap::new();
         let mut meaning: HashMap<u32, f64> = HashMap::new();
         for read in read {
             let session = read.candidate.mark.session;
-            *together.entry(session).or_default() |= read.reading.together;
+            *together.entry(session).or_default() |= read.text_match.adjacent;
             let near = meaning.entry(session).or_default();
-            *near = near.max(f64::from(read.reading.cosine_best));
+            *near = near.max(f64::from(read.text_match.cosine_max));
         }
         normalise(&mut meaning);
         Self {
             records,
-            lexical: by(|read| read.words),
-            words: documents(found),
+            lexical: by(|read| read.lexical),
+            words: session_word_scores(found),
             together,
             meaning,
         }
     }
 
-    fn features(&self, session: u32, found: &Candidates) -> Features {
+    fn features(&self, session: u32, found: &CandidateSet) -> SessionFeatures {
         let of = |map: &HashMap<u32, f64>| map.get(&session).copied().unwrap_or_default();
         let seen = found.sessions.get(&session);
         let held = |at: usize| seen.is_some_and(|seen| seen.counts[at] > 0);
@@ -183,14 +183,14 @@ impl Evidence {
             of(&self.words),
             coverage / sum.max(1e-9),
             together / pairs.max(1e-9),
-            of(&found.stretches),
+            of(&found.window_scores),
             of(&self.meaning),
             (bytes + 1.0).ln() / 10.0,
         ]
     }
 }
 
-fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
+fn sum_with_decay(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
     let mut by_session: HashMap<u32, Vec<f64>> = HashMap::new();
     for (session, score) in scores {
         by_session.entry(session).or_default().push(score);
@@ -200,7 +200,7 @@ fn decayed(scores: impl Iterator<Item = (u32, f64)>) -> HashMap<u32, f64> {
         let weights = std::iter::successors(Some(1.0), |weight| Some(weight * DECAY));
         scores
             .iter()
-            .take(BEST_MAX)
+            .take(SESSION_RECORDS_MAX)
             .zip(weights)
             .map(|(s, w)| s * w)
             .sum()

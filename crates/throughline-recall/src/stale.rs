@@ -17,7 +17,7 @@ const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(2);
 
 /// Returns the files a memory names that have changed since its session ended. `session_end` is
 /// asked only where a file has changed since the memory was made.
-pub fn changed(
+pub fn changed_files(
     text: &str,
     path: Option<&str>,
     at: Option<Timestamp>,
@@ -27,7 +27,7 @@ pub fn changed(
     let Some(at) = at else {
         return Ok(Vec::new());
     };
-    let mut files = files(text, path);
+    let mut files = mentioned_files(text, path);
     files.retain(|file| changed_since(Path::new(file), at));
     if files.is_empty() {
         return Ok(files);
@@ -39,7 +39,7 @@ pub fn changed(
 }
 
 /// Returns the files that a memory names: the one it is about, and those its text mentions.
-pub fn files(text: &str, path: Option<&str>) -> Vec<String> {
+pub fn mentioned_files(text: &str, path: Option<&str>) -> Vec<String> {
     let mut files: Vec<String> = path.map(str::to_owned).into_iter().collect();
     let separates = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|*".contains(c);
     for word in text.split(separates) {
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn files_in_text() {
         assert_eq!(
-            files(
+            mentioned_files(
                 "fixed src/a.rs:42 and `test_b.py`, see https://x.io.",
                 Some("/p/c.go")
             ),
             ["/p/c.go", "src/a.rs", "test_b.py"]
         );
         assert_eq!(
-            files("version 1.2.3, e.g. nothing. 3.14", None),
+            mentioned_files("version 1.2.3, e.g. nothing. 3.14", None),
             Vec::<String>::new()
         );
     }
@@ -98,7 +98,7 @@ mod tests {
     fn only_what_changed_later_is_named() {
         let at = Timestamp::from_second(1_000).ok();
         let newer = |path: &Path, _: Timestamp| path.ends_with("a.rs");
-        let check = |text, at| changed(text, None, at, &|| Ok(None), &newer).unwrap();
+        let check = |text, at| changed_files(text, None, at, &|| Ok(None), &newer).unwrap();
         assert_eq!(check("a.rs b.rs", at), ["a.rs"]);
         assert!(check("a.rs", None).is_empty());
     }
@@ -110,7 +110,7 @@ mod tests {
         let check = |written: i64| {
             let since = |_: &Path, at: Timestamp| second(written) > at;
             let end = || Ok(Some(second(2_000)));
-            changed("a.rs", None, Some(second(1_000)), &end, &since).unwrap()
+            changed_files("a.rs", None, Some(second(1_000)), &end, &since).unwrap()
         };
         assert!(check(1_500).is_empty());
         assert!(check(2_001).is_empty());

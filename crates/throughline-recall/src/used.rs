@@ -6,34 +6,34 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::Kind;
+use memory::RecordKind;
 use serde::Serialize;
 use store::{Injection, Store, StoredRecord};
 
-use crate::recall::text_of;
+use crate::recall::item_text;
 
 /// A session that did nothing for this long is looked at.
-const QUIET: SignedDuration = SignedDuration::from_mins(30);
+const IDLE_MIN: SignedDuration = SignedDuration::from_mins(30);
 /// What a session does later than this has other reasons.
-const AFTER: SignedDuration = SignedDuration::from_hours(2);
+const USE_WINDOW: SignedDuration = SignedDuration::from_hours(2);
 /// Injections that one call looks at.
 const INJECTIONS_MAX: usize = 500;
 /// Names that must turn up again; one can be chance.
-const NAMES_MIN: usize = 2;
+const SHARED_WORDS_MIN: usize = 2;
 
 /// What a look at past injections found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct InjectionUseReport {
     pub injections: usize,
     pub used: usize,
     pub ignored: usize,
 }
 
 /// Looks at the injections whose sessions have gone quiet, and keeps which items were used.
-pub fn look_at_pending(store: &Store, now: Timestamp) -> store::Result<Report> {
-    let mut report = Report::default();
-    for injection in store.injections_to_look_at(now - QUIET, INJECTIONS_MAX)? {
-        let used = uses(store, &injection)?;
+pub fn score_past_injections(store: &Store, now: Timestamp) -> store::Result<InjectionUseReport> {
+    let mut report = InjectionUseReport::default();
+    for injection in store.unscored_injections(now - IDLE_MIN, INJECTIONS_MAX)? {
+        let used = find_used_items(store, &injection)?;
         report.injections += 1;
         report.used += used.iter().filter(|used| **used).count();
         report.ignored += used.iter().filter(|used| !**used).count();
@@ -42,40 +42,45 @@ pub fn look_at_pending(store: &Store, now: Timestamp) -> store::Result<Report> {
     Ok(report)
 }
 
-fn uses(store: &Store, injection: &Injection) -> store::Result<Vec<bool>> {
+fn find_used_items(store: &Store, injection: &Injection) -> store::Result<Vec<bool>> {
     let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
     if let Some(session) = &injection.session {
-        let span = injection.at..=injection.at + AFTER;
+        let span = injection.at..=injection.at + USE_WINDOW;
         store.each_record(session, |record| match record.at {
-            Some(at) if span.contains(&at) && is_deed(&record) => {
-                after.extend(names(&record.content));
+            Some(at) if span.contains(&at) && is_agent_action(&record) => {
+                after.extend(distinctive_words(&record.content));
             }
-            Some(_) if record.kind == Kind::Prompt => before.extend(names(&record.content)),
+            Some(_) if record.kind == RecordKind::Prompt => {
+                before.extend(distinctive_words(&record.content))
+            }
             _ => {}
         })?;
     }
     injection
         .items
         .iter()
-        .map(|injected| Ok(is_used(&text_of(store, &injected.item)?, &before, &after)))
+        .map(|injected| Ok(is_used(&item_text(store, &injected.item)?, &before, &after)))
         .collect()
 }
 
-fn is_deed(record: &StoredRecord) -> bool {
-    matches!(record.kind, Kind::Assistant | Kind::ToolUse)
+fn is_agent_action(record: &StoredRecord) -> bool {
+    matches!(record.kind, RecordKind::Assistant | RecordKind::ToolUse)
 }
 
 /// Says whether what was done names what the memory named and the prompts did not.
 pub fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>) -> bool {
-    let own: BTreeSet<_> = names(text).difference(prompted).cloned().collect();
+    let own: BTreeSet<_> = distinctive_words(text)
+        .difference(prompted)
+        .cloned()
+        .collect();
     let again = own.intersection(done).count();
-    again >= NAMES_MIN || (own.len() == 1 && again == 1)
+    again >= SHARED_WORDS_MIN || (own.len() == 1 && again == 1)
 }
 
 /// Returns the words of a text that name something: files, flags, identifiers, numbers with
 /// letters, and rare words.
-pub fn names(text: &str) -> BTreeSet<String> {
-    memory::words::split(text)
+pub fn distinctive_words(text: &str) -> BTreeSet<String> {
+    memory::words::split_words(text)
         .filter(|word| {
             let is_name = word.contains(['_', '/', '.', '-']) || word.contains(char::is_numeric);
             (is_name && word.len() >= 3)
@@ -92,7 +97,7 @@ mod tests {
     #[track_caller]
     fn check(memory: &str, prompt: &str, done: &str, used: bool) {
         assert_eq!(
-            is_used(memory, &names(prompt), &names(done)),
+            is_used(memory, &distinctive_words(prompt), &distinctive_words(done)),
             used,
             "{memory:?}"
         );

@@ -3,8 +3,8 @@
 //! Somebody who asks how to do a thing seldom repeats the words in which they once said how they want such things
 //! done. So short prompts that hold the words of a wish are read even where they share no word with the question.
 
-use memory::Kind;
-use store::{Lookup, Mark, Result};
+use memory::RecordKind;
+use store::{Lookup, Result, RowAttributes};
 
 use crate::candidates::Candidate;
 
@@ -16,10 +16,10 @@ const SHORT_BYTES: u32 = 400;
 const READ_MAX: usize = 30;
 
 /// Words of the index that a wish holds, as it knows them.
-pub const WORDS: [&str; 2] = ["always", "prefer"];
+pub const PREFERENCE_WORDS: [&str; 2] = ["always", "prefer"];
 
 /// How a standing wish begins.
-const BEGINNINGS: &[&[&str]] = &[
+const STANDING_OPENINGS: &[&[&str]] = &[
     &["always"],
     &["never"],
     &["whenever"],
@@ -34,13 +34,13 @@ const BEGINNINGS: &[&[&str]] = &[
     &["please", "make", "sure"],
 ];
 /// What says so wherever it stands.
-const STANDING: &[&[&str]] = &[
+const STANDING_PHRASES: &[&[&str]] = &[
     &["when", "i", "ask"],
     &["whenever", "i"],
     &["when", "i", "mention"],
     &["when", "i", "request"],
 ];
-const PREFERENCES: &[&[&str]] = &[
+const PREFERENCE_PHRASES: &[&[&str]] = &[
     &["prefer"],
     &["prefers"],
     &["preferred"],
@@ -62,34 +62,36 @@ const PREFERENCES: &[&[&str]] = &[
 
 /// What a text wishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct PreferenceCues {
     /// It is to hold from then on.
     pub is_standing: bool,
     pub is_preference: bool,
 }
 
-impl Wish {
-    pub fn read(text: &str) -> Self {
+impl PreferenceCues {
+    pub fn detect(text: &str) -> Self {
         let head = text[..text.floor_char_boundary(HEAD_BYTES)].to_lowercase();
         let words: Vec<&str> = head
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
             .collect();
         let is_short = text.len() < SHORT_BYTES as usize;
-        let begins = BEGINNINGS.iter().any(|phrase| words.starts_with(phrase));
+        let begins = STANDING_OPENINGS
+            .iter()
+            .any(|phrase| words.starts_with(phrase));
         Self {
-            is_standing: is_short && (begins || holds(&words, STANDING)),
-            is_preference: holds(&words, PREFERENCES),
+            is_standing: is_short && (begins || contains_any_phrase(&words, STANDING_PHRASES)),
+            is_preference: contains_any_phrase(&words, PREFERENCE_PHRASES),
         }
     }
 
-    pub fn is_any(self) -> bool {
+    pub fn any(self) -> bool {
         self.is_standing || self.is_preference
     }
 }
 
 /// Says whether one of some phrases stands in a text.
-pub fn holds<W: AsRef<str>>(words: &[W], phrases: &[&[&str]]) -> bool {
+pub fn contains_any_phrase<W: AsRef<str>>(words: &[W], phrases: &[&[&str]]) -> bool {
     let is = |window: &[W], phrase: &[&str]| {
         let mut pairs = window.iter().zip(phrase);
         pairs.all(|(word, wanted)| word.as_ref() == *wanted)
@@ -100,11 +102,12 @@ pub fn holds<W: AsRef<str>>(words: &[W], phrases: &[&[&str]]) -> bool {
 }
 
 /// Returns the short prompts among rows that hold the words of a wish, the latest first.
-pub fn prompts(lookup: &Lookup<'_>, mut rows: Vec<i64>) -> Result<Vec<Candidate>> {
+pub fn short_prompts(lookup: &Lookup<'_>, mut rows: Vec<i64>) -> Result<Vec<Candidate>> {
     rows.sort_unstable();
     rows.dedup();
-    let marks = lookup.marks(&rows)?;
-    let is_short = |mark: &Mark| mark.kind == Kind::Prompt && mark.size_bytes < SHORT_BYTES;
+    let marks = lookup.attributes(&rows)?;
+    let is_short =
+        |mark: &RowAttributes| mark.kind == RecordKind::Prompt && mark.size_bytes < SHORT_BYTES;
     let known = rows.into_iter().zip(marks).rev();
     let short = known.filter_map(|(row, mark)| Some((row, mark.filter(is_short)?)));
     Ok(short
@@ -119,11 +122,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, is_standing: bool, is_preference: bool) {
-        let expected = Wish {
+        let expected = PreferenceCues {
             is_standing,
             is_preference,
         };
-        assert_eq!(Wish::read(text), expected, "{text}");
+        assert_eq!(PreferenceCues::detect(text), expected, "{text}");
     }
 
     #[test]
@@ -141,7 +144,7 @@ mod tests {
 
     #[test]
     fn words_of_wishes_are_words_of_the_index() {
-        for word in WORDS {
+        for word in PREFERENCE_WORDS {
             assert!(store::terms::is_indexed(word), "{word}");
         }
     }

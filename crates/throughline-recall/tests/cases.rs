@@ -10,7 +10,7 @@ mod support;
 
 use memory::{FactKind, Trust};
 use support::{Said, Sessions};
-use throughline_recall::Answer;
+use throughline_recall::RecallAnswer;
 
 const THRESHOLD: &str = "We decided that the threshold must come from config.toml, not from code. \
     Never hard-code it again.";
@@ -250,8 +250,8 @@ fn prompts_that_memory_can_help_are_answered() {
     for (prompt, part) in ANSWERED {
         let recalled = test.prompt("shop", prompt);
         let given = match &recalled.answer {
-            Answer::Inject(pack) => pack.text.as_str(),
-            Answer::Abstain(_) => "",
+            RecallAnswer::Inject(pack) => pack.text.as_str(),
+            RecallAnswer::Abstain(_) => "",
         };
         if !given.contains(part) {
             let considered: Vec<_> = recalled
@@ -277,7 +277,7 @@ fn other_prompts_are_left_alone() {
     let mut spoken = Vec::new();
     for prompt in LEFT_ALONE {
         let recalled = test.prompt("shop", prompt);
-        if let Answer::Inject(pack) = &recalled.answer {
+        if let RecallAnswer::Inject(pack) = &recalled.answer {
             let sure = 100.0 * recalled.confidence;
             spoken.push(format!("{prompt}: {sure:.0} %\n{}", pack.text));
         }

@@ -10,15 +10,15 @@ use std::cell::Cell;
 
 use jiff::Timestamp;
 use memory::{
-    Block, FactKind, Flavor, Item, Message, MessageId, Origin, Role, SessionId, SessionPatch,
+    Block, FactKind, Flavor, MemoryItem, Message, MessageId, Origin, Role, SessionId, SessionPatch,
     ToolResult, Trust, Workspace,
 };
 use proptest::prelude::*;
-use store::{Incoming, NewFact, NewInjection, Store, Verdict};
+use store::{IncomingEntries, InjectionVerdict, NewFact, NewInjection, Store};
 use testkit::store::{TestStore, append};
 use throughline_recall::{
-    Answer, Config, ContextPack, Fate, Occasion, Recalled, Silence, Why, World, offered, recall,
-    used,
+    ContextPack, ItemDecision, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RecallOutcome,
+    RejectReason, Silence, offered, recall, used,
 };
 
 struct Test {
@@ -64,18 +64,18 @@ impl Test {
         let at = at + jiff::SignedDuration::from_secs(i64::try_from(line).unwrap());
         message.at = Some(at);
         let mut patch = SessionPatch::new(id, Flavor::Claude);
-        patch.touch(at);
+        patch.include_time(at);
         append(
             &self.store,
-            Incoming {
-                records: memory::record::records(message),
+            IncomingEntries {
+                records: memory::record::project_records(message),
                 sessions: vec![(patch, Some(workspace(place)))],
                 usage: Vec::new(),
             },
         );
     }
 
-    fn fact(&self, place: Option<&str>, kind: FactKind, trust: Trust, text: &str) -> Item {
+    fn fact(&self, place: Option<&str>, kind: FactKind, trust: Trust, text: &str) -> MemoryItem {
         let merged = self.store.remember(NewFact {
             workspace: place.map(workspace),
             kind,
@@ -86,20 +86,27 @@ impl Test {
             at: now() - jiff::SignedDuration::from_hours(24 * 21),
             sources: Vec::new(),
         });
-        Item::Fact(merged.unwrap().id)
+        MemoryItem::Fact(merged.unwrap().id)
     }
 
-    fn ask(&self, occasion: &Occasion) -> Recalled {
-        self.ask_with(occasion, &Config::default())
+    fn ask(&self, occasion: &PromptRequest) -> RecallOutcome {
+        self.ask_with(occasion, &RecallConfig::default())
     }
 
-    fn ask_with(&self, occasion: &Occasion, config: &Config) -> Recalled {
-        let world = World {
+    fn ask_with(&self, occasion: &PromptRequest, config: &RecallConfig) -> RecallOutcome {
+        let world = RecallEnv {
             now: now(),
-            word: "c0ffee1234",
+            fence_word: "c0ffee1234",
             changed_since: &|path, _| path.ends_with("config.toml"),
         };
-        recall(&self.store, occasion, config, &world, offered::find).unwrap()
+        recall(
+            &self.store,
+            occasion,
+            config,
+            &world,
+            offered::find_prompt_hits,
+        )
+        .unwrap()
     }
 
     fn show(&self, pack: &ContextPack, session: &str) {
@@ -120,32 +127,32 @@ impl Test {
     }
 }
 
-fn at(place: &str, prompt: &str) -> Occasion {
-    Occasion {
+fn at(place: &str, prompt: &str) -> PromptRequest {
+    PromptRequest {
         prompt: prompt.to_owned(),
         session: Some(SessionId::of(Flavor::Claude, "present")),
         workspace: Some(workspace(place).key),
-        ..Occasion::default()
+        ..PromptRequest::default()
     }
 }
 
 #[track_caller]
-fn pack(recalled: Recalled) -> ContextPack {
+fn pack(recalled: RecallOutcome) -> ContextPack {
     match recalled.answer {
-        Answer::Inject(pack) => pack,
-        Answer::Abstain(silence) => panic!("{silence:?}: {:#?}", recalled.considered),
+        RecallAnswer::Inject(pack) => pack,
+        RecallAnswer::Abstain(silence) => panic!("{silence:?}: {:#?}", recalled.considered),
     }
 }
 
 #[track_caller]
-fn silence(recalled: &Recalled) -> Silence {
+fn silence(recalled: &RecallOutcome) -> Silence {
     match &recalled.answer {
-        Answer::Abstain(silence) => *silence,
-        Answer::Inject(pack) => panic!("{}", pack.text),
+        RecallAnswer::Abstain(silence) => *silence,
+        RecallAnswer::Inject(pack) => panic!("{}", pack.text),
     }
 }
 
-fn fates(recalled: &Recalled) -> Vec<Fate> {
+fn fates(recalled: &RecallOutcome) -> Vec<ItemDecision> {
     recalled
         .considered
         .iter()
@@ -200,8 +207,8 @@ fn another_workspace_is_silent_unless_related() {
         silence(&test.ask(&at("shop", asked))),
         Silence::NothingFound
     );
-    let related = Occasion {
-        related: vec![workspace("warehouse").key],
+    let related = PromptRequest {
+        related_workspaces: vec![workspace("warehouse").key],
         ..at("shop", asked)
     };
     assert_eq!(pack(test.ask(&related)).items.len(), 2);
@@ -213,16 +220,21 @@ fn a_search_that_strays_is_held_back() {
     let test = Test::new();
     let text = "The reorder threshold comes from the warehouse table.";
     test.said("old", "warehouse", Origin::Model, text);
-    let world = World {
+    let world = RecallEnv {
         now: now(),
-        word: "c0ffee1234",
+        fence_word: "c0ffee1234",
         changed_since: &|_, _| false,
     };
     let elsewhere = at("warehouse", "the reorder threshold of the warehouse");
-    let stray = |store: &Store, _: &Occasion, now: Timestamp| offered::find(store, &elsewhere, now);
+    let stray = |store: &Store, _: &PromptRequest, now: Timestamp| {
+        offered::find_prompt_hits(store, &elsewhere, now)
+    };
     let asked = at("shop", "the reorder threshold of the warehouse");
-    let recalled = recall(&test.store, &asked, &Config::default(), &world, stray).unwrap();
-    assert_eq!(fates(&recalled), [Fate::Left(Why::OtherWorkspace)]);
+    let recalled = recall(&test.store, &asked, &RecallConfig::default(), &world, stray).unwrap();
+    assert_eq!(
+        fates(&recalled),
+        [ItemDecision::Left(RejectReason::OtherWorkspace)]
+    );
 }
 
 #[test]
@@ -239,8 +251,11 @@ fn nothing_twice_and_nothing_the_session_holds() {
     test.show(&first, "present");
     let again = test.ask(&occasion);
     assert_eq!(silence(&again), Silence::NothingLeft);
-    assert_eq!(fates(&again), [Fate::Left(Why::ShownBefore)]);
-    let other = Occasion {
+    assert_eq!(
+        fates(&again),
+        [ItemDecision::Left(RejectReason::ShownBefore)]
+    );
+    let other = PromptRequest {
         session: Some(SessionId::of(Flavor::Claude, "another")),
         ..occasion.clone()
     };
@@ -251,17 +266,20 @@ fn nothing_twice_and_nothing_the_session_holds() {
         Origin::Model,
         "As decided, the cart total is rounded once per order.",
     );
-    assert_eq!(fates(&test.ask(&other))[0], Fate::Left(Why::InSession));
+    assert_eq!(
+        fates(&test.ask(&other))[0],
+        ItemDecision::Left(RejectReason::InSession)
+    );
     let said = at(
         "shop",
         "the cart total is rounded once per order, right? why?",
     );
     assert_eq!(
-        fates(&test.ask(&Occasion {
+        fates(&test.ask(&PromptRequest {
             session: None,
             ..said
         }))[0],
-        Fate::Left(Why::InPrompt)
+        ItemDecision::Left(RejectReason::InPrompt)
     );
 }
 
@@ -283,7 +301,9 @@ fn what_wants_to_be_obeyed_is_not_injected() {
     assert_eq!(silence(&recalled), Silence::NothingLeft);
     assert!(fates(&recalled).iter().all(|fate| matches!(
         fate,
-        Fate::Left(Why::Instruction(_) | Why::Directs | Why::Weak)
+        ItemDecision::Left(
+            RejectReason::Instruction(_) | RejectReason::Directs | RejectReason::Weak
+        )
     )));
     // A model's fact is quoted; the user's alone reads as guidance.
     test.fact(
@@ -315,7 +335,7 @@ fn what_wants_to_be_obeyed_is_not_injected() {
 #[test]
 fn a_pin_is_shown_whatever_the_prompt_is_about() {
     let test = Test::new();
-    let Item::Fact(id) = test.fact(
+    let MemoryItem::Fact(id) = test.fact(
         Some("shop"),
         FactKind::Note,
         Trust::User,
@@ -348,10 +368,13 @@ fn what_may_be_a_secret_stays_out() {
     };
     test.store.remember(fact).unwrap();
     let asked = at("shop", "open the staging console through the gateway");
-    assert_eq!(fates(&test.ask(&asked)), [Fate::Left(Why::Sensitive)]);
-    let config = Config {
-        sensitive: true,
-        ..Config::default()
+    assert_eq!(
+        fates(&test.ask(&asked)),
+        [ItemDecision::Left(RejectReason::Sensitive)]
+    );
+    let config = RecallConfig {
+        include_sensitive: true,
+        ..RecallConfig::default()
     };
     assert_eq!(pack(test.ask_with(&asked, &config)).items.len(), 1);
 }
@@ -369,23 +392,28 @@ fn a_bad_verdict_keeps_a_memory_away_and_use_brings_it_forward() {
         "shop",
         "the invoices are rendered badly, look at the templates",
     );
-    let shown = pack(test.ask(&Occasion {
+    let shown = pack(test.ask(&PromptRequest {
         session: None,
         ..asked.clone()
     }));
     assert!(test.store.usefulness(&[item]).unwrap().is_empty());
     test.show(&shown, "earlier");
     let name = &test.store.injections(None, 1).unwrap()[0].name;
-    test.store.judge(name, Verdict::Good).unwrap();
+    test.store
+        .set_verdict(name, InjectionVerdict::Good)
+        .unwrap();
     assert!(test.store.usefulness(&[item]).unwrap()[&item] > 0.7);
-    test.store.judge(name, Verdict::Bad).unwrap();
+    test.store.set_verdict(name, InjectionVerdict::Bad).unwrap();
     test.store.set_used(name, &[false]).unwrap();
     assert!(test.store.usefulness(&[item]).unwrap()[&item] < 0.26);
     test.show(&shown, "later");
     test.store
         .set_used(&test.store.injections(None, 1).unwrap()[0].name, &[false])
         .unwrap();
-    assert_eq!(fates(&test.ask(&asked)), [Fate::Left(Why::Unhelpful)]);
+    assert_eq!(
+        fates(&test.ask(&asked)),
+        [ItemDecision::Left(RejectReason::Unhelpful)]
+    );
 }
 
 #[test]
@@ -403,7 +431,11 @@ fn use_is_seen_in_what_the_session_did_next() {
         Origin::Human,
         "the typst invoices look wrong",
     );
-    let mut late = test.store.sessions_named("present", 1).unwrap().remove(0);
+    let mut late = test
+        .store
+        .sessions_by_prefix("present", 1)
+        .unwrap()
+        .remove(0);
     late.ended = late.ended.map(|at| at - jiff::SignedDuration::from_secs(1));
     let injection = NewInjection {
         name: "i1".into(),
@@ -425,10 +457,10 @@ fn use_is_seen_in_what_the_session_did_next() {
         Origin::Model,
         "I run make invoice-preview to see how it renders.",
     );
-    let report = used::look_at_pending(&test.store, now()).unwrap();
+    let report = used::score_past_injections(&test.store, now()).unwrap();
     assert_eq!((report.injections, report.used, report.ignored), (1, 1, 1));
     assert_eq!(
-        used::look_at_pending(&test.store, now())
+        used::score_past_injections(&test.store, now())
             .unwrap()
             .injections,
         0
@@ -462,7 +494,7 @@ fn no_text_is_an_error() {
         "((((((((((((((((((((",
     ] {
         let recalled = test.ask(&at("shop", prompt));
-        if let Answer::Inject(pack) = recalled.answer {
+        if let RecallAnswer::Inject(pack) = recalled.answer {
             assert!(pack.tokens.0 <= 800);
         }
     }
@@ -488,15 +520,15 @@ proptest! {
         }
         let mut shown = std::collections::BTreeSet::new();
         for prompt in &prompts {
-            let Answer::Inject(pack) = test.ask(&at("one", prompt)).answer else { continue };
+            let RecallAnswer::Inject(pack) = test.ask(&at("one", prompt)).answer else { continue };
             prop_assert!(pack.tokens.0 <= 800);
             let stripped = memory::fence::strip(&pack.text);
             prop_assert_eq!(&*stripped, "");
             for item in &pack.items {
                 prop_assert!(shown.insert(item.item), "twice: {:?}", item);
                 let place = match item.item {
-                    Item::Fact(id) => test.store.facts_named(&id.to_string(), 1).unwrap()[0].workspace.clone(),
-                    Item::Record(id) => test.store.record(id).unwrap().unwrap().workspace,
+                    MemoryItem::Fact(id) => test.store.facts_by_prefix(&id.to_string(), 1).unwrap()[0].workspace.clone(),
+                    MemoryItem::Record(id) => test.store.read_record(id).unwrap().unwrap().workspace,
                 };
                 prop_assert_eq!(place.as_deref(), Some("example.com/one"));
             }

@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Said, Sessions, now};
-use throughline_recall::{Ask, search};
+use throughline_recall::{RecallQuery, search};
 
 const DECISION: &str = "We decided that the metrics endpoint listens on port 8123: 9090 is the \
     default of Prometheus and taken on the hosts.";
@@ -147,7 +147,7 @@ fn an_answer_comes_before_the_echo_of_its_question() {
         for at in 0..6 {
             asked_again(&test, at, asked);
         }
-        let ranked = search(&test.store, &Ask::from(asked), now()).unwrap();
+        let ranked = search(&test.store, &RecallQuery::from(asked), now()).unwrap();
         // A question is shown beside its answer, not as a hit of its own.
         let shown = ranked.hits.iter().filter(|hit| hit.answered_by.is_none());
         let texts: Vec<&str> = shown.map(|hit| hit.text.as_str()).collect();

@@ -4,60 +4,63 @@
 
 use jiff::Timestamp;
 use memory::{
-    FactKind, Flavor, Item, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Tokens,
-    Trust, Workspace,
+    FactKind, Flavor, MemoryItem, MessageId, Record, RecordId, RecordKind, SessionId, SessionPatch,
+    Tokens, Trust, Workspace,
 };
-use store::{Incoming, NewFact, NewInjection, Rung, Store};
+use store::{IncomingEntries, MatchLevel, NewFact, NewInjection, Store};
 use testkit::store::append;
-use throughline_recall::{Ask, Ranked, Verdict, search};
+use throughline_recall::{RankedHits, RecallQuery, Verdict, search};
 
-const TALK: &[(Kind, &str)] = &[
-    (Kind::Prompt, "Why does parse_config_file fail on Windows?"),
+const TALK: &[(RecordKind, &str)] = &[
     (
-        Kind::Assistant,
+        RecordKind::Prompt,
+        "Why does parse_config_file fail on Windows?",
+    ),
+    (
+        RecordKind::Assistant,
         "It splits paths at slashes; I will use the platform's separator.",
     ),
-    (Kind::ToolUse, "command: cargo test config"),
+    (RecordKind::ToolUse, "command: cargo test config"),
     (
-        Kind::ToolResult,
+        RecordKind::ToolResult,
         "error[E0308]: mismatched types\n --> src/config/HttpServer.rs:42",
     ),
     (
-        Kind::Prompt,
+        RecordKind::Prompt,
         "We decided that migrations are never edited, only added.",
     ),
     (
-        Kind::ToolResult,
+        RecordKind::ToolResult,
         "migrations migrations decided listing of the folder with migrations in it",
     ),
     (
-        Kind::Assistant,
+        RecordKind::Assistant,
         "The automobile example moved to the cookbook.",
     ),
-    (Kind::Prompt, "数据库迁移失败了"),
+    (RecordKind::Prompt, "数据库迁移失败了"),
 ];
 
-fn ask(text: &str) -> Ranked {
+fn ask(text: &str) -> RankedHits {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     said(&store, TALK, None);
-    search(&store, &Ask::from(text), now()).unwrap()
+    search(&store, &RecallQuery::from(text), now()).unwrap()
 }
 
 fn now() -> Timestamp {
     Timestamp::from_second(1_767_600_000).unwrap()
 }
 
-fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordId> {
+fn said(store: &Store, talk: &[(RecordKind, &str)], tool: Option<&str>) -> Vec<RecordId> {
     let session = SessionId::of(Flavor::Claude, "one");
     let at = now();
     let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
-    patch.touch(at);
+    patch.include_time(at);
     let workspace = Workspace {
         key: "example.com/proj".into(),
         root: "/proj".into(),
     };
-    let record = |(line, (kind, text)): (u64, &(Kind, &str))| Record {
+    let record = |(line, (kind, text)): (u64, &(RecordKind, &str))| Record {
         message: MessageId::new(format!("m{line}")),
         ordinal: 0,
         at: Some(at),
@@ -65,7 +68,7 @@ fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordI
         kind: *kind,
         session: session.clone(),
         tool: tool
-            .filter(|_| matches!(kind, Kind::ToolUse | Kind::ToolResult))
+            .filter(|_| matches!(kind, RecordKind::ToolUse | RecordKind::ToolResult))
             .map(str::to_owned),
         path: None,
         call: None,
@@ -73,11 +76,11 @@ fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordI
         tags: Vec::new(),
         metadata: std::collections::BTreeMap::new(),
         trust: Trust::Model,
-        context: memory::Context::default(),
+        context: memory::RecordEnvironment::default(),
     };
     append(
         store,
-        Incoming {
+        IncomingEntries {
             records: (0..).zip(talk).map(record).collect(),
             sessions: vec![(patch, Some(workspace))],
             usage: Vec::new(),
@@ -87,13 +90,13 @@ fn said(store: &Store, talk: &[(Kind, &str)], tool: Option<&str>) -> Vec<RecordI
 
 /// Returns the texts of what is found, the best first.
 fn found(store: &Store, question: &str) -> Vec<String> {
-    let ranked = search(store, &Ask::from(question), now()).unwrap();
+    let ranked = search(store, &RecallQuery::from(question), now()).unwrap();
     let text = |hit: throughline_recall::RankedHit| hit.hit.snippet.text;
     ranked.hits.into_iter().map(text).collect()
 }
 
 #[track_caller]
-fn check(question: &str, rung: Rung, best: &str) {
+fn check(question: &str, rung: MatchLevel, best: &str) {
     let ranked = ask(question);
     let found = ranked
         .hits
@@ -105,34 +108,45 @@ fn check(question: &str, rung: Rung, best: &str) {
 
 #[test]
 fn identifiers_and_codes_as_typed() {
-    check("parse_config_file", Rung::Exact, "parse_config_file");
-    check("E0308", Rung::Exact, "E0308");
-    check("httpserver", Rung::Exact, "HttpServer.rs");
-    check("src/config/HttpServer.rs", Rung::Exact, "HttpServer.rs");
-    check("迁移", Rung::Exact, "数据库迁移");
+    check("parse_config_file", MatchLevel::Exact, "parse_config_file");
+    check("E0308", MatchLevel::Exact, "E0308");
+    check("httpserver", MatchLevel::Exact, "HttpServer.rs");
+    check(
+        "src/config/HttpServer.rs",
+        MatchLevel::Exact,
+        "HttpServer.rs",
+    );
+    check("迁移", MatchLevel::Exact, "数据库迁移");
 }
 
 #[test]
 fn questions_as_typed() {
     check(
         "what did we decide about editing migrations?",
-        Rung::Forms,
+        MatchLevel::Forms,
         "never edited",
     );
-    check("which car example was moved?", Rung::Related, "automobile");
-    check("migratoins", Rung::Fuzzy, "migrations");
+    check(
+        "which car example was moved?",
+        MatchLevel::Related,
+        "automobile",
+    );
+    check("migratoins", MatchLevel::Fuzzy, "migrations");
 }
 
 #[test]
 fn a_persons_words_come_before_a_tools() {
-    check("decided migrations", Rung::Exact, "never edited");
+    check("decided migrations", MatchLevel::Exact, "never edited");
 }
 
 #[test]
 fn an_agents_own_question_to_memory_comes_last() {
     let talk = [
-        (Kind::Prompt, "The reorder threshold for parts is twelve."),
-        (Kind::ToolUse, "query: reorder threshold"),
+        (
+            RecordKind::Prompt,
+            "The reorder threshold for parts is twelve.",
+        ),
+        (RecordKind::ToolUse, "query: reorder threshold"),
     ];
     for tool in ["mcp__throughline__search", "search_memory"] {
         let dir = tempfile::tempdir().unwrap();
@@ -147,9 +161,12 @@ fn an_agents_own_question_to_memory_comes_last() {
 #[test]
 fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
     let talk = [
-        (Kind::Assistant, "The threshold of the gate is one half."),
         (
-            Kind::ToolResult,
+            RecordKind::Assistant,
+            "The threshold of the gate is one half.",
+        ),
+        (
+            RecordKind::ToolResult,
             "what is the threshold of the gate: the threshold of the gate is one half",
         ),
     ];
@@ -158,7 +175,7 @@ fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
         let store = Store::open(dir.path()).unwrap();
         said(&store, &talk, Some(tool));
         let question = "what is the threshold of the gate";
-        let ranked = search(&store, &Ask::from(question), now()).unwrap();
+        let ranked = search(&store, &RecallQuery::from(question), now()).unwrap();
         let echoes = ranked.hits.iter().map(|hit| {
             let is_echo = hit.parts.iter().any(|part| part.name == "echo");
             (hit.hit.kind, is_echo)
@@ -166,23 +183,32 @@ fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
         echoes.collect::<Vec<_>>()
     };
     let told = best("mcp__throughline__memory_search");
-    assert_eq!(told, [(Kind::Assistant, false), (Kind::ToolResult, true)]);
+    assert_eq!(
+        told,
+        [
+            (RecordKind::Assistant, false),
+            (RecordKind::ToolResult, true)
+        ]
+    );
     assert!(best("Bash").iter().all(|(_, is_echo)| !is_echo));
 }
 
 /// A chat with a model in which a person once said how they want things done.
-const WISHES: &[(Kind, &str)] = &[
-    (Kind::Prompt, "The parser fails on empty files."),
-    (Kind::Assistant, "It expects at least one token; fixed."),
-    (Kind::Prompt, "Thanks."),
-    (Kind::Assistant, "You are welcome."),
+const WISHES: &[(RecordKind, &str)] = &[
+    (RecordKind::Prompt, "The parser fails on empty files."),
     (
-        Kind::Prompt,
+        RecordKind::Assistant,
+        "It expects at least one token; fixed.",
+    ),
+    (RecordKind::Prompt, "Thanks."),
+    (RecordKind::Assistant, "You are welcome."),
+    (
+        RecordKind::Prompt,
         "Always show benchmarks when I ask about speed.",
     ),
-    (Kind::Assistant, "I will."),
-    (Kind::Prompt, "It always rains here."),
-    (Kind::Assistant, "Take an umbrella."),
+    (RecordKind::Assistant, "I will."),
+    (RecordKind::Prompt, "It always rains here."),
+    (RecordKind::Assistant, "Take an umbrella."),
 ];
 
 #[test]
@@ -202,15 +228,15 @@ fn a_wish_is_found_by_questions_that_share_no_word_with_it() {
 fn what_is_pinned_or_helped_comes_forward_and_what_did_not_falls_back() {
     let talk = [
         (
-            Kind::Assistant,
+            RecordKind::Assistant,
             "The deploy key lives in the vault of the team.",
         ),
         (
-            Kind::Assistant,
+            RecordKind::Assistant,
             "The deploy key lives in the vault of the company.",
         ),
         (
-            Kind::Assistant,
+            RecordKind::Assistant,
             "The deploy key lives in the vault of the client.",
         ),
     ];
@@ -237,16 +263,16 @@ fn what_is_pinned_or_helped_comes_forward_and_what_did_not_falls_back() {
         .unwrap();
     assert_eq!(place(names[last]), 0, "pinned");
     let next = (0..3).find(|at| place(names[*at]) == 2).unwrap();
-    shown(&store, "shown1", ids[next], store::Verdict::Good);
+    shown(&store, "shown1", ids[next], store::InjectionVerdict::Good);
     assert_eq!(place(names[next]), 1, "helped");
     let other = 3 - last - next;
-    shown(&store, "shown2", ids[next], store::Verdict::Bad);
-    shown(&store, "shown3", ids[next], store::Verdict::Bad);
+    shown(&store, "shown2", ids[next], store::InjectionVerdict::Bad);
+    shown(&store, "shown3", ids[next], store::InjectionVerdict::Bad);
     assert!(place(names[next]) > place(names[other]), "did not help");
 }
 
 /// Records that something was shown, and what was said of it.
-fn shown(store: &Store, name: &str, record: RecordId, verdict: store::Verdict) {
+fn shown(store: &Store, name: &str, record: RecordId, verdict: store::InjectionVerdict) {
     store
         .record_injection(NewInjection {
             name: name.into(),
@@ -255,15 +281,15 @@ fn shown(store: &Store, name: &str, record: RecordId, verdict: store::Verdict) {
             at: now(),
             prompt: "where is the key".into(),
             tokens: Tokens(10),
-            items: vec![(Item::Record(record), Tokens(10))],
+            items: vec![(MemoryItem::Record(record), Tokens(10))],
         })
         .unwrap();
-    store.judge(name, verdict).unwrap();
+    store.set_verdict(name, verdict).unwrap();
 }
 
 #[test]
 fn phrases_and_exclusions() {
-    check("\"never edited\"", Rung::Exact, "never edited");
+    check("\"never edited\"", MatchLevel::Exact, "never edited");
     assert!(ask("\"edited never\"").hits.is_empty());
     assert!(ask("migrations -decided").hits.is_empty());
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use throughline_redact::{Redactor, Tier, personal_data};
+use throughline_redact::{Confidence, Redactor, personal_data};
 
 #[derive(Deserialize)]
 struct Labelled {
@@ -195,7 +195,7 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
         all += records.len();
         for record in &records {
             for finding in redactor.findings(record) {
-                if finding.tier == Tier::Possible {
+                if finding.tier == Confidence::Possible {
                     possible += 1;
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! Texts made to be slow: one shape again and again, which tempts a rule to read the rest each time.
 
 /// Shapes by name. Each is repeated until a text has its size.
-pub const SHAPES: &[(&str, &str)] = &[
+pub const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("private tags", "<private>"),
     ("private tags, closed", "<private></private>"),
     ("password=", "password="),
@@ -73,6 +73,6 @@ pub const SHAPES: &[(&str, &str)] = &[
 ];
 
 /// One shape again and again, `len` bytes or a little less.
-pub fn repeated(shape: &str, len: usize) -> String {
+pub fn repeat_to_len(shape: &str, len: usize) -> String {
     shape.repeat(len / shape.len())
 }

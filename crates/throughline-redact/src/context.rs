@@ -3,11 +3,11 @@
 //! The automaton finds a word such as `token`; the name around it is judged by [`words`], the value
 //! that follows by [`value`]. `{name, value}` pairs are in [`super::pair`].
 
-use super::extent::extent;
-use super::progress::Progress;
-use super::scan::{Found, Tier, floor};
+use super::extent::value_extent;
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection, floor};
 use super::value;
-use super::words::{self, NAME_BYTES_MAX, Promise};
+use super::words::{self, NAME_BYTES_MAX, NameStrength};
 use super::{header, mark, pair};
 
 /// No value is longer; what a quote opens is no value when nothing closes it before.
@@ -18,15 +18,15 @@ const ELIDED_BYTES_MAX: usize = 20;
 const PAIR_BYTES_MIN: usize = 128;
 const PAIRS_FREE: usize = 64;
 /// How far behind a secret word a lone random token still belongs to it.
-pub(super) const NEAR_BYTES_MAX: usize = 48;
+pub(super) const NEARBY_BYTES_MAX: usize = 48;
 
 /// How name and value are joined; the looser the join, the more the value must prove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Join {
+enum ValueJoin {
     /// `=`, `:`, `=>`, an argument, an element.
-    Sign,
+    Operator,
     /// `--token value`, `set -gx TOKEN value`, `PASSWORD 'value'`.
-    Blank,
+    Space,
     /// `the password is value`.
     Prose,
 }
@@ -36,10 +36,10 @@ pub(super) fn find(
     text: &str,
     start: usize,
     end: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
 ) {
-    if progress.word.is_past(start) {
+    if progress.word.skips(start) {
         return;
     }
     let bytes = text.as_bytes();
@@ -47,10 +47,10 @@ pub(super) fn find(
         + bytes[end..]
             .iter()
             .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
+            .take_while(|&&b| is_name_byte(b))
             .count();
     // Most words are prose: leave before the name is looked at.
-    if !may_join(bytes, to) {
+    if !may_precede_value(bytes, to) {
         return;
     }
     let from = start
@@ -58,7 +58,7 @@ pub(super) fn find(
             .iter()
             .rev()
             .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
+            .take_while(|&&b| is_name_byte(b))
             .count();
     let name = text[from..to].trim_end_matches(['.', '-']);
     // A word inside a blob is chance.
@@ -67,30 +67,30 @@ pub(super) fn find(
     {
         return;
     }
-    let Some(mut promise) = words::judge(name) else {
+    let Some(mut promise) = words::classify_name(name) else {
         return;
     };
-    if promise == Promise::Weak
-        && (is_qualified(bytes, from) || from > 0 && b"?&".contains(&bytes[from - 1]))
+    if promise == NameStrength::Weak
+        && (is_qualified_key(bytes, from) || from > 0 && b"?&".contains(&bytes[from - 1]))
     {
-        promise = Promise::Token;
+        promise = NameStrength::Token;
     }
-    progress.spend(to - from);
-    let direct = slot(text, from, to, promise)
-        .and_then(|(at, join)| fitting(text, at, join, promise, progress));
+    progress.count_work(to - from);
+    let direct = value_start(text, from, to, promise)
+        .and_then(|(at, join)| accepted_value(text, at, join, promise, progress));
     if let Some((_, end)) = direct {
         progress.word.skip_to(end);
     }
     let hit = direct
-        .or_else(|| paired(text, from, to, promise, progress))
-        .or_else(|| near(text, to, promise, progress));
-    if hit.is_none() && promise == Promise::Weak {
-        possible(text, from, to, progress, found);
+        .or_else(|| find_paired_value(text, from, to, promise, progress))
+        .or_else(|| find_nearby_token(text, to, promise, progress));
+    if hit.is_none() && promise == NameStrength::Weak {
+        tag_possible_key(text, from, to, progress, found);
     }
     if let Some((start, end)) = hit {
-        found.push(Found {
+        found.push(Detection {
             rule: promise.rule(),
-            tier: Tier::Probable,
+            tier: Confidence::Probable,
             start,
             end,
         });
@@ -98,37 +98,43 @@ pub(super) fn find(
 }
 
 /// The value of a `{name, value}` pair whose name is at `from..to`.
-fn paired(
+fn find_paired_value(
     text: &str,
     from: usize,
     to: usize,
-    promise: Promise,
-    progress: &mut Progress,
+    promise: NameStrength,
+    progress: &mut ScanProgress,
 ) -> Option<(usize, usize)> {
-    if !pair::is_naming(&text.as_bytes()[..from]) {
+    if !pair::follows_naming_word(&text.as_bytes()[..from]) {
         return None;
     }
     // Hardly any name of a pair has no value; a text with many of them is no list of pairs.
     if progress.failed_pairs * PAIR_BYTES_MIN > text.len() + PAIRS_FREE * PAIR_BYTES_MIN {
         return None;
     }
-    let slot = pair::slot(text, from, to);
+    let slot = pair::paired_value_start(text, from, to);
     progress.failed_pairs += usize::from(slot.is_none());
-    fitting(text, slot?, Join::Sign, promise, progress)
+    accepted_value(text, slot?, ValueJoin::Operator, promise, progress)
 }
 
 /// `key = 9c1f…`: a hash or a key, and nothing tells which.
-fn possible(text: &str, from: usize, to: usize, progress: &mut Progress, found: &mut Vec<Found>) {
-    let Some((at, _)) = slot(text, from, to, Promise::Weak) else {
+fn tag_possible_key(
+    text: &str,
+    from: usize,
+    to: usize,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
+) {
+    let Some((at, _)) = value_start(text, from, to, NameStrength::Weak) else {
         return;
     };
-    let Some((start, end, _)) = extent(text, at, progress) else {
+    let Some((start, end, _)) = value_extent(text, at, progress) else {
         return;
     };
     if value::is_digest(&text[start..end]) && !value::is_uuid(&text[start..end]) {
-        found.push(Found {
+        found.push(Detection {
             rule: "possible-key",
-            tier: Tier::Possible,
+            tier: Confidence::Possible,
             start,
             end,
         });
@@ -136,7 +142,7 @@ fn possible(text: &str, from: usize, to: usize, progress: &mut Progress, found: 
 }
 
 /// `Authentication key:`, `API key is`: the word before says what kind of key; in a URL, `?key=` does.
-fn is_qualified(bytes: &[u8], from: usize) -> bool {
+fn is_qualified_key(bytes: &[u8], from: usize) -> bool {
     if from < 2 || bytes[from - 1] != b' ' {
         return false;
     }
@@ -181,26 +187,26 @@ fn is_qualified(bytes: &[u8], from: usize) -> bool {
         .contains(&word.as_slice())
 }
 
-pub(super) fn is_name(byte: u8) -> bool {
+pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
 }
 
 /// True when a value may follow a name that ends at `at`. Also asked of text that is still escaped.
-pub(super) fn may_join(bytes: &[u8], at: usize) -> bool {
+pub(super) fn may_precede_value(bytes: &[u8], at: usize) -> bool {
     let Some(&byte) = bytes.get(at) else {
         return false;
     };
     match byte {
         b' ' | b'\t' => {
-            let next = skip_blanks(bytes, at);
+            let next = skip_spaces(bytes, at);
             match bytes.get(next) {
                 None => false,
                 Some(b) if b.is_ascii_lowercase() => {
                     let rest = &bytes[next..];
                     rest.starts_with(b"is ")
                         || rest.starts_with(b"was ")
-                        || looks_odd(rest)
-                        || go_type(rest).is_some()
+                        || starts_with_mixed_word(rest)
+                        || go_type_len(rest).is_some()
                 }
                 Some(_) => true,
             }
@@ -214,7 +220,7 @@ pub(super) fn may_join(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Go puts the type behind the name: `var token string = "…"`. The length up to the value.
-fn go_type(rest: &[u8]) -> Option<usize> {
+fn go_type_len(rest: &[u8]) -> Option<usize> {
     let kind = rest
         .iter()
         .take(24)
@@ -224,7 +230,7 @@ fn go_type(rest: &[u8]) -> Option<usize> {
 }
 
 /// A lower-case word with a digit in it is no prose.
-fn looks_odd(rest: &[u8]) -> bool {
+fn starts_with_mixed_word(rest: &[u8]) -> bool {
     let word = rest
         .iter()
         .take(24)
@@ -233,7 +239,12 @@ fn looks_odd(rest: &[u8]) -> bool {
 }
 
 /// Where the value of the name at `from..to` starts.
-fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, Join)> {
+fn value_start(
+    text: &str,
+    from: usize,
+    to: usize,
+    promise: NameStrength,
+) -> Option<(usize, ValueJoin)> {
     let bytes = text.as_bytes();
     let closed = to
         + bytes[to..]
@@ -241,40 +252,44 @@ fn slot(text: &str, from: usize, to: usize, promise: Promise) -> Option<(usize, 
             .take(4)
             .take_while(|b| b"\"'`])*".contains(b))
             .count();
-    let spaced = skip_blanks(bytes, closed);
+    let spaced = skip_spaces(bytes, closed);
     let rest = &bytes[spaced..];
-    if let Some(len) = sign(rest) {
-        return Some((skip_blanks(bytes, typed(text, spaced + len)), Join::Sign));
+    if let Some(len) = operator_len(rest) {
+        return Some((
+            skip_spaces(bytes, skip_type_annotation(text, spaced + len)),
+            ValueJoin::Operator,
+        ));
     }
     let quoted_next = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));
     match rest.first()? {
-        b',' if closed > to && !is_first(bytes, from) => return None,
+        b',' if closed > to && !is_first_argument(bytes, from) => return None,
         b',' | b'-' | b'(' => {
-            let at = skip_blanks(bytes, spaced + 1);
-            return quoted_next(at).then_some((at, Join::Sign));
+            let at = skip_spaces(bytes, spaced + 1);
+            return quoted_next(at).then_some((at, ValueJoin::Operator));
         }
-        b'"' | b'\'' if spaced > closed && promise > Promise::Weak => {
-            return Some((spaced, Join::Blank));
+        b'"' | b'\'' if spaced > closed && promise > NameStrength::Weak => {
+            return Some((spaced, ValueJoin::Space));
         }
         _ => {}
     }
     for verb in ["is ", "was ", "is: ", "are ", "to be "] {
         if rest.starts_with(verb.as_bytes()) {
-            return Some((skip_blanks(bytes, spaced + verb.len()), Join::Prose));
+            return Some((skip_spaces(bytes, spaced + verb.len()), ValueJoin::Prose));
         }
     }
-    if promise > Promise::Weak
+    if promise > NameStrength::Weak
         && spaced > closed
-        && let Some(len) = go_type(rest)
+        && let Some(len) = go_type_len(rest)
     {
-        return Some((skip_blanks(bytes, spaced + len), Join::Sign));
+        return Some((skip_spaces(bytes, spaced + len), ValueJoin::Operator));
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
-    (spaced > closed && (is_flag || is_set(bytes, from))).then_some((spaced, Join::Blank))
+    (spaced > closed && (is_flag || follows_set_command(bytes, from)))
+        .then_some((spaced, ValueJoin::Space))
 }
 
 /// True when a quoted name is the first argument, or a flag: in a list of words a comma joins nothing.
-fn is_first(bytes: &[u8], from: usize) -> bool {
+fn is_first_argument(bytes: &[u8], from: usize) -> bool {
     let before = bytes[..from]
         .iter()
         .rev()
@@ -283,7 +298,7 @@ fn is_first(bytes: &[u8], from: usize) -> bool {
 }
 
 /// Length of the assignment sign that `rest` starts with.
-fn sign(rest: &[u8]) -> Option<usize> {
+fn operator_len(rest: &[u8]) -> Option<usize> {
     let len = rest
         .iter()
         .take(5)
@@ -296,7 +311,7 @@ fn sign(rest: &[u8]) -> Option<usize> {
 }
 
 /// Skips a type between `:` and `=`, as in `const KEY: &str = "…"`.
-fn typed(text: &str, at: usize) -> usize {
+fn skip_type_annotation(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let kind = bytes[at..]
         .iter()
@@ -317,7 +332,7 @@ fn typed(text: &str, at: usize) -> usize {
 }
 
 /// True after `set -gx`, `setx`, `ENV` and the like, where a blank joins name and value.
-fn is_set(bytes: &[u8], from: usize) -> bool {
+fn follows_set_command(bytes: &[u8], from: usize) -> bool {
     let before = &bytes[..from];
     [
         "set ", "-gx ", "-x ", "setx ", "setenv ", "ENV ", "env ", "ARG ", "define ", "define\t",
@@ -327,7 +342,7 @@ fn is_set(bytes: &[u8], from: usize) -> bool {
     .any(|verb| before.ends_with(verb.as_bytes()))
 }
 
-pub(super) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
+pub(super) fn skip_spaces(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..]
         .iter()
         .take(64)
@@ -336,31 +351,31 @@ pub(super) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
 }
 
 /// The value at `at`, when it is one the name promised.
-fn fitting(
+fn accepted_value(
     text: &str,
     at: usize,
-    join: Join,
-    promise: Promise,
-    progress: &mut Progress,
+    join: ValueJoin,
+    promise: NameStrength,
+    progress: &mut ScanProgress,
 ) -> Option<(usize, usize)> {
-    let at = header::skip_scheme(text, at);
-    let (start, end, quoted) = extent(text, at, progress)?;
-    let (start, end) = mark::between(text, start, end);
-    progress.spend(end - start);
+    let at = header::skip_auth_scheme(text, at);
+    let (start, end, quoted) = value_extent(text, at, progress)?;
+    let (start, end) = mark::between_marks(text, start, end);
+    progress.count_work(end - start);
     let value = &text[start..end];
-    let joined = super::join::without_seams(value);
-    let judged = value::head(&joined);
+    let joined = super::join::join_pieces(value);
+    let judged = value::judged_prefix(&joined);
     let fits = match (promise, join) {
-        (Promise::Weak, Join::Sign) => {
+        (NameStrength::Weak, ValueJoin::Operator) => {
             value::is_random(judged, 20) && !value::ends_in_digest(judged)
         }
-        (Promise::Weak, _) => value::is_random(judged, 24) && !value::ends_in_digest(judged),
-        (Promise::Token, Join::Sign | Join::Blank) => is_token(judged),
-        (Promise::Token, Join::Prose) => value::is_random(judged, 16),
-        (Promise::Password, Join::Sign | Join::Blank) => {
-            is_token(judged) || is_chosen(text, start, end, quoted)
+        (NameStrength::Weak, _) => value::is_random(judged, 24) && !value::ends_in_digest(judged),
+        (NameStrength::Token, ValueJoin::Operator | ValueJoin::Space) => is_token_value(judged),
+        (NameStrength::Token, ValueJoin::Prose) => value::is_random(judged, 16),
+        (NameStrength::Password, ValueJoin::Operator | ValueJoin::Space) => {
+            is_token_value(judged) || is_password_value(text, start, end, quoted)
         }
-        (Promise::Password, Join::Prose) => {
+        (NameStrength::Password, ValueJoin::Prose) => {
             value::is_random(judged, 10)
                 || value::is_strong_password(judged) && !judged.contains(' ')
         }
@@ -368,7 +383,7 @@ fn fitting(
     if fits && !is_elided(text, start, end) {
         return Some((start, end));
     }
-    progress.word.fail(start, end);
+    progress.word.record_failure(start, end);
     None
 }
 
@@ -380,13 +395,13 @@ fn is_elided(text: &str, start: usize, end: usize) -> bool {
             .any(|tail| text[end..].starts_with(tail))
 }
 
-fn is_token(value: &str) -> bool {
+fn is_token_value(value: &str) -> bool {
     value::is_random(value, 10) && !value::is_type(value) || value::is_grouped(value)
 }
 
 /// A password in an assignment; without quotes it must not be code.
-fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
-    let value = value::head(&text[start..end]);
+fn is_password_value(text: &str, start: usize, end: usize, quoted: bool) -> bool {
+    let value = value::judged_prefix(&text[start..end]);
     if quoted {
         return value::is_password(value) && !value.contains(' ');
     }
@@ -398,25 +413,25 @@ fn is_chosen(text: &str, start: usize, end: usize, quoted: bool) -> bool {
                 .get(end)
                 .is_some_and(|b| b"(.[:".contains(b));
     let number = value.bytes().all(|b| b.is_ascii_digit());
-    !code && !number && !value::is_words(value) && value::is_password(value)
+    !code && !number && !value::is_worded_identifier(value) && value::is_password(value)
 }
 
 /// A lone random token shortly after the word, on the same line.
-fn near(
+fn find_nearby_token(
     text: &str,
     to: usize,
-    promise: Promise,
-    progress: &mut Progress,
+    promise: NameStrength,
+    progress: &mut ScanProgress,
 ) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    if promise == Promise::Weak || !super::glance::has_run(&bytes[to..]) {
+    if promise == NameStrength::Weak || !super::glance::has_long_token(&bytes[to..]) {
         return None;
     }
     let line = bytes[to..]
         .iter()
-        .take(NEAR_BYTES_MAX)
+        .take(NEARBY_BYTES_MAX)
         .position(|b| b"\n}],".contains(b))
-        .unwrap_or(NEAR_BYTES_MAX);
+        .unwrap_or(NEARBY_BYTES_MAX);
     let limit = floor(text, (to + line).min(bytes.len()));
     let between = text[to..limit].to_ascii_lowercase();
     if ["sha", "hash", "digest", "commit", "checksum", "uuid", "id"]
@@ -425,7 +440,11 @@ fn near(
     {
         return None;
     }
-    let len_min = if promise == Promise::Password { 20 } else { 32 };
+    let len_min = if promise == NameStrength::Password {
+        20
+    } else {
+        32
+    };
     let mut at = to;
     while at < limit {
         let run = progress.token_end(bytes, at).max(at);
@@ -433,7 +452,7 @@ fn near(
             .iter()
             .take_while(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(b))
             .count();
-        progress.spend(len);
+        progress.count_work(len);
         let padding = bytes[at + len..]
             .iter()
             .take(2)
@@ -450,13 +469,13 @@ fn near(
             continue;
         }
         let token = &text[at..at + len];
-        if value::is_random(value::head(token), len_min)
-            && value::entropy(value::head(token)) > 3.2
+        if value::is_random(value::judged_prefix(token), len_min)
+            && value::entropy(value::judged_prefix(token)) > 3.2
             && !is_elided(text, at, at + len)
         {
             return Some((at, at + len));
         }
-        progress.word.fail(at, at + len);
+        progress.word.record_failure(at, at + len);
         at += len;
     }
     None

@@ -1,17 +1,17 @@
 //! Where a value ends: at its quote, at a blank, where the next field begins.
 
 use super::context::VALUE_BYTES_MAX;
-use super::progress::Progress;
+use super::progress::ScanProgress;
 use super::scan::floor;
 
 /// The bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
-pub(super) fn extent(
+pub(super) fn value_extent(
     text: &str,
     at: usize,
-    progress: &mut Progress,
+    progress: &mut ScanProgress,
 ) -> Option<(usize, usize, bool)> {
     let bytes = text.as_bytes();
-    let at = at + string_prefix(&bytes[at.min(bytes.len())..]);
+    let at = at + string_prefix_len(&bytes[at.min(bytes.len())..]);
     let quote = *bytes.get(at)?;
     if b"\"'`".contains(&quote) {
         let triple = bytes[at..].starts_with(&[quote; 3]);
@@ -20,20 +20,20 @@ pub(super) fn extent(
             .iter()
             .take(VALUE_BYTES_MAX)
             .position(|&b| b == quote || b == b'\n');
-        progress.spend(len.unwrap_or(0));
+        progress.count_work(len.unwrap_or(0));
         let len = match len {
             Some(len) => len,
             // A log cuts lines; what is left of the value is still the value.
             None if bytes.len() - open <= VALUE_BYTES_MAX => bytes.len() - open,
             None => return None,
         };
-        let end = super::join::past_seams(text, open + len, quote);
+        let end = super::join::concatenation_end(text, open + len, quote);
         return Some((open, end, true));
     }
     let end = progress.field_end(bytes, at).max(at);
     let end = floor(text, end.min(at + VALUE_BYTES_MAX));
-    let end = at + next_field(&text[at..end]);
-    progress.spend(end - at);
+    let end = at + next_field_offset(&text[at..end]);
+    progress.count_work(end - at);
     let mut end = end;
     while end > at && b",;.)]}|".contains(&bytes[end - 1]) {
         end -= 1;
@@ -42,7 +42,7 @@ pub(super) fn extent(
 }
 
 /// `b"…"`, `f'…'`, `String::from("…")`, `new SecureString("…")`.
-fn string_prefix(rest: &[u8]) -> usize {
+fn string_prefix_len(rest: &[u8]) -> usize {
     let name = rest
         .iter()
         .take(32)
@@ -58,7 +58,7 @@ fn string_prefix(rest: &[u8]) -> usize {
 }
 
 /// Where an unquoted value ends because another `name=value` follows its separator.
-fn next_field(value: &str) -> usize {
+fn next_field_offset(value: &str) -> usize {
     let bytes = value.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {
         if !b"&;,|".contains(&byte) {

@@ -3,9 +3,9 @@
 //! Most names in a log are followed by no secret (`"input_tokens": 812`); what a glance turns down is not
 //! decoded at all. It must let through whatever the context rules could take.
 
-use super::context::{NEAR_BYTES_MAX, is_name, may_join};
+use super::context::{NEARBY_BYTES_MAX, is_name_byte, may_precede_value};
 use super::pair;
-use super::words::{self, NAME_BYTES_MAX, Promise};
+use super::words::{self, NAME_BYTES_MAX, NameStrength};
 
 /// How many backslashes between a name and its value are passed over.
 const ESCAPES_MAX: usize = 1024;
@@ -17,9 +17,9 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
         + bytes[end..]
             .iter()
             .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
+            .take_while(|&&b| is_name_byte(b))
             .count();
-    if !may_join(bytes, to) {
+    if !may_precede_value(bytes, to) {
         return false;
     }
     let mut from = start
@@ -27,20 +27,22 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
             .iter()
             .rev()
             .take(NAME_BYTES_MAX)
-            .take_while(|&&b| is_name(b))
+            .take_while(|&&b| is_name_byte(b))
             .count();
     // The letter of an escape such as `\n` is no part of the name.
     if from > 0 && bytes[from - 1] == b'\\' && from < start {
         from += 1;
     }
-    let Some(promise) = words::judge(&text[from..to]) else {
+    let Some(promise) = words::classify_name(&text[from..to]) else {
         return false;
     };
-    is_promising(bytes, to, promise) || pair::is_naming(&bytes[..from]) || has_run(&bytes[to..])
+    may_be_value(bytes, to, promise)
+        || pair::follows_naming_word(&bytes[..from])
+        || has_long_token(&bytes[to..])
 }
 
 /// True when what follows the name could pass for its value. Quotes and escapes are skipped over.
-fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
+fn may_be_value(bytes: &[u8], to: usize, promise: NameStrength) -> bool {
     let (mut gap, mut signs) = (0, 0);
     while signs < 32
         && bytes
@@ -76,8 +78,8 @@ fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
         return true;
     }
     let len_min = match promise {
-        Promise::Weak | Promise::Token => 10,
-        Promise::Password => 5,
+        NameStrength::Weak | NameStrength::Token => 10,
+        NameStrength::Password => 5,
     };
     run >= len_min
         && !value
@@ -86,9 +88,9 @@ fn is_promising(bytes: &[u8], to: usize, promise: Promise) -> bool {
 }
 
 /// A long token within reach, as the context rules look for it.
-pub(super) fn has_run(rest: &[u8]) -> bool {
+pub(super) fn has_long_token(rest: &[u8]) -> bool {
     let mut run = 0;
-    for byte in rest.iter().take(NEAR_BYTES_MAX + 20) {
+    for byte in rest.iter().take(NEARBY_BYTES_MAX + 20) {
         if b"\n}],".contains(byte) {
             return false;
         }

@@ -1,16 +1,16 @@
 //! HTTP headers: authorization schemes and cookies.
 
-use super::context::{VALUE_BYTES_MAX, skip_blanks};
-use super::progress::Progress;
-use super::scan::{Found, Tier, floor};
+use super::context::{VALUE_BYTES_MAX, skip_spaces};
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection, floor};
 use super::value;
 
 /// A scheme on its own, wherever it stands: `Bearer …` in a log line.
-pub(super) const SCHEMES: &[&str] = &[
+pub(super) const AUTH_SCHEMES: &[&str] = &[
     "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ",
     "Digest ",
 ];
-pub(super) const COOKIES: &[&str] = &[
+pub(super) const COOKIE_LITERALS: &[&str] = &[
     "ookie:",
     "OOKIE:",
     "ookie\":",
@@ -22,7 +22,7 @@ pub(super) const COOKIES: &[&str] = &[
 ];
 
 /// Skips `Bearer`, `Basic`, `Token` and their like before the credential.
-pub(super) fn skip_scheme(text: &str, at: usize) -> usize {
+pub(super) fn skip_auth_scheme(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let quote = usize::from(bytes.get(at).is_some_and(|b| b"\"'`".contains(b)));
     let from = at + quote;
@@ -56,13 +56,13 @@ pub(super) fn skip_scheme(text: &str, at: usize) -> usize {
         .iter()
         .any(|scheme| text[from..from + len].eq_ignore_ascii_case(scheme));
     if is_scheme && matches!(bytes.get(from + len), Some(b' ' | b'\t')) {
-        return skip_blanks(bytes, from + len);
+        return skip_spaces(bytes, from + len);
     }
     at
 }
 
 /// Says cheaply whether a credential could follow the scheme that ends at `at`.
-pub(super) fn may_find_scheme(text: &str, at: usize) -> bool {
+pub(super) fn may_find_auth_scheme(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at..];
     let run = rest
         .iter()
@@ -72,18 +72,18 @@ pub(super) fn may_find_scheme(text: &str, at: usize) -> bool {
 }
 
 /// The credential after a scheme whose word ends at `at`.
-pub(super) fn find_scheme(
+pub(super) fn find_auth_scheme(
     text: &str,
     start: usize,
     at: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
 ) {
     let bytes = text.as_bytes();
     if start > 0 && bytes[start - 1].is_ascii_alphanumeric() {
         return;
     }
-    let at = skip_blanks(bytes, at);
+    let at = skip_spaces(bytes, at);
     let len = bytes[at..]
         .iter()
         .take(VALUE_BYTES_MAX)
@@ -94,12 +94,12 @@ pub(super) fn find_scheme(
     let basic = text[start..]
         .get(..5)
         .is_some_and(|word| word.eq_ignore_ascii_case("basic"));
-    progress.spend(len);
-    let secret = value::head(secret);
-    if value::is_random(secret, 16) || basic && is_basic(secret) {
-        found.push(Found {
+    progress.count_work(len);
+    let secret = value::judged_prefix(secret);
+    if value::is_random(secret, 16) || basic && is_basic_credential(secret) {
+        found.push(Detection {
             rule: "auth-header",
-            tier: Tier::Probable,
+            tier: Confidence::Probable,
             start: at,
             end: at + len,
         });
@@ -107,20 +107,25 @@ pub(super) fn find_scheme(
 }
 
 /// Base64 of `user:password` starts with letters and may look like words; its padding or digits tell.
-fn is_basic(secret: &str) -> bool {
+fn is_basic_credential(secret: &str) -> bool {
     let shape = value::shape(secret);
     secret.len() >= 8
         && secret.len().is_multiple_of(4)
         && shape.lower > 1
         && shape.upper > 1
-        && shape.wordy < 0.5
+        && shape.common_pair_share < 0.5
         && !value::is_placeholder(secret)
 }
 
 /// The session values of a cookie header whose name ends at `at`.
-pub(super) fn find_cookies(text: &str, at: usize, progress: &mut Progress, found: &mut Vec<Found>) {
+pub(super) fn find_cookies(
+    text: &str,
+    at: usize,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
+) {
     // The first header of a line has dealt with all of them.
-    if progress.cookie.is_past(at) {
+    if progress.cookie.skips(at) {
         return;
     }
     let bytes = text.as_bytes();
@@ -130,7 +135,7 @@ pub(super) fn find_cookies(text: &str, at: usize, progress: &mut Progress, found
         .take_while(|&&b| b != b'\n')
         .count();
     let end = floor(text, at + len);
-    progress.spend(end - at);
+    progress.count_work(end - at);
     progress.cookie.skip_to(end);
     let mut from = at;
     while from < end {
@@ -162,10 +167,10 @@ pub(super) fn find_cookies(text: &str, at: usize, progress: &mut Progress, found
             ]
             .iter()
             .any(|part| name.contains(part));
-            if !harmless && value::is_random(value::head(secret), 16) {
-                found.push(Found {
+            if !harmless && value::is_random(value::judged_prefix(secret), 16) {
+                found.push(Detection {
                     rule: "cookie",
-                    tier: Tier::Probable,
+                    tier: Confidence::Probable,
                     start: value_at + skip,
                     end: to,
                 });

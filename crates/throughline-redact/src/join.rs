@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::progress::is_token as is_run;
+use super::progress::is_token_byte as is_run;
 
 /// A wrapped secret has few seams; a file of tokens has many and each line stands for itself.
 const SEAMS_MAX: usize = 128;
@@ -17,13 +17,13 @@ const LITERAL_BYTES_MAX: usize = 24;
 
 /// A text without the seams of a value, and where its bytes came from.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedValue {
     pub(super) text: String,
     /// `(position in the joined text, position in the original)` after each seam.
     seams: Vec<(usize, usize)>,
 }
 
-impl Joined {
+impl JoinedValue {
     /// Joins the token that starts at `at`, or returns `None` when it is in one piece. A piece that
     /// starts with one of `starts` is a token of its own.
     pub(super) fn at(source: &str, at: usize, starts: &[&str]) -> Option<Self> {
@@ -34,8 +34,8 @@ impl Joined {
         };
         let mut from = at;
         loop {
-            let to = from + piece(&bytes[from..]);
-            let next = seam(bytes, to);
+            let to = from + piece_len(&bytes[from..]);
+            let next = next_piece(bytes, to);
             let next = next.filter(|&next| {
                 joined.seams.len() < SEAMS_MAX
                     && !starts
@@ -85,35 +85,35 @@ impl Joined {
     }
 }
 
-fn is_token(byte: u8) -> bool {
+fn is_piece_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/=.%~".contains(&byte)
 }
 
-fn piece(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|&&b| is_token(b)).count()
+fn piece_len(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|&&b| is_piece_byte(b)).count()
 }
 
 /// Where the next piece starts of a value whose piece ends at `at`.
-pub(super) fn seam(bytes: &[u8], at: usize) -> Option<usize> {
-    string_seam(bytes, at).or_else(|| line_seam(bytes, at))
+pub(super) fn next_piece(bytes: &[u8], at: usize) -> Option<usize> {
+    next_string_piece(bytes, at).or_else(|| next_line_piece(bytes, at))
 }
 
 /// True when a line may end, or a string be cut, right here; also in text that is still escaped.
-pub(super) fn may_break(rest: &[u8]) -> bool {
+pub(super) fn may_be_seam(rest: &[u8]) -> bool {
     match rest.first() {
         Some(b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b'`' | 0x1b) => true,
         Some(b' ' | b'\t' | b'|' | 0xe2) => {
             let blanks = rest.iter().take(MARGIN_BYTES_MAX);
             let blanks = blanks.take_while(|b| b" \t".contains(b)).count();
             let rest = &rest[blanks..];
-            rest.is_empty() || b"\n\r\\|".contains(&rest[0]) || border(rest) > 0
+            rest.is_empty() || b"\n\r\\|".contains(&rest[0]) || border_len(rest) > 0
         }
         _ => false,
     }
 }
 
 /// The start of the next string in `"a" + "b"`, `'a' . 'b'`, `"a" "b"`, `"a" \⏎ "b"`.
-fn string_seam(bytes: &[u8], at: usize) -> Option<usize> {
+fn next_string_piece(bytes: &[u8], at: usize) -> Option<usize> {
     let quote = *bytes.get(at).filter(|b| b"\"'`".contains(b))?;
     let mut next = at + 1;
     let mut operators = 0;
@@ -127,30 +127,33 @@ fn string_seam(bytes: &[u8], at: usize) -> Option<usize> {
     }
     let apart = next > at + 1;
     let opens =
-        bytes.get(next) == Some(&quote) && bytes.get(next + 1).is_some_and(|&b| is_token(b));
+        bytes.get(next) == Some(&quote) && bytes.get(next + 1).is_some_and(|&b| is_piece_byte(b));
     (apart && opens).then_some(next + 1)
 }
 
 /// The start of the next line of a value that a terminal or a box has broken at `at`, past borders,
 /// comment and diff signs and line numbers.
-fn line_seam(bytes: &[u8], at: usize) -> Option<usize> {
+fn next_line_piece(bytes: &[u8], at: usize) -> Option<usize> {
     let limit = bytes.len().min(at + MARGIN_BYTES_MAX);
-    let end = trailing_margin(&bytes[..limit], at)?;
-    let next = leading_margin(&bytes[..bytes.len().min(end + MARGIN_BYTES_MAX)], end);
-    let len = bytes[next..].iter().take_while(|&&b| is_token(b)).count();
+    let end = skip_trailing_margin(&bytes[..limit], at)?;
+    let next = skip_leading_margin(&bytes[..bytes.len().min(end + MARGIN_BYTES_MAX)], end);
+    let len = bytes[next..]
+        .iter()
+        .take_while(|&&b| is_piece_byte(b))
+        .count();
     let after = &bytes[next + len..];
     let stands_alone = after
         .first()
         .is_none_or(|b| b.is_ascii_whitespace() || b"\"'`,;)\\|<".contains(b))
-        || border(after) > 0;
+        || border_len(after) > 0;
     (len >= 1 && stands_alone).then_some(next)
 }
 
 /// Passes the blanks and the border behind a line's text and the line break.
-fn trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut next = blanks(bytes, at);
-    next += border(&bytes[next..]);
-    next = blanks(bytes, next);
+fn skip_trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut next = skip_all_spaces(bytes, at);
+    next += border_len(&bytes[next..]);
+    next = skip_all_spaces(bytes, next);
     if bytes.get(next) == Some(&b'\\') && bytes.get(next + 1) != Some(&b'n') {
         next += 1;
     }
@@ -165,8 +168,8 @@ fn trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Passes what stands before the text of a line.
-fn leading_margin(bytes: &[u8], at: usize) -> usize {
-    let mut next = blanks(bytes, at);
+fn skip_leading_margin(bytes: &[u8], at: usize) -> usize {
+    let mut next = skip_all_spaces(bytes, at);
     for _ in 0..3 {
         let rest = &bytes[next..];
         let digits = rest
@@ -179,30 +182,30 @@ fn leading_margin(bytes: &[u8], at: usize) -> usize {
             && (numbered.starts_with("→".as_bytes())
                 || numbered.starts_with(b"\t")
                 || numbered.starts_with(b": ")
-                || border(numbered) > 0);
+                || border_len(numbered) > 0);
         let sign = if is_number {
-            let mark = border(numbered).max(1);
+            let mark = border_len(numbered).max(1);
             digits
                 + if numbered.starts_with("→".as_bytes()) {
                     3
                 } else {
                     mark
                 }
-        } else if border(rest) > 0 {
-            border(rest)
+        } else if border_len(rest) > 0 {
+            border_len(rest)
         } else {
-            comment(rest)
+            line_prefix_len(rest)
         };
         if sign == 0 {
             break;
         }
-        next = blanks(bytes, next + sign);
+        next = skip_all_spaces(bytes, next + sign);
     }
     next
 }
 
 /// The length of a comment, quotation or diff sign before a line's text.
-fn comment(rest: &[u8]) -> usize {
+fn line_prefix_len(rest: &[u8]) -> usize {
     let signs = [
         &b"// "[..],
         b"/// ",
@@ -222,7 +225,7 @@ fn comment(rest: &[u8]) -> usize {
 }
 
 /// The length of the border of a box or table at the start of `rest`.
-fn border(rest: &[u8]) -> usize {
+fn border_len(rest: &[u8]) -> usize {
     match rest {
         [b'|', ..] => 1,
         // U+2500 to U+257F, box drawing.
@@ -231,7 +234,7 @@ fn border(rest: &[u8]) -> usize {
     }
 }
 
-fn blanks(bytes: &[u8], at: usize) -> usize {
+fn skip_all_spaces(bytes: &[u8], at: usize) -> usize {
     at + bytes[at.min(bytes.len())..]
         .iter()
         .take_while(|b| b" \t".contains(b))
@@ -240,7 +243,7 @@ fn blanks(bytes: &[u8], at: usize) -> usize {
 
 /// The literals that a line break may cut, by the bytes around the cut.
 #[derive(Debug)]
-pub(super) struct Cuts {
+pub(super) struct SplitLiterals {
     /// The last two bytes before the break and the first behind it.
     late: HashSet<[u8; 3]>,
     /// The last byte before the break and the first two behind it.
@@ -249,7 +252,7 @@ pub(super) struct Cuts {
     escaped: HashSet<[u8; 3]>,
 }
 
-impl Cuts {
+impl SplitLiterals {
     pub(super) fn new<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
         let mut cuts = Self {
             late: HashSet::new(),
@@ -295,23 +298,28 @@ impl Cuts {
     /// Calls `each` for every word that a line break may cut within a literal: with the start of its
     /// last bytes before the break, their number, and these with the first bytes behind the break.
     /// It ends when `each` returns true, and says so.
-    pub(super) fn any(&self, text: &str, mut each: impl FnMut(usize, usize, &str) -> bool) -> bool {
+    pub(super) fn any_split(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize, usize, &str) -> bool,
+    ) -> bool {
         let bytes = text.as_bytes();
         memchr::memchr2_iter(b'\n', b'\\', bytes).any(|at| {
             if bytes[at] == b'\\' && bytes.get(at + 1) != Some(&b'n') {
                 return false;
             }
-            let end = text_end(bytes, at);
+            let end = line_text_end(bytes, at);
             let Some(&last) = end.checked_sub(1).map(|last| &bytes[last]) else {
                 return false;
             };
             if !is_run(last) {
                 return false;
             }
-            let Some(after) = trailing_margin(bytes, end) else {
+            let Some(after) = skip_trailing_margin(bytes, end) else {
                 return false;
             };
-            let next = leading_margin(&bytes[..bytes.len().min(after + MARGIN_BYTES_MAX)], after);
+            let next =
+                skip_leading_margin(&bytes[..bytes.len().min(after + MARGIN_BYTES_MAX)], after);
             let [first, second] = [next, next + 1].map(|at| bytes.get(at).copied().unwrap_or(0));
             let before = end.checked_sub(2).map_or(0, |before| bytes[before]);
             if !self.late.contains(&[before, last, first])
@@ -330,7 +338,7 @@ impl Cuts {
 }
 
 /// The end of the line's text before the line break at `at`, without blanks and a border.
-fn text_end(bytes: &[u8], at: usize) -> usize {
+fn line_text_end(bytes: &[u8], at: usize) -> usize {
     let from = at.saturating_sub(MARGIN_BYTES_MAX);
     let margin = bytes[from..at].iter().rev();
     let margin = margin.take_while(|&&b| b" \t\r|\\".contains(&b) || b >= 0x80);
@@ -338,14 +346,14 @@ fn text_end(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Extends a quoted value that ends at `end` over the strings it is concatenated with.
-pub(super) fn past_seams(text: &str, end: usize, quote: u8) -> usize {
+pub(super) fn concatenation_end(text: &str, end: usize, quote: u8) -> usize {
     let bytes = text.as_bytes();
     let mut end = end;
     for _ in 0..SEAMS_MAX {
         if bytes.get(end) != Some(&quote) {
             break;
         }
-        let Some(next) = string_seam(bytes, end) else {
+        let Some(next) = next_string_piece(bytes, end) else {
             break;
         };
         let Some(len) = bytes[next..]
@@ -361,16 +369,16 @@ pub(super) fn past_seams(text: &str, end: usize, quote: u8) -> usize {
 }
 
 /// The value without the quotes, signs and line breaks between its pieces.
-pub(super) fn without_seams(value: &str) -> Cow<'_, str> {
+pub(super) fn join_pieces(value: &str) -> Cow<'_, str> {
     let bytes = value.as_bytes();
     let mut joined = String::new();
     let mut from = 0;
     for at in 0..bytes.len() {
         let next = match bytes[at] {
             _ if at < from => continue,
-            b'"' | b'\'' | b'`' => string_seam(bytes, at),
+            b'"' | b'\'' | b'`' => next_string_piece(bytes, at),
             b' ' | b'\t' if at > 0 && b" \t".contains(&bytes[at - 1]) => continue,
-            b'\r' | b'\n' | b'|' | b' ' | b'\t' | 0xe2 => line_seam(bytes, at),
+            b'\r' | b'\n' | b'|' | b' ' | b'\t' | 0xe2 => next_line_piece(bytes, at),
             _ => continue,
         };
         if let Some(next) = next {

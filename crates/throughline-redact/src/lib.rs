@@ -46,23 +46,23 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 pub use self::pii::{PersonalData, personal_data};
-pub use self::scan::Tier;
-pub use self::seen::{Fingerprint, Secret, Seen};
+pub use self::scan::Confidence;
+pub use self::seen::{Fingerprint, Secret, SessionSecrets};
 
 /// How often a changed text is looked at; two are enough but for odd input.
-const ROUNDS_MAX: usize = 6;
+const PASSES_MAX: usize = 6;
 
 /// Finds secrets and replaces them by typed marks. Built once, shared by reference.
 #[derive(Debug)]
 pub struct Redactor {
     key: [u8; 32],
     /// Takes longer to build than a question to answer, and who only asks never needs it.
-    scanner: OnceLock<scan::Scanner>,
+    scanner: OnceLock<scan::SecretScanner>,
 }
 
 /// Text that passed the redactor; nothing else makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clean<'a> {
+pub struct CleanText<'a> {
     text: Cow<'a, str>,
     sensitive: bool,
 }
@@ -76,7 +76,7 @@ pub struct CleanString {
 
 impl CleanString {
     /// A word of this program's own.
-    pub fn ours(text: &'static str) -> Self {
+    pub fn from_static(text: &'static str) -> Self {
         Self {
             text: text.to_owned(),
             sensitive: false,
@@ -90,7 +90,7 @@ pub struct Finding {
     pub rule: &'static str,
     pub start: usize,
     pub end: usize,
-    pub tier: Tier,
+    pub tier: Confidence,
     pub mark: String,
 }
 
@@ -104,37 +104,37 @@ impl Redactor {
     }
 
     /// Cleans one text on its own.
-    pub fn clean<'a>(&self, text: &'a str) -> Clean<'a> {
-        self.clean_in(text, &mut Seen::default())
+    pub fn clean<'a>(&self, text: &'a str) -> CleanText<'a> {
+        self.clean_in_session(text, &mut SessionSecrets::default())
     }
 
     /// Cleans a text of a session: what the session has shown before is replaced here too, and what is
     /// found here is added to `seen`.
-    pub fn clean_in<'a>(&self, text: &'a str, seen: &mut Seen) -> Clean<'a> {
-        let (mut cleaned, mut sensitive) = self.replaced(text, seen);
+    pub fn clean_in_session<'a>(&self, text: &'a str, seen: &mut SessionSecrets) -> CleanText<'a> {
+        let (mut cleaned, mut sensitive) = self.replace_secrets(text, seen);
         // A mark may part what one grammar read as one value; what is left is looked at again.
-        for _ in 1..ROUNDS_MAX {
+        for _ in 1..PASSES_MAX {
             let Some(before) = &cleaned else { break };
-            let (after, tagged) = self.replaced(before, seen);
+            let (after, tagged) = self.replace_secrets(before, seen);
             sensitive |= tagged;
             if after.is_none() {
                 break;
             }
             cleaned = after;
         }
-        Clean {
+        CleanText {
             text: cleaned.map_or(Cow::Borrowed(text), Cow::Owned),
             sensitive,
         }
     }
 
     /// The text with marks, when it has any to make, and whether it may hold more.
-    fn replaced(&self, text: &str, seen: &mut Seen) -> (Option<String>, bool) {
-        let hits = self.hits(text, seen);
-        let sensitive = hits.iter().any(|hit| hit.tier == Tier::Possible);
+    fn replace_secrets(&self, text: &str, seen: &mut SessionSecrets) -> (Option<String>, bool) {
+        let hits = self.detect(text, seen);
+        let sensitive = hits.iter().any(|hit| hit.tier == Confidence::Possible);
         let mut hits = hits
             .iter()
-            .filter(|hit| hit.tier != Tier::Possible)
+            .filter(|hit| hit.tier != Confidence::Possible)
             .peekable();
         if hits.peek().is_none() {
             return (None, sensitive);
@@ -143,7 +143,7 @@ impl Redactor {
         let mut copied = 0;
         for hit in hits {
             cleaned.push_str(&text[copied..hit.start]);
-            cleaned.push_str(&mark::mark(&self.key, hit.rule, &hit.value));
+            cleaned.push_str(&mark::format_mark(&self.key, hit.rule, &hit.value));
             copied = hit.end;
         }
         cleaned.push_str(&text[copied..]);
@@ -152,14 +152,14 @@ impl Redactor {
 
     /// Lists what [`Redactor::clean`] would replace or tag.
     pub fn findings(&self, text: &str) -> Vec<Finding> {
-        self.hits(text, &mut Seen::default())
+        self.detect(text, &mut SessionSecrets::default())
             .into_iter()
             .map(|hit| Finding {
                 rule: hit.rule,
                 start: hit.start,
                 end: hit.end,
                 tier: hit.tier,
-                mark: mark::mark(&self.key, hit.rule, &hit.value),
+                mark: mark::format_mark(&self.key, hit.rule, &hit.value),
             })
             .collect()
     }
@@ -178,18 +178,18 @@ impl Redactor {
 
     /// Adds the secrets of `text` to `seen`: the first of two passes over a batch, so that a value
     /// judged in its last record is replaced in its first.
-    pub fn learn(&self, text: &str, seen: &mut Seen) {
-        self.hits(text, seen);
+    pub fn collect_secrets(&self, text: &str, seen: &mut SessionSecrets) {
+        self.detect(text, seen);
     }
 
-    fn hits(&self, text: &str, seen: &mut Seen) -> Vec<scan::Hit> {
+    fn detect(&self, text: &str, seen: &mut SessionSecrets) -> Vec<scan::SourceDetection> {
         self.scanner
-            .get_or_init(scan::Scanner::new)
-            .hits(text, &self.key, seen)
+            .get_or_init(scan::SecretScanner::new)
+            .find_secrets(text, &self.key, seen)
     }
 }
 
-impl<'a> Clean<'a> {
+impl<'a> CleanText<'a> {
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -229,13 +229,13 @@ impl CleanString {
     }
 }
 
-impl From<Clean<'_>> for CleanString {
-    fn from(clean: Clean<'_>) -> Self {
+impl From<CleanText<'_>> for CleanString {
+    fn from(clean: CleanText<'_>) -> Self {
         clean.into_owned()
     }
 }
 
-impl AsRef<str> for Clean<'_> {
+impl AsRef<str> for CleanText<'_> {
     fn as_ref(&self) -> &str {
         &self.text
     }

@@ -2,56 +2,56 @@
 
 use memchr::memmem;
 
-const OPEN: &str = "[redacted:";
+const MARK_OPEN: &str = "[redacted:";
 /// `[redacted:` + rule + `:` + 6 hex + `]`, with room for the longest rule name.
-const LEN_MAX: usize = 64;
+const MARK_LEN_MAX: usize = 64;
 
 /// Writes `[redacted:github-token:1f3a9c]`: the tail is a keyed hash, so that the same secret is
 /// recognisable and no one can guess a weak one by hashing candidates.
-pub(super) fn mark(key: &[u8; 32], rule: &str, value: &str) -> String {
+pub(super) fn format_mark(key: &[u8; 32], rule: &str, value: &str) -> String {
     let [a, b, c, ..] = *blake3::keyed_hash(key, value.as_bytes()).as_bytes();
-    format!("{OPEN}{rule}:{a:02x}{b:02x}{c:02x}]")
+    format!("{MARK_OPEN}{rule}:{a:02x}{b:02x}{c:02x}]")
 }
 
 /// The byte ranges of the marks in `text`.
-pub(super) fn marks(text: &str) -> Vec<(usize, usize)> {
-    memmem::find_iter(text.as_bytes(), OPEN)
-        .filter_map(|at| length(&text[at..]).map(|len| (at, at + len)))
+pub(super) fn find_marks(text: &str) -> Vec<(usize, usize)> {
+    memmem::find_iter(text.as_bytes(), MARK_OPEN)
+        .filter_map(|at| mark_len(&text[at..]).map(|len| (at, at + len)))
         .collect()
 }
 
 /// The part of `start..end` between the marks it starts with and the next one.
-pub(super) fn between(text: &str, start: usize, end: usize) -> (usize, usize) {
+pub(super) fn between_marks(text: &str, start: usize, end: usize) -> (usize, usize) {
     let mut start = start;
-    while let Some(len) = length(&text[start..]) {
+    while let Some(len) = mark_len(&text[start..]) {
         start += len;
     }
     let value = &text[start..end.max(start)];
-    let len = memmem::find(value.as_bytes(), OPEN.as_bytes()).unwrap_or(value.len());
+    let len = memmem::find(value.as_bytes(), MARK_OPEN.as_bytes()).unwrap_or(value.len());
     (start, start + len)
 }
 
 pub(super) fn has_mark(text: &str) -> bool {
-    text.contains(OPEN)
+    text.contains(MARK_OPEN)
 }
 
 pub(super) fn starts_with_mark(text: &str) -> bool {
-    length(text).is_some()
+    mark_len(text).is_some()
 }
 
 /// True when `text` is a mark and nothing else.
 pub(super) fn is_mark(text: &str) -> bool {
-    length(text) == Some(text.len())
+    mark_len(text) == Some(text.len())
 }
 
 /// Length of the mark that `text` starts with.
-fn length(text: &str) -> Option<usize> {
-    let body = text.strip_prefix(OPEN)?;
-    let end = body.bytes().take(LEN_MAX).position(|b| b == b']')?;
+fn mark_len(text: &str) -> Option<usize> {
+    let body = text.strip_prefix(MARK_OPEN)?;
+    let end = body.bytes().take(MARK_LEN_MAX).position(|b| b == b']')?;
     let (rule, tail) = body[..end].rsplit_once(':')?;
     let named = !rule.is_empty() && rule.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let hashed = tail.len() == 6 && tail.bytes().all(|b| b.is_ascii_hexdigit());
-    (named && hashed).then_some(OPEN.len() + end + 1)
+    (named && hashed).then_some(MARK_OPEN.len() + end + 1)
 }
 
 #[cfg(test)]
@@ -60,13 +60,19 @@ mod tests {
 
     #[test]
     fn a_mark_is_recognised() {
-        let text = mark(&[7; 32], "github-token", "x");
-        assert_eq!(marks(&format!("a {text} b")), [(2, 2 + text.len())]);
-        assert_eq!(marks("[redacted:] [redacted:a:zzzzzz] [redacted:a:12"), []);
+        let text = format_mark(&[7; 32], "github-token", "x");
+        assert_eq!(find_marks(&format!("a {text} b")), [(2, 2 + text.len())]);
+        assert_eq!(
+            find_marks("[redacted:] [redacted:a:zzzzzz] [redacted:a:12"),
+            []
+        );
     }
 
     #[test]
     fn the_key_matters() {
-        assert_ne!(mark(&[7; 32], "r", "x"), mark(&[8; 32], "r", "x"));
+        assert_ne!(
+            format_mark(&[7; 32], "r", "x"),
+            format_mark(&[8; 32], "r", "x")
+        );
     }
 }

@@ -153,7 +153,9 @@ fn every_format_beside_every_neighbour() {
 fn every_odd_literal_glued_to_letters() {
     let mut leaked = Vec::new();
     for (rule, text, secret) in tokens() {
-        if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) || !format::is_odd_start(&text) {
+        if !text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            || !format::starts_with_distinctive_literal(&text)
+        {
             continue;
         }
         for (before, after) in LETTERS {
@@ -226,7 +228,7 @@ fn every_token_wrapped_at_any_width() {
             continue;
         }
         for width in [12, 16, 20, 27, 40, 64] {
-            if !format::is_odd_start(&text) {
+            if !format::starts_with_distinctive_literal(&text) {
                 continue;
             }
             check(
@@ -377,7 +379,7 @@ fn private_text_is_balanced_or_hidden_to_the_end() {
         ("a <private>b [redacted:token:1a2b3c] d</private> e", "a  e"),
     ] {
         let mut clean = redactor().clean(text).into_owned().into_string();
-        for (start, end) in mark::marks(&clean).into_iter().rev() {
+        for (start, end) in mark::find_marks(&clean).into_iter().rev() {
             clean.replace_range(start..end, "");
         }
         assert_eq!(

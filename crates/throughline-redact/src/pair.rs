@@ -16,8 +16,8 @@ static TO_VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Where the value starts that belongs to the name at `from..to`, when the name is itself a value.
-pub(super) fn slot(text: &str, from: usize, to: usize) -> Option<usize> {
-    if !is_naming(&text.as_bytes()[..from]) {
+pub(super) fn paired_value_start(text: &str, from: usize, to: usize) -> Option<usize> {
+    if !follows_naming_word(&text.as_bytes()[..from]) {
         return None;
     }
     let rest = &text[to..floor(text, (to + REACH_BYTES_MAX).min(text.len()))];
@@ -25,7 +25,7 @@ pub(super) fn slot(text: &str, from: usize, to: usize) -> Option<usize> {
 }
 
 /// True after `"name": "`, `key="`, `- name: `, `variable "`, `secret set `.
-pub(super) fn is_naming(before: &[u8]) -> bool {
+pub(super) fn follows_naming_word(before: &[u8]) -> bool {
     let mut end = before.len();
     while end > 0 && b"\"'` \t:=\\".contains(&before[end - 1]) {
         end -= 1;

@@ -4,8 +4,8 @@
 //! (`echo $KEY`), comment and diff signs, line numbers, borders of a table, quotes of adjacent strings.
 
 use super::mark;
-use super::progress::Progress;
-use super::scan::{Found, Tier, floor};
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection, floor};
 
 /// What brings the automaton here.
 pub(super) const LITERALS: &[&str] = &["-----BEGIN ", "---- BEGIN ", "Private-Lines:"];
@@ -16,11 +16,11 @@ const BODY_BYTES_MIN: usize = 32;
 /// The shortest word of key material that is recognised by itself; the last one may be shorter.
 const MATERIAL_BYTES_MIN: usize = 16;
 /// How many other words (headers such as `DEK-Info: …`) may stand in a row inside a block.
-const OTHERS_MAX: usize = 12;
+const OTHER_WORDS_MAX: usize = 12;
 
 /// Finds the body of the block whose first line holds the literal at `at`.
-pub(super) fn find(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
-    if progress.block.is_past(at) {
+pub(super) fn find(text: &str, at: usize, progress: &mut ScanProgress) -> Option<Detection> {
+    if progress.block.skips(at) {
         return None;
     }
     let limit = floor(text, (at + BLOCK_BYTES_MAX).min(text.len()));
@@ -45,13 +45,15 @@ pub(super) fn find(text: &str, at: usize, progress: &mut Progress) -> Option<Fou
             head + block[head..].bytes().take_while(|&b| b == b'-').count(),
         )
     };
-    let body = body(&block[from..]);
-    progress.spend(from + body.read);
-    progress.block.skip_to(at + from + body.read);
-    let (start, end) = body.span.filter(|_| body.size >= BODY_BYTES_MIN)?;
-    Some(Found {
+    let body = read_key_body(&block[from..]);
+    progress.count_work(from + body.bytes_read);
+    progress.block.skip_to(at + from + body.bytes_read);
+    let (start, end) = body
+        .span
+        .filter(|_| body.material_bytes >= BODY_BYTES_MIN)?;
+    Some(Detection {
         rule,
-        tier: Tier::Certain,
+        tier: Confidence::Certain,
         start: at + from + start,
         end: at + from + end,
     })
@@ -59,25 +61,25 @@ pub(super) fn find(text: &str, at: usize, progress: &mut Progress) -> Option<Fou
 
 /// What was read of a block.
 #[derive(Default)]
-struct Body {
+struct KeyBody {
     /// From the first to the last word of key material.
     span: Option<(usize, usize)>,
     /// Bytes of key material.
-    size: usize,
+    material_bytes: usize,
     /// How far the block was read.
-    read: usize,
+    bytes_read: usize,
 }
 
-fn body(text: &str) -> Body {
-    let mut body = Body::default();
+fn read_key_body(text: &str) -> KeyBody {
+    let mut body = KeyBody::default();
     let mut others = 0;
     // Headers such as `DEK-Info: …` go with the key.
     let mut first_word = None;
     for (at, word) in words(text) {
-        body.read = at + word.len();
+        body.bytes_read = at + word.len();
         if mark::is_mark(word) {
             others = 0;
-            body.size += MATERIAL_BYTES_MIN;
+            body.material_bytes += MATERIAL_BYTES_MIN;
             continue;
         }
         if word.starts_with("--") && (word.contains("END") || word.contains("BEGIN"))
@@ -85,24 +87,26 @@ fn body(text: &str) -> Body {
         {
             break;
         }
-        let content = content(word);
+        let content = strip_line_prefix(word);
         if content.is_empty() {
             continue;
         }
         let start = at + (content.as_ptr() as usize - word.as_ptr() as usize);
-        let is_material = content.len() >= MATERIAL_BYTES_MIN && is_material(content);
+        let is_material = content.len() >= MATERIAL_BYTES_MIN && is_key_material(content);
         // The last line of a key is short.
-        let is_rest = body.span.is_some() && others == 0 && is_rest(content);
+        let is_rest = body.span.is_some() && others == 0 && is_last_line(content);
         if is_material || is_rest {
             let first = body.span.map_or(first_word.unwrap_or(start), |span| span.0);
             body.span = Some((first, start + content.len()));
-            body.size += content.len();
+            body.material_bytes += content.len();
             others = 0;
         } else if !is_number(content) {
             others += 1;
             first_word = first_word.or(Some(start));
             // A key that a log has cut ends in prose.
-            if others > OTHERS_MAX || body.span.is_some() && others > 1 && !has_end(text, at) {
+            if others > OTHER_WORDS_MAX
+                || body.span.is_some() && others > 1 && !has_end_marker(text, at)
+            {
                 break;
             }
         }
@@ -111,7 +115,7 @@ fn body(text: &str) -> Body {
 }
 
 /// True when the block is closed shortly behind `at`.
-fn has_end(text: &str, at: usize) -> bool {
+fn has_end_marker(text: &str, at: usize) -> bool {
     const NEAR_BYTES: usize = 512;
     let near = &text.as_bytes()[at..(at + NEAR_BYTES).min(text.len())];
     memchr::memmem::find(near, b"END ").is_some()
@@ -132,7 +136,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// A word without the `path:12:` that `grep` puts before a line, diff signs, and a `\n` nobody decoded.
-fn content(word: &str) -> &str {
+fn strip_line_prefix(word: &str) -> &str {
     let mut word = word;
     if let Some((path, rest)) = word.rsplit_once([':', '-'])
         && path.contains(['.', '/', ':'])
@@ -154,12 +158,12 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-fn is_material(word: &str) -> bool {
+fn is_key_material(word: &str) -> bool {
     let base64 = word.bytes().filter(|&b| is_base64(b)).count();
     base64 == word.len() || word.len() >= 64 && base64 * 10 >= word.len() * 9
 }
 
-fn is_rest(word: &str) -> bool {
+fn is_last_line(word: &str) -> bool {
     const REST_BYTES_MIN: usize = 2;
     let is_word = word.len() >= 4 && word.bytes().all(|b| b.is_ascii_lowercase());
     word.len() >= REST_BYTES_MIN && word.bytes().all(is_base64) && !is_word && !is_number(word)

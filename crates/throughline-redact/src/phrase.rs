@@ -1,8 +1,8 @@
 //! Passwords in prose: `the pw for staging is …`, `Passwort ist …`, `密码是…`, a prompt and its answer on the
 //! next line.
 
-use super::progress::Progress;
-use super::scan::{Found, Tier, floor};
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection, floor};
 use super::value;
 
 /// What brings the automaton here. Words of other languages, and English ones before a blank or
@@ -57,7 +57,7 @@ fn is_verb(word: &str) -> bool {
 }
 
 /// Signs, and verbs of languages without blanks.
-const SIGNS: &[&str] = &[
+const JOINS: &[&str] = &[
     ":",
     "=",
     "：",
@@ -78,7 +78,7 @@ const SIGNS: &[&str] = &[
 
 /// Words a sentence about passwords goes on with, which hold a digit.
 #[rustfmt::skip]
-const TECHNICAL: &[&str] = &[
+const TECHNICAL_TERMS: &[&str] = &[
     "sha1", "sha-1", "sha256", "sha-256", "sha512", "sha-512", "sha2", "sha3", "md5", "base64", "base32", "utf8", "utf-8",
     "argon2", "argon2id", "argon2i", "bcrypt", "pbkdf2", "scrypt", "oauth2", "x509", "ipv4", "ipv6",
     "hmac-sha256", "aes-256", "aes256", "aes-128", "rot13", "crc32", "sha256sum", "sqlite3", "python3", "pkcs8", "pkcs12",
@@ -96,7 +96,7 @@ pub(super) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = &text.as_bytes()[end..];
     // Most sentences about passwords name none: one has a digit or a sign that words do not have.
     let is_odd = |b: &u8| b.is_ascii_digit() || b"!@#$%^&*+~?".contains(b);
-    is_whole(text, start)
+    starts_word(text, start)
         && bytes
             .iter()
             .take(2 * GAP_BYTES_MAX)
@@ -109,22 +109,22 @@ pub(super) fn find(
     text: &str,
     start: usize,
     end: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
 ) {
-    if !is_whole(text, start) {
+    if !starts_word(text, start) {
         return;
     }
-    progress.spend(GAP_BYTES_MAX);
+    progress.count_work(GAP_BYTES_MAX);
     let value = if text[..end].ends_with('\n') {
-        next_line(text, end)
+        find_on_next_line(text, end)
     } else {
-        joined(text, end)
+        find_after_join(text, end)
     };
     if let Some((start, end)) = value {
-        found.push(Found {
+        found.push(Detection {
             rule: "password",
-            tier: Tier::Probable,
+            tier: Confidence::Probable,
             start,
             end,
         });
@@ -132,7 +132,7 @@ pub(super) fn find(
 }
 
 /// The name is a word of its own; the literals leave out its first letter where that has two cases.
-fn is_whole(text: &str, start: usize) -> bool {
+fn starts_word(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     let is_cut = text[start..].starts_with("ass")
         || text[start..].starts_with("ASS")
@@ -142,7 +142,7 @@ fn is_whole(text: &str, start: usize) -> bool {
 }
 
 /// The password behind `is`, `:` and the like, with a few words between: `for the staging host`.
-fn joined(text: &str, end: usize) -> Option<(usize, usize)> {
+fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     let limit = floor(text, (end + GAP_BYTES_MAX).min(text.len()));
     let mut at = end;
     for _ in 0..GAP_WORDS_MAX {
@@ -153,10 +153,10 @@ fn joined(text: &str, end: usize) -> Option<(usize, usize)> {
                 .len();
         at += blank;
         let rest = &text[at..limit];
-        if let Some(join) = join_at(rest) {
+        if let Some(join) = join_len(rest) {
             let from = at + join;
-            let from = from + blanks(&text[from..]);
-            return value_at(text, from);
+            let from = from + leading_blanks_len(&text[from..]);
+            return password_at(text, from);
         }
         let word = rest
             .find(|c: char| c.is_whitespace() || ":=：".contains(c))
@@ -173,7 +173,7 @@ fn joined(text: &str, end: usize) -> Option<(usize, usize)> {
 }
 
 /// The length of the joining word or sign that `rest` starts with.
-fn join_at(rest: &str) -> Option<usize> {
+fn join_len(rest: &str) -> Option<usize> {
     let len = rest.find([' ', ':', '\n', '`', '"', '\'']);
     if let Some(len) = len.filter(|&len| len <= VERB_BYTES_MAX && is_verb(&rest[..len])) {
         // `is set to`, `is now`: the last verb is the one before the password.
@@ -184,11 +184,11 @@ fn join_at(rest: &str) -> Option<usize> {
         let more = more.map_or(0, |more| rest.len() - len - after.len() + more.len());
         return Some(len + more + usize::from(rest[len + more..].starts_with(':')));
     }
-    let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign))?;
+    let sign = JOINS.iter().find(|sign| rest.starts_with(**sign))?;
     Some(sign.len())
 }
 
-fn blanks(text: &str) -> usize {
+fn leading_blanks_len(text: &str) -> usize {
     text.len()
         - text
             .trim_start_matches([' ', '\t', '*', '\u{a0}', '：'])
@@ -196,9 +196,9 @@ fn blanks(text: &str) -> usize {
 }
 
 /// The answer to a prompt, alone on the next line.
-fn next_line(text: &str, from: usize) -> Option<(usize, usize)> {
-    let from = from + blanks(&text[from..]);
-    let (start, end) = value_at(text, from)?;
+fn find_on_next_line(text: &str, from: usize) -> Option<(usize, usize)> {
+    let from = from + leading_blanks_len(&text[from..]);
+    let (start, end) = password_at(text, from)?;
     let rest = &text[end..];
     (rest.is_empty()
         || rest
@@ -208,7 +208,7 @@ fn next_line(text: &str, from: usize) -> Option<(usize, usize)> {
     .then_some((start, end))
 }
 
-fn value_at(text: &str, from: usize) -> Option<(usize, usize)> {
+fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
     let limit = floor(text, (from + VALUE_BYTES_MAX).min(text.len()));
     let rest = &text[from..limit];
     let quote = rest.chars().next().filter(|c| "\"'`“‘「『«".contains(*c));
@@ -238,7 +238,7 @@ fn value_at(text: &str, from: usize) -> Option<(usize, usize)> {
     ]
     .iter()
     .any(|word| after.starts_with(word));
-    (is_spoken_password(value) && !goes_on).then_some((start, start + value.len()))
+    (is_prose_password(value) && !goes_on).then_some((start, start + value.len()))
 }
 
 fn closing(quote: char) -> char {
@@ -253,7 +253,7 @@ fn closing(quote: char) -> char {
 }
 
 /// A password that somebody tells somebody: letters with a digit or a sign, no technical term.
-fn is_spoken_password(value: &str) -> bool {
+fn is_prose_password(value: &str) -> bool {
     const BYTES_MIN: usize = 6;
     let shape = value::shape(value);
     let letters = shape.lower + shape.upper;
@@ -263,7 +263,7 @@ fn is_spoken_password(value: &str) -> bool {
         && !value.contains(' ')
         && value::is_password(value)
         && (shape.digits > 0 && letters > 0 || special && letters >= 3)
-        && !TECHNICAL.contains(&lower.as_str())
+        && !TECHNICAL_TERMS.contains(&lower.as_str())
         && !value.contains(['/', '(', '{', '[', '='])
-        && !(value.contains('_') && value::is_words(value))
+        && !(value.contains('_') && value::is_worded_identifier(value))
 }

@@ -57,9 +57,9 @@ pub fn personal_data(text: &str, own_folder: Option<&str>) -> Vec<PersonalData> 
         add(PersonalData::Email);
     }
     if let Some(patterns) = PATTERNS.as_ref() {
-        for number in numbers(bytes).take(NUMBERS_MAX) {
+        for number in digit_runs(bytes).take(NUMBERS_MAX) {
             let from = number.start.saturating_sub(BEFORE_BYTES);
-            let window = &bytes[from..(number.end + BEHIND_BYTES).min(bytes.len())];
+            let window = &bytes[from..(number.end + AFTER_BYTES).min(bytes.len())];
             for (kind, pattern, is_valid) in patterns {
                 let mut found = pattern
                     .captures_iter(window)
@@ -70,7 +70,7 @@ pub fn personal_data(text: &str, own_folder: Option<&str>) -> Vec<PersonalData> 
             }
         }
     }
-    if homes(text).any(|name| own_folder.is_none_or(|own| !own.contains(name))) {
+    if home_folder_names(text).any(|name| own_folder.is_none_or(|own| !own.contains(name))) {
         add(PersonalData::HomeFolder);
     }
     kinds.sort_unstable();
@@ -80,10 +80,10 @@ pub fn personal_data(text: &str, own_folder: Option<&str>) -> Vec<PersonalData> 
 /// How many numbers of a text are looked at, and how much around each.
 const NUMBERS_MAX: usize = 256;
 const BEFORE_BYTES: usize = 48;
-const BEHIND_BYTES: usize = 40;
+const AFTER_BYTES: usize = 40;
 
 /// The stretches of digits and the signs between them that are long enough to identify somebody.
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+fn digit_runs(bytes: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     const DIGITS_MIN: usize = 7;
     const ADDRESS_DOTS: usize = 3;
     let mut at = 0;
@@ -112,11 +112,11 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     })
 }
 
-type Check = fn(&[u8], usize, usize) -> bool;
-type Pattern = (PersonalData, Regex, Check);
+type NumberCheck = fn(&[u8], usize, usize) -> bool;
+type NumberPattern = (PersonalData, Regex, NumberCheck);
 
-static PATTERNS: LazyLock<Option<Vec<Pattern>>> = LazyLock::new(|| {
-    let sources: [(PersonalData, &str, Check); 8] = [
+static PATTERNS: LazyLock<Option<Vec<NumberPattern>>> = LazyLock::new(|| {
+    let sources: [(PersonalData, &str, NumberCheck); 8] = [
         (
             PersonalData::Iban,
             r"\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)\b",
@@ -158,7 +158,7 @@ static PATTERNS: LazyLock<Option<Vec<Pattern>>> = LazyLock::new(|| {
             |_, _, _| true,
         ),
     ];
-    let build = |(kind, source, check): (PersonalData, &str, Check)| {
+    let build = |(kind, source, check): (PersonalData, &str, NumberCheck)| {
         let pattern = RegexBuilder::new(source).unicode(false).build().ok()?;
         Some((kind, pattern, check))
     };
@@ -241,11 +241,14 @@ fn is_email(bytes: &[u8], at: usize) -> bool {
     ]
     .iter()
     .any(|tail| ends(tail));
-    !is_machine && !is_documentation && !is_author(bytes, start) && !is_file(&domain[dot + 1..])
+    !is_machine
+        && !is_documentation
+        && !is_author_line(bytes, start)
+        && !is_file_extension(&domain[dot + 1..])
 }
 
 /// True for the address of a commit's author, a package's maintainer or a signature: they are public.
-fn is_author(bytes: &[u8], start: usize) -> bool {
+fn is_author_line(bytes: &[u8], start: usize) -> bool {
     let line = bytes[..start]
         .iter()
         .rev()
@@ -276,7 +279,7 @@ fn is_author(bytes: &[u8], start: usize) -> bool {
 }
 
 /// `icon@2x.png`, `file@v1.ts`.
-fn is_file(ending: &[u8]) -> bool {
+fn is_file_extension(ending: &[u8]) -> bool {
     [
         "png", "jpg", "jpeg", "svg", "gif", "ts", "js", "py", "rs", "json", "md", "css", "html",
         "webp", "service", "so", "whl", "gz", "lock", "local", "internal", "lan",
@@ -368,7 +371,7 @@ fn is_public_ip(bytes: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// The names of people's home folders: `/home/first.last/…`, as companies write them.
-fn homes(text: &str) -> impl Iterator<Item = &str> {
+fn home_folder_names(text: &str) -> impl Iterator<Item = &str> {
     ["/home/", "/Users/", "\\Users\\", "\\\\Users\\\\"]
         .into_iter()
         .flat_map(move |root| {

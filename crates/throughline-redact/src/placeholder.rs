@@ -5,14 +5,14 @@
 
 /// Words that say that the value is to be filled in.
 #[rustfmt::skip]
-const WORDS: &[&str] = &[
+const PLACEHOLDER_WORDS: &[&str] = &[
     "your", "yours", "changeme", "change", "changeit", "placeholder", "dummy", "redacted", "todo", "replace", "replaceme",
     "insert", "sample", "fixme", "hidden", "masked", "undefined", "example", "put", "fake", "mock", "notreal", "notareal",
     "xxx", "xxxx", "xxxxx", "xxxxxx", "xxxxxxxx", "removed", "omitted", "elided", "censored",
 ];
 /// Words that come with them and say no more.
 #[rustfmt::skip]
-const NEUTRAL: &[&str] = &[
+const NEUTRAL_WORDS: &[&str] = &[
     "api", "key", "keys", "token", "secret", "password", "passwd", "pass", "pwd", "here", "my", "this", "me", "with", "the",
     "a", "an", "of", "for", "in", "it", "to", "not", "real", "actual", "value", "string", "id", "client", "access", "app",
     "user", "db", "database", "name", "goes", "test", "prod", "production", "dev", "staging", "env", "bot", "auth", "sk",
@@ -58,7 +58,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     {
         return true;
     }
-    if is_filler(value.as_bytes()) || is_counting(value.as_bytes()) {
+    if is_filler(value.as_bytes()) || is_ascending(value.as_bytes()) {
         return true;
     }
     // By chance a random value may hold the letters, hardly in one case.
@@ -74,7 +74,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     if is_repeating(value.as_bytes()) || is_repeating(tail) {
         return true;
     }
-    is_worded(value)
+    is_made_of_placeholder_words(value)
 }
 
 /// True when half of the value is runs of one character that fills a gap.
@@ -88,7 +88,7 @@ fn is_filler(bytes: &[u8]) -> bool {
 }
 
 /// True when the value consists of words one of which is a placeholder's.
-fn is_worded(value: &str) -> bool {
+fn is_made_of_placeholder_words(value: &str) -> bool {
     let mut has_word = false;
     let mut is_neutral = true;
     let (mut digits, mut letters) = (0, 0);
@@ -107,9 +107,9 @@ fn is_worded(value: &str) -> bool {
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
         let is_one = |list: &[&str]| list.iter().any(|one| one.as_bytes() == lower);
-        let is_placeholder = is_one(WORDS);
+        let is_placeholder = is_one(PLACEHOLDER_WORDS);
         has_word |= is_placeholder;
-        is_neutral &= is_placeholder || is_one(NEUTRAL);
+        is_neutral &= is_placeholder || is_one(NEUTRAL_WORDS);
     }
     if has_word && is_neutral && digits <= DIGITS_MAX {
         return true;
@@ -154,7 +154,7 @@ fn is_repeating(bytes: &[u8]) -> bool {
 }
 
 /// `123456789`, `abcdefgh…`: most bytes follow the one before.
-fn is_counting(bytes: &[u8]) -> bool {
+fn is_ascending(bytes: &[u8]) -> bool {
     let steps = bytes
         .windows(2)
         .filter(|pair| pair[1] == pair[0].wrapping_add(1))

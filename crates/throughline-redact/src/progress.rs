@@ -6,23 +6,23 @@
 //! is still tried with at most as much again before it.
 
 /// Shorter stretches are not worth remembering.
-const STRETCH_BYTES_MIN: usize = 64;
+const RUN_BYTES_MIN: usize = 64;
 
 /// How far each rule has come in the text, and what was measured on the way.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ScanProgress {
     /// By number of the format rule: literals before this offset are passed over.
     formats: Vec<usize>,
     /// The same for the other kinds of anchors.
-    pub(super) word: Resume,
+    pub(super) word: ResumeOffset,
     pub(super) failed_pairs: usize,
-    pub(super) vendor: Resume,
-    pub(super) url: Resume,
-    pub(super) cookie: Resume,
-    pub(super) block: Resume,
-    pub(super) private: Resume,
-    token_run: Run,
-    field_run: Run,
+    pub(super) vendor: ResumeOffset,
+    pub(super) url: ResumeOffset,
+    pub(super) cookie: ResumeOffset,
+    pub(super) block: ResumeOffset,
+    pub(super) private: ResumeOffset,
+    token_run: ByteRun,
+    field_run: ByteRun,
     /// The end of the last run that was looked at, and whether it goes on behind a seam.
     seam: (usize, bool),
     /// Bytes of pieces that were joined.
@@ -33,10 +33,10 @@ pub(super) struct Progress {
 
 /// The offset from which one kind of rule may try again.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Resume(usize);
+pub(super) struct ResumeOffset(usize);
 
-impl Resume {
-    pub(super) fn is_past(self, at: usize) -> bool {
+impl ResumeOffset {
+    pub(super) fn skips(self, at: usize) -> bool {
         at < self.0
     }
 
@@ -46,8 +46,8 @@ impl Resume {
     }
 
     /// Remembers an attempt at `at` that read up to `end` in vain.
-    pub(super) fn fail(&mut self, at: usize, end: usize) {
-        if end.saturating_sub(at) >= STRETCH_BYTES_MIN {
+    pub(super) fn record_failure(&mut self, at: usize, end: usize) {
+        if end.saturating_sub(at) >= RUN_BYTES_MIN {
             self.skip_to(at + (end - at) / 2);
         }
     }
@@ -55,12 +55,12 @@ impl Resume {
 
 /// A stretch of bytes of one class, measured once.
 #[derive(Debug, Default, Clone, Copy)]
-struct Run {
+struct ByteRun {
     start: usize,
     end: usize,
 }
 
-impl Run {
+impl ByteRun {
     fn end(
         &mut self,
         bytes: &[u8],
@@ -83,19 +83,19 @@ impl Run {
     }
 }
 
-impl Progress {
+impl ScanProgress {
     pub(super) fn new(formats: usize) -> Self {
         Self {
             formats: vec![0; formats],
-            word: Resume::default(),
+            word: ResumeOffset::default(),
             failed_pairs: 0,
-            vendor: Resume::default(),
-            url: Resume::default(),
-            cookie: Resume::default(),
-            block: Resume::default(),
-            private: Resume::default(),
-            token_run: Run::default(),
-            field_run: Run::default(),
+            vendor: ResumeOffset::default(),
+            url: ResumeOffset::default(),
+            cookie: ResumeOffset::default(),
+            block: ResumeOffset::default(),
+            private: ResumeOffset::default(),
+            token_run: ByteRun::default(),
+            field_run: ByteRun::default(),
             seam: (usize::MAX, false),
             joined: 0,
             work: 0,
@@ -105,23 +105,23 @@ impl Progress {
     /// Says whether the run of token characters that ends at `end` goes on behind a seam.
     pub(super) fn has_seam(&mut self, bytes: &[u8], end: usize) -> bool {
         if self.seam.0 != end {
-            self.seam = (end, super::join::seam(bytes, end).is_some());
+            self.seam = (end, super::join::next_piece(bytes, end).is_some());
         }
         self.seam.1
     }
 
     /// Says whether pieces may still be joined; a text of tokens in pieces joins each a few times.
-    pub(super) fn may_join(&self, text_len: usize) -> bool {
+    pub(super) fn may_join_pieces(&self, text_len: usize) -> bool {
         const TIMES_MAX: usize = 8;
         const FREE_BYTES: usize = 64 << 10;
         self.joined <= TIMES_MAX * text_len + FREE_BYTES
     }
 
-    pub(super) fn spend(&mut self, bytes: usize) {
+    pub(super) fn count_work(&mut self, bytes: usize) {
         self.work += bytes as u64;
     }
 
-    pub(super) fn format_is_past(&self, rule: usize, at: usize) -> bool {
+    pub(super) fn skips_format(&self, rule: usize, at: usize) -> bool {
         at < self.formats[rule]
     }
 
@@ -130,28 +130,28 @@ impl Progress {
     }
 
     pub(super) fn format_failed(&mut self, rule: usize, at: usize, end: usize) {
-        let mut resume = Resume(self.formats[rule]);
-        resume.fail(at, end);
+        let mut resume = ResumeOffset(self.formats[rule]);
+        resume.record_failure(at, end);
         self.formats[rule] = resume.0;
     }
 
     /// Where the run of token characters that holds `at` ends.
     pub(super) fn token_end(&mut self, bytes: &[u8], at: usize) -> usize {
-        self.token_run.end(bytes, at, is_token, &mut self.work)
+        self.token_run.end(bytes, at, is_token_byte, &mut self.work)
     }
 
     /// Where a value without quotes that starts at `at` ends at the latest.
     pub(super) fn field_end(&mut self, bytes: &[u8], at: usize) -> usize {
-        self.field_run.end(bytes, at, is_field, &mut self.work)
+        self.field_run.end(bytes, at, is_field_byte, &mut self.work)
     }
 }
 
 /// A character that tokens of some format contain.
-pub(super) fn is_token(byte: u8) -> bool {
+pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/=.%~$:".contains(&byte)
 }
 
 /// A character of a value without quotes.
-fn is_field(byte: u8) -> bool {
+fn is_field_byte(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !b"\"'`<>".contains(&byte)
 }

@@ -2,15 +2,15 @@
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
-use super::format::Format;
-use super::progress::Progress;
-use super::seen::Seen;
-use super::view::{self, Encodings, View};
+use super::format::FormatMatcher;
+use super::progress::ScanProgress;
+use super::seen::SessionSecrets;
+use super::view::{self, DecodedView, Encodings};
 use super::{context, glance, header, join, mark, pem, phrase, rules, url, vendor, words};
 
 /// How sure a finding is. Certain and probable are removed, possible only tags the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
+pub enum Confidence {
     Certain,
     Probable,
     Possible,
@@ -18,9 +18,9 @@ pub enum Tier {
 
 /// A secret in a text, in the bytes of the text as it was given.
 #[derive(Debug, Clone)]
-pub(super) struct Hit {
+pub(super) struct SourceDetection {
     pub(super) rule: &'static str,
-    pub(super) tier: Tier,
+    pub(super) tier: Confidence,
     pub(super) start: usize,
     pub(super) end: usize,
     /// The decoded value.
@@ -29,75 +29,75 @@ pub(super) struct Hit {
 
 /// A secret in a decoded view.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct Detection {
     pub(super) rule: &'static str,
-    pub(super) tier: Tier,
+    pub(super) tier: Confidence,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// What a literal belongs to.
 #[derive(Debug, Clone, Copy)]
-enum Anchor {
+enum LiteralKind {
     Format(usize),
-    Word,
+    SecretName,
     Phrase,
     Vendor,
-    Block,
+    KeyBlock,
     Url,
-    Scheme,
+    AuthScheme,
     Cookie,
-    Private,
+    PrivateTag,
     /// Colour codes, invisible characters and the like: the text must be decoded first.
-    Disguise,
+    HiddenSequence,
     /// `\u00`: the same, if the escape stands for a character of a literal.
     Escape,
 }
 
-pub(super) const PRIVATE: &str = "private";
+pub(super) const PRIVATE_RULE: &str = "private";
 const PRIVATE_OPEN: &str = "<private>";
 const PRIVATE_CLOSE: &str = "</private>";
 
 #[derive(Debug)]
-pub(super) struct Scanner {
+pub(super) struct SecretScanner {
     automaton: AhoCorasick,
     /// By pattern number of the automaton.
-    anchors: Vec<Anchor>,
-    formats: Vec<Format>,
-    cuts: join::Cuts,
+    literal_kinds: Vec<LiteralKind>,
+    formats: Vec<FormatMatcher>,
+    split_literals: join::SplitLiterals,
 }
 
-impl Scanner {
+impl SecretScanner {
     pub(super) fn new() -> Self {
-        let formats: Vec<Format> = rules::all().map(Format::new).collect();
+        let formats: Vec<FormatMatcher> = rules::all().map(FormatMatcher::new).collect();
         let mut literals: Vec<String> = Vec::new();
-        let mut anchors = Vec::new();
-        let mut add = |anchor: Anchor, words: &[&str]| {
+        let mut literal_kinds = Vec::new();
+        let mut add = |anchor: LiteralKind, words: &[&str]| {
             literals.extend(words.iter().map(|word| (*word).to_owned()));
-            anchors.extend(words.iter().map(|_| anchor));
+            literal_kinds.extend(words.iter().map(|_| anchor));
         };
         for (index, rule) in rules::all().enumerate() {
-            add(Anchor::Format(index), rule.literals);
+            add(LiteralKind::Format(index), rule.literals);
         }
         let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
         for word in words::LITERALS {
             // Names come as `token`, `TOKEN` and `accessToken`; any other case is no name.
             add(
-                Anchor::Word,
+                LiteralKind::SecretName,
                 &[word, &word.to_ascii_uppercase(), &capital(word)],
             );
         }
         for name in vendor::LITERALS {
-            add(Anchor::Vendor, &[name, &capital(name)]);
+            add(LiteralKind::Vendor, &[name, &capital(name)]);
         }
-        add(Anchor::Phrase, phrase::LITERALS);
-        add(Anchor::Block, pem::LITERALS);
-        add(Anchor::Url, url::LITERALS);
-        add(Anchor::Scheme, header::SCHEMES);
-        add(Anchor::Cookie, header::COOKIES);
-        add(Anchor::Private, &[PRIVATE_OPEN]);
-        add(Anchor::Disguise, view::DISGUISES);
-        add(Anchor::Escape, &["\\u00"]);
+        add(LiteralKind::Phrase, phrase::LITERALS);
+        add(LiteralKind::KeyBlock, pem::LITERALS);
+        add(LiteralKind::Url, url::LITERALS);
+        add(LiteralKind::AuthScheme, header::AUTH_SCHEMES);
+        add(LiteralKind::Cookie, header::COOKIE_LITERALS);
+        add(LiteralKind::PrivateTag, &[PRIVATE_OPEN]);
+        add(LiteralKind::HiddenSequence, view::HIDDEN_SEQUENCES);
+        add(LiteralKind::Escape, &["\\u00"]);
         #[expect(
             clippy::expect_used,
             reason = "the literals are constants, built by every test"
@@ -106,49 +106,55 @@ impl Scanner {
             .kind(Some(AhoCorasickKind::DFA))
             .build(&literals)
             .expect("literals build");
-        let cuts = join::Cuts::new(rules::all().flat_map(|rule| rule.literals.iter().copied()));
+        let split_literals =
+            join::SplitLiterals::new(rules::all().flat_map(|rule| rule.literals.iter().copied()));
         Self {
             automaton,
-            anchors,
+            literal_kinds,
             formats,
-            cuts,
+            split_literals,
         }
     }
 
     /// The secrets of `text` in order, none overlapping another.
-    pub(super) fn hits(&self, text: &str, key: &[u8; 32], seen: &mut Seen) -> Vec<Hit> {
-        if !seen.may_find(text) && !self.may_hit(text) {
+    pub(super) fn find_secrets(
+        &self,
+        text: &str,
+        key: &[u8; 32],
+        seen: &mut SessionSecrets,
+    ) -> Vec<SourceDetection> {
+        if !seen.may_find(text) && !self.may_hold_secret(text) {
             return Vec::new();
         }
-        let mut views = vec![View::innermost(text, Encodings::Escapes)];
+        let mut views = vec![DecodedView::innermost(text, Encodings::Escapes)];
         if view::has_percent(text) {
-            views.push(View::innermost(text, Encodings::EscapesAndPercent));
+            views.push(DecodedView::innermost(text, Encodings::EscapesAndPercent));
         }
         let mut all = Vec::new();
         for view in &views {
-            let decoded = view.as_ref().map_or(text, View::text);
+            let decoded = view.as_ref().map_or(text, DecodedView::text);
             let (mut found, _) = self.scan(decoded);
-            cut_marks(&mut found, decoded);
+            exclude_marks(&mut found, decoded);
             for secret in &found {
                 // What is marked private is prose; its words are no secret elsewhere.
-                if secret.tier != Tier::Possible && secret.rule != PRIVATE {
-                    let value = join::without_seams(&decoded[secret.start..secret.end]);
+                if secret.tier != Confidence::Possible && secret.rule != PRIVATE_RULE {
+                    let value = join::join_pieces(&decoded[secret.start..secret.end]);
                     seen.add(secret.rule, &value, key);
                 }
             }
             all.push(found);
         }
-        let mut hits = self.behind_backslashes(text);
+        let mut hits = self.find_behind_backslashes(text);
         for (view, mut found) in views.iter().zip(all) {
-            let decoded = view.as_ref().map_or(text, View::text);
-            seen.find(decoded, key, &mut found);
-            cut_marks(&mut found, decoded);
+            let decoded = view.as_ref().map_or(text, DecodedView::text);
+            seen.find_recurrences(decoded, key, &mut found);
+            exclude_marks(&mut found, decoded);
             hits.extend(found.into_iter().filter_map(|found| {
                 let (start, end) = match view {
-                    Some(view) => view.source(found.start, found.end),
+                    Some(view) => view.source_range(found.start, found.end),
                     None => (found.start, found.end),
                 };
-                (start < end).then(|| Hit {
+                (start < end).then(|| SourceDetection {
                     rule: found.rule,
                     tier: found.tier,
                     start,
@@ -157,61 +163,64 @@ impl Scanner {
                 })
             }));
         }
-        merge(&mut hits, text);
+        merge_overlapping(&mut hits, text);
         let is_json = ["{\"", "[\"", "[{", "{ \""]
             .iter()
             .any(|head| text.starts_with(head));
         if is_json {
-            clip_to_strings(&mut hits, text);
+            clip_to_json_strings(&mut hits, text);
         }
         hits
     }
 
     /// Says whether a text is worth a closer look. Most are not.
-    fn may_hit(&self, text: &str) -> bool {
-        self.may_hit_as_is(text)
-            || self
-                .cuts
-                .any(text, |_, head, window| self.is_cut(head, window).is_some())
+    fn may_hold_secret(&self, text: &str) -> bool {
+        self.may_hold_secret_undecoded(text)
+            || self.split_literals.any_split(text, |_, head, window| {
+                self.find_split_literal(head, window).is_some()
+            })
             || view::has_percent(text)
-                && View::innermost(text, Encodings::EscapesAndPercent)
-                    .is_some_and(|view| self.may_hit_as_is(view.text()))
+                && DecodedView::innermost(text, Encodings::EscapesAndPercent)
+                    .is_some_and(|view| self.may_hold_secret_undecoded(view.text()))
     }
 
-    fn may_hit_as_is(&self, text: &str) -> bool {
+    fn may_hold_secret_undecoded(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
-        let mut next_at = NextSign::default();
+        let mut next_at = NextAtSign::default();
         self.automaton.find_overlapping_iter(text).any(|hit| {
             let (start, end) = (hit.start(), hit.end());
-            match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) => self.formats[index].may_find(text, start, end),
-                Anchor::Word => glance::may_find(text, start, end),
-                Anchor::Vendor => vendor::may_find(text, start, end),
-                Anchor::Url => next_at.is_near(bytes, end) && url::may_find(text, start),
-                Anchor::Scheme => header::may_find_scheme(text, end),
-                Anchor::Escape => hides(&bytes[end..]),
-                Anchor::Phrase => phrase::may_find(text, start, end),
-                Anchor::Block | Anchor::Cookie | Anchor::Private | Anchor::Disguise => true,
+            match self.literal_kinds[hit.pattern().as_usize()] {
+                LiteralKind::Format(index) => self.formats[index].may_find(text, start, end),
+                LiteralKind::SecretName => glance::may_find(text, start, end),
+                LiteralKind::Vendor => vendor::may_find(text, start, end),
+                LiteralKind::Url => next_at.is_near(bytes, end) && url::may_find(text, start),
+                LiteralKind::AuthScheme => header::may_find_auth_scheme(text, end),
+                LiteralKind::Escape => hides_literal_char(&bytes[end..]),
+                LiteralKind::Phrase => phrase::may_find(text, start, end),
+                LiteralKind::KeyBlock
+                | LiteralKind::Cookie
+                | LiteralKind::PrivateTag
+                | LiteralKind::HiddenSequence => true,
             }
         })
     }
 
     /// Tokens whose first letter a backslash before them makes an escape.
-    fn behind_backslashes(&self, text: &str) -> Vec<Hit> {
+    fn find_behind_backslashes(&self, text: &str) -> Vec<SourceDetection> {
         let mut hits = Vec::new();
-        let progress = &mut Progress::new(self.formats.len());
-        self.cuts.any_escaped(text, |at, window| {
+        let progress = &mut ScanProgress::new(self.formats.len());
+        self.split_literals.any_escaped(text, |at, window| {
             let first = self
                 .automaton
                 .find_overlapping_iter(window)
-                .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
-                    Anchor::Format(index) if hit.start() == 0 => Some((index, hit.end())),
+                .find_map(|hit| match self.literal_kinds[hit.pattern().as_usize()] {
+                    LiteralKind::Format(index) if hit.start() == 0 => Some((index, hit.end())),
                     _ => None,
                 });
             let found = first.and_then(|(index, len)| {
                 self.formats[index].find(index, text, at, &window[..len], progress)
             });
-            hits.extend(found.map(|found| Hit {
+            hits.extend(found.map(|found| SourceDetection {
                 rule: found.rule,
                 tier: found.tier,
                 start: found.start,
@@ -224,11 +233,15 @@ impl Scanner {
     }
 
     /// Where in the window the literal of a format starts that a line break behind `head` bytes cuts.
-    fn is_cut(&self, head: usize, window: &str) -> Option<(usize, std::ops::Range<usize>)> {
+    fn find_split_literal(
+        &self,
+        head: usize,
+        window: &str,
+    ) -> Option<(usize, std::ops::Range<usize>)> {
         self.automaton
             .find_overlapping_iter(window)
-            .find_map(|hit| match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) if hit.start() < head && hit.end() > head => {
+            .find_map(|hit| match self.literal_kinds[hit.pattern().as_usize()] {
+                LiteralKind::Format(index) if hit.start() < head && hit.end() > head => {
                     Some((index, hit.range()))
                 }
                 _ => None,
@@ -236,12 +249,12 @@ impl Scanner {
     }
 
     /// The secrets of a decoded text, and how many bytes were read to find them.
-    pub(super) fn scan(&self, text: &str) -> (Vec<Found>, u64) {
+    pub(super) fn scan(&self, text: &str) -> (Vec<Detection>, u64) {
         let mut found = Vec::new();
-        let progress = &mut Progress::new(self.formats.len());
-        let mut next_at = NextSign::default();
+        let progress = &mut ScanProgress::new(self.formats.len());
+        let mut next_at = NextAtSign::default();
         let marks = if mark::has_mark(text) {
-            mark::marks(text)
+            mark::find_marks(text)
         } else {
             Vec::new()
         };
@@ -253,29 +266,31 @@ impl Scanner {
             if marks.get(mark).is_some_and(|mark| mark.0 <= start) {
                 continue;
             }
-            match self.anchors[hit.pattern().as_usize()] {
-                Anchor::Format(index) => {
+            match self.literal_kinds[hit.pattern().as_usize()] {
+                LiteralKind::Format(index) => {
                     let literal = &text[start..end];
                     found.extend(self.formats[index].find(index, text, start, literal, progress));
                 }
-                Anchor::Word => context::find(text, start, end, progress, &mut found),
-                Anchor::Phrase => phrase::find(text, start, end, progress, &mut found),
-                Anchor::Vendor => vendor::find(text, start, end, progress, &mut found),
-                Anchor::Block => found.extend(pem::find(text, start, progress)),
-                Anchor::Url => {
+                LiteralKind::SecretName => context::find(text, start, end, progress, &mut found),
+                LiteralKind::Phrase => phrase::find(text, start, end, progress, &mut found),
+                LiteralKind::Vendor => vendor::find(text, start, end, progress, &mut found),
+                LiteralKind::KeyBlock => found.extend(pem::find(text, start, progress)),
+                LiteralKind::Url => {
                     if next_at.is_near(text.as_bytes(), end) {
                         url::find(text, start, progress, &mut found);
                     }
                 }
-                Anchor::Scheme => header::find_scheme(text, start, end, progress, &mut found),
-                Anchor::Cookie => header::find_cookies(text, end, progress, &mut found),
-                Anchor::Private => found.extend(private(text, start, progress)),
-                Anchor::Disguise | Anchor::Escape => {}
+                LiteralKind::AuthScheme => {
+                    header::find_auth_scheme(text, start, end, progress, &mut found)
+                }
+                LiteralKind::Cookie => header::find_cookies(text, end, progress, &mut found),
+                LiteralKind::PrivateTag => found.extend(find_private_span(text, start, progress)),
+                LiteralKind::HiddenSequence | LiteralKind::Escape => {}
             }
         }
-        self.cuts.any(text, |from, head, window| {
-            progress.spend(window.len());
-            if let Some((index, literal)) = self.is_cut(head, window) {
+        self.split_literals.any_split(text, |from, head, window| {
+            progress.count_work(window.len());
+            if let Some((index, literal)) = self.find_split_literal(head, window) {
                 let at = from + literal.start;
                 let literal = &window[literal];
                 found.extend(self.formats[index].find(index, text, at, literal, progress));
@@ -288,12 +303,12 @@ impl Scanner {
 
 /// The next `@`, looked for once: most URLs have none.
 #[derive(Debug, Default)]
-struct NextSign {
+struct NextAtSign {
     from: usize,
     at: Option<usize>,
 }
 
-impl NextSign {
+impl NextAtSign {
     /// True when an `@` follows `from` within the reach of a URL.
     fn is_near(&mut self, bytes: &[u8], from: usize) -> bool {
         let is_known = self.from > 0 && self.from <= from && self.at.is_none_or(|at| at >= from);
@@ -307,7 +322,7 @@ impl NextSign {
 }
 
 /// True when an escape's last two digits stand for a character of a literal, or for a colour code.
-fn hides(digits: &[u8]) -> bool {
+fn hides_literal_char(digits: &[u8]) -> bool {
     let digit = |at: usize| {
         digits
             .get(at)
@@ -321,7 +336,7 @@ fn hides(digits: &[u8]) -> bool {
 /// Ends each hit where the JSON string it starts in ends: a quote of another kind may have opened in
 /// one string and closed in the next. A key may be an array of strings, one for each line; each of
 /// them is a hit then.
-fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
+fn clip_to_json_strings(hits: &mut Vec<SourceDetection>, text: &str) {
     let bytes = text.as_bytes();
     let is_quote = |at: &usize| {
         let escapes = bytes[..*at].iter().rev().take_while(|&&b| b == b'\\');
@@ -343,9 +358,9 @@ fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
         for quote in quotes.chain([hit.end]) {
             if let Some(start) = from
                 && start < quote
-                && (!is_block || is_substance(&text[start..quote]))
+                && (!is_block || may_be_secret_part(&text[start..quote]))
             {
-                clipped.push(Hit {
+                clipped.push(SourceDetection {
                     start,
                     end: quote,
                     value: text[start..quote].to_owned(),
@@ -366,8 +381,8 @@ fn clip_to_strings(hits: &mut Vec<Hit>, text: &str) {
 }
 
 /// The text between `<private>` and its `</private>`, or to the end when nothing closes it.
-fn private(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
-    if progress.private.is_past(at) {
+fn find_private_span(text: &str, at: usize, progress: &mut ScanProgress) -> Option<Detection> {
+    if progress.private.skips(at) {
         return None;
     }
     let start = at + PRIVATE_OPEN.len();
@@ -385,15 +400,15 @@ fn private(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
             break;
         }
     }
-    progress.spend(end - start);
+    progress.count_work(end - start);
     progress.private.skip_to(end);
     let inner = text[start..end].trim();
     if inner.is_empty() || mark::is_mark(inner) {
         return None;
     }
-    Some(Found {
-        rule: PRIVATE,
-        tier: Tier::Certain,
+    Some(Detection {
+        rule: PRIVATE_RULE,
+        tier: Confidence::Certain,
         start,
         end,
     })
@@ -401,24 +416,27 @@ fn private(text: &str, at: usize, progress: &mut Progress) -> Option<Found> {
 
 /// Takes the marks out of what was found: a text cleaned before stays as it is, and what stands
 /// beside a mark is judged without it.
-fn cut_marks(found: &mut Vec<Found>, text: &str) {
+fn exclude_marks(found: &mut Vec<Detection>, text: &str) {
     if found.is_empty() || !mark::has_mark(text) {
         return;
     }
-    let marks = mark::marks(text);
+    let marks = mark::find_marks(text);
     let mut kept = Vec::with_capacity(found.len());
     for next in found.drain(..) {
         let first = marks.partition_point(|&(_, end)| end <= next.start);
         let inside = marks[first..].iter().take_while(|mark| mark.0 < next.end);
-        if next.rule == PRIVATE || inside.clone().next().is_none() {
+        if next.rule == PRIVATE_RULE || inside.clone().next().is_none() {
             kept.push(next);
             continue;
         }
         let mut from = next.start;
         let limits = inside.copied().chain([(next.end, next.end)]);
         for (start, end) in limits {
-            if from < start && is_substance(&text[from..start]) && next.tier != Tier::Possible {
-                kept.push(Found {
+            if from < start
+                && may_be_secret_part(&text[from..start])
+                && next.tier != Confidence::Possible
+            {
+                kept.push(Detection {
                     start: from,
                     end: start,
                     ..next
@@ -431,16 +449,16 @@ fn cut_marks(found: &mut Vec<Found>, text: &str) {
 }
 
 /// True when what is left beside a mark may be a part of a secret.
-fn is_substance(piece: &str) -> bool {
+fn may_be_secret_part(piece: &str) -> bool {
     const BYTES_MIN: usize = 3;
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80;
     piece.as_bytes().iter().filter(|b| is_word(b)).count() >= BYTES_MIN
 }
 
 /// Sorts and joins what overlaps; the surer rule names the join.
-fn merge(hits: &mut Vec<Hit>, text: &str) {
+fn merge_overlapping(hits: &mut Vec<SourceDetection>, text: &str) {
     hits.sort_by_key(|hit| (hit.start, hit.tier, std::cmp::Reverse(hit.end)));
-    let mut kept: Vec<Hit> = Vec::with_capacity(hits.len());
+    let mut kept: Vec<SourceDetection> = Vec::with_capacity(hits.len());
     for next in hits.drain(..) {
         match kept.last_mut() {
             Some(last) if next.start < last.end => {

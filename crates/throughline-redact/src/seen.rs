@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::progress::Resume;
-use super::scan::{Found, Tier};
+use super::progress::ResumeOffset;
+use super::scan::{Confidence, Detection};
 use super::value_index::ValueIndex;
 
 /// Shorter values are replaced only as a whole; a longer one also when its tail was cut off.
@@ -34,39 +34,39 @@ pub struct Fingerprint {
 
 /// The secrets of one session, so that each is replaced wherever it recurs.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct SessionSecrets {
     values: Vec<Secret>,
     values_written: usize,
     /// Looks for all values in one pass.
     index: ValueIndex,
-    known: HashSet<[u8; 16]>,
+    known_hashes: HashSet<[u8; 16]>,
     /// The hashes of `values`.
-    met: HashSet<[u8; 16]>,
+    value_hashes: HashSet<[u8; 16]>,
     fingerprints: Vec<Fingerprint>,
     fingerprints_written: usize,
     /// The lengths of the fingerprints that came from disk, whose value we have not met again.
-    lens: Vec<usize>,
+    fingerprint_lens: Vec<usize>,
     /// The same for values that may hold blanks.
-    spaced_lens: Vec<usize>,
+    spaced_fingerprint_lens: Vec<usize>,
 }
 
-impl Seen {
+impl SessionSecrets {
     /// Takes up a session again from what was kept of it.
     pub fn from_fingerprints(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
         let lens = |spaced: bool| {
             let of_kind = fingerprints
                 .iter()
-                .filter(|print| is_spaced(&print.rule) == spaced);
+                .filter(|print| may_hold_spaces(&print.rule) == spaced);
             let mut lens: Vec<usize> = of_kind.map(|print| print.len as usize).collect();
             lens.sort_unstable();
             lens.dedup();
             lens
         };
         Self {
-            lens: lens(false),
-            spaced_lens: lens(true),
-            known: fingerprints.iter().map(|print| print.hash).collect(),
+            fingerprint_lens: lens(false),
+            spaced_fingerprint_lens: lens(true),
+            known_hashes: fingerprints.iter().map(|print| print.hash).collect(),
             fingerprints_written: fingerprints.len(),
             fingerprints,
             ..Self::default()
@@ -103,15 +103,15 @@ impl Seen {
         if !plain
             || !(VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
             || self.values.len() >= VALUES_MAX
-            || !recurs(super::value::head(value))
+            || !is_searchable(super::value::judged_prefix(value))
         {
             return;
         }
         let hash = fingerprint(key, value);
-        if !self.met.insert(hash) {
+        if !self.value_hashes.insert(hash) {
             return;
         }
-        if self.known.insert(hash) {
+        if self.known_hashes.insert(hash) {
             self.fingerprints.push(Fingerprint {
                 hash,
                 len: value.len() as u32,
@@ -128,18 +128,18 @@ impl Seen {
     /// Says, without decoding, whether a text may hold a seen value.
     pub(super) fn may_find(&self, text: &str) -> bool {
         // Fingerprints need every word hashed.
-        !self.lens.is_empty()
-            || !self.spaced_lens.is_empty()
+        !self.fingerprint_lens.is_empty()
+            || !self.spaced_fingerprint_lens.is_empty()
             || self.index.may_find(text, &self.values)
     }
 
     /// Adds every recurrence of a seen value to `found`.
-    pub(super) fn find(&self, text: &str, key: &[u8; 32], found: &mut Vec<Found>) {
+    pub(super) fn find_recurrences(&self, text: &str, key: &[u8; 32], found: &mut Vec<Detection>) {
         // A value that repeats itself is met at each repetition; what was compared is done with.
-        let mut resume: HashMap<usize, Resume> = HashMap::new();
-        self.index.each(text, &self.values, |number, at| {
+        let mut resume: HashMap<usize, ResumeOffset> = HashMap::new();
+        self.index.for_each_match(text, &self.values, |number, at| {
             let resume = resume.entry(number).or_default();
-            if resume.is_past(at) {
+            if resume.skips(at) {
                 return;
             }
             let secret = &self.values[number];
@@ -154,30 +154,39 @@ impl Seen {
             let whole = same == value.len() && same >= GLUED_BYTES_MIN;
             let part = || {
                 same == value.len()
-                    || super::value::is_random(super::value::head(&text[at..end]), PREFIX_BYTES_MIN)
+                    || super::value::is_random(
+                        super::value::judged_prefix(&text[at..end]),
+                        PREFIX_BYTES_MIN,
+                    )
             };
-            resume.fail(at, end);
-            if whole || is_apart(text, at, end) && part() {
+            resume.record_failure(at, end);
+            if whole || is_delimited(text, at, end) && part() {
                 resume.skip_to(end);
-                found.push(Found {
+                found.push(Detection {
                     rule: secret.rule,
-                    tier: Tier::Probable,
+                    tier: Confidence::Probable,
                     start: at,
                     end,
                 });
             }
         });
         let bytes = text.as_bytes();
-        if let Some(&shortest) = self.lens.first() {
+        if let Some(&shortest) = self.fingerprint_lens.first() {
             // No value holds a blank, so a word at a time is enough.
             for word in words(bytes) {
                 if word.len() >= shortest {
-                    self.find_fingerprints(text, word, &self.lens, key, found);
+                    self.find_fingerprints(text, word, &self.fingerprint_lens, key, found);
                 }
             }
         }
-        if !self.spaced_lens.is_empty() {
-            self.find_fingerprints(text, 0..bytes.len(), &self.spaced_lens, key, found);
+        if !self.spaced_fingerprint_lens.is_empty() {
+            self.find_fingerprints(
+                text,
+                0..bytes.len(),
+                &self.spaced_fingerprint_lens,
+                key,
+                found,
+            );
         }
     }
 
@@ -187,23 +196,23 @@ impl Seen {
         range: std::ops::Range<usize>,
         lens: &[usize],
         key: &[u8; 32],
-        found: &mut Vec<Found>,
+        found: &mut Vec<Detection>,
     ) {
         for at in range.clone() {
-            if !text.is_char_boundary(at) || !is_apart_before(text, at) {
+            if !text.is_char_boundary(at) || !is_delimited_before(text, at) {
                 continue;
             }
             for &len in lens.iter().take_while(|&&len| at + len <= range.end) {
                 let Some(value) = text.get(at..at + len) else {
                     continue;
                 };
-                if is_apart(text, at, at + len)
-                    && recurs(value)
-                    && self.known.contains(&fingerprint(key, value))
+                if is_delimited(text, at, at + len)
+                    && is_searchable(value)
+                    && self.known_hashes.contains(&fingerprint(key, value))
                 {
-                    found.push(Found {
+                    found.push(Detection {
                         rule: "seen-before",
-                        tier: Tier::Probable,
+                        tier: Confidence::Probable,
                         start: at,
                         end: at + len,
                     });
@@ -214,7 +223,7 @@ impl Seen {
 }
 
 /// Rules whose values may hold blanks.
-fn is_spaced(rule: &str) -> bool {
+fn may_hold_spaces(rule: &str) -> bool {
     matches!(rule, "fly-token" | "seed-phrase")
 }
 
@@ -238,25 +247,25 @@ fn fingerprint(key: &[u8; 32], value: &str) -> [u8; 16] {
 }
 
 /// True when a value is odd enough to be looked for everywhere.
-fn recurs(value: &str) -> bool {
-    if super::value::is_words(value) {
+fn is_searchable(value: &str) -> bool {
+    if super::value::is_worded_identifier(value) {
         return false;
     }
     let shape = super::value::shape(value);
     shape.distinct >= 5
-        && (shape.digits > 0 || shape.symbols > 0 || shape.wordy < 0.34)
+        && (shape.digits > 0 || shape.symbols > 0 || shape.common_pair_share < 0.34)
         && shape.digits < shape.len
 }
 
-fn is_apart_before(text: &str, start: usize) -> bool {
+fn is_delimited_before(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     start == 0
         || !(bytes[start - 1].is_ascii_alphanumeric() && bytes[start].is_ascii_alphanumeric())
 }
 
-fn is_apart(text: &str, start: usize, end: usize) -> bool {
+fn is_delimited(text: &str, start: usize, end: usize) -> bool {
     let bytes = text.as_bytes();
     let after = end == bytes.len()
         || !(bytes[end - 1].is_ascii_alphanumeric() && bytes[end].is_ascii_alphanumeric());
-    after && is_apart_before(text, start)
+    after && is_delimited_before(text, start)
 }

@@ -14,7 +14,7 @@ fn redactor() -> &'static Redactor {
 /// Cleans `text` and writes its marks as `‹rule›`.
 fn cleaned(text: &str) -> String {
     let mut out = redactor().clean(text).into_owned().into_string();
-    for (start, end) in mark::marks(&out).into_iter().rev() {
+    for (start, end) in mark::find_marks(&out).into_iter().rev() {
         let rule = out[start + "[redacted:".len()..end]
             .split(':')
             .next()
@@ -49,7 +49,7 @@ fn every_rule_proves_itself() {
         assert!(!rule.catches.is_empty(), "{} has no example", rule.name);
         for template in rule.catches {
             let text = proof::expand(template);
-            assert_eq!(rules::length(template), text.len(), "{template}");
+            assert_eq!(rules::expanded_len(template), text.len(), "{template}");
             if !redactor().clean(&text).is_changed() {
                 faults.push(format!("{} misses {text}", rule.name));
             }
@@ -192,12 +192,12 @@ fn harmless_text() {
 fn a_secret_recurs_in_its_session() {
     let secret = proof::expand("{w32}");
     let (first, second) = (format!("we saw {secret} here"), format!("TOKEN={secret}"));
-    let mut seen = Seen::default();
-    redactor().learn(&first, &mut seen);
-    redactor().learn(&second, &mut seen);
+    let mut seen = SessionSecrets::default();
+    redactor().collect_secrets(&first, &mut seen);
+    redactor().collect_secrets(&second, &mut seen);
     assert_eq!(seen.new_values().len(), 1);
     for text in [&first, &second, &format!("cut {}…", &secret[..14])] {
-        let clean = redactor().clean_in(text, &mut seen);
+        let clean = redactor().clean_in_session(text, &mut seen);
         assert!(
             !clean.as_str().contains(&secret[..12]),
             "{}",
@@ -206,14 +206,19 @@ fn a_secret_recurs_in_its_session() {
     }
     seen.mark_written();
     assert!(seen.new_values().is_empty());
-    let mut later = Seen::from_fingerprints(seen.fingerprints());
+    let mut later = SessionSecrets::from_fingerprints(seen.fingerprints());
     assert!(
         !redactor()
-            .clean_in(&first, &mut later)
+            .clean_in_session(&first, &mut later)
             .as_str()
             .contains(&secret)
     );
-    assert!(redactor().clean_in("nothing here", &mut later).as_str() == "nothing here");
+    assert!(
+        redactor()
+            .clean_in_session("nothing here", &mut later)
+            .as_str()
+            == "nothing here"
+    );
 }
 
 #[test]
@@ -250,7 +255,7 @@ fn frames(text: &str) -> Vec<String> {
 
 #[test]
 fn no_planted_secret_survives_its_frame() {
-    for rule in rules::all().filter(|rule| rule.body == rules::Body::Random) {
+    for rule in rules::all().filter(|rule| rule.body == rules::BodyKind::Random) {
         for template in rule.catches {
             let text = proof::expand(template);
             let Some(hit) = redactor().findings(&text).into_iter().next() else {

@@ -1,7 +1,7 @@
 //! Passwords in URLs: `scheme://user:password@host`.
 
-use super::progress::Progress;
-use super::scan::{Found, Tier, floor};
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection, floor};
 use super::value;
 
 pub(super) const LITERALS: &[&str] = &["://"];
@@ -10,7 +10,7 @@ pub(super) const AUTHORITY_BYTES_MAX: usize = 512;
 const SCHEME_BYTES_MAX: usize = 32;
 /// Passwords that documentation and local stacks use; they say nothing.
 #[rustfmt::skip]
-const DEFAULTS: &[&str] = &[
+const DEFAULT_PASSWORDS: &[&str] = &[
     "password", "pass", "passwd", "pw", "pwd", "secret", "token", "user", "username", "postgres",
     "root", "admin", "guest", "test", "changeme", "example", "mysql", "redis", "mongo", "foo",
     "bar", "app", "dev", "xxx", "x-oauth-basic", "key", "p", "apikey", "api_key", "my-password",
@@ -27,9 +27,9 @@ pub(super) fn may_find(text: &str, at: usize) -> bool {
 }
 
 /// Finds the password of the URL whose `://` is at `at`.
-pub(super) fn find(text: &str, at: usize, progress: &mut Progress, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, at: usize, progress: &mut ScanProgress, found: &mut Vec<Detection>) {
     let bytes = text.as_bytes();
-    if progress.url.is_past(at) || at == 0 || !bytes[at - 1].is_ascii_alphanumeric() {
+    if progress.url.skips(at) || at == 0 || !bytes[at - 1].is_ascii_alphanumeric() {
         return;
     }
     let from = at + 3;
@@ -56,8 +56,8 @@ pub(super) fn find(text: &str, at: usize, progress: &mut Progress, found: &mut V
             .position(|&b| ends_authority(b))
             .unwrap_or(limit - from);
         let wide = &bytes[from..from + loose];
-        progress.spend(loose);
-        progress.url.fail(from, from + loose);
+        progress.count_work(loose);
+        progress.url.record_failure(from, from + loose);
         let odd = authority
             .iter()
             .position(|&b| b == b':')
@@ -92,15 +92,15 @@ pub(super) fn find(text: &str, at: usize, progress: &mut Progress, found: &mut V
             && !text[end..].starts_with("@o")
             && !text[end..floor(text, (end + 40).min(limit))].contains("sentry")
     } else {
-        is_password(secret, user)
+        is_url_password(secret, user)
     };
-    progress.spend(end - from);
-    progress.url.fail(from, end);
+    progress.count_work(end - from);
+    progress.url.record_failure(from, end);
     if fits {
         progress.url.skip_to(end);
-        found.push(Found {
+        found.push(Detection {
             rule: "url-password",
-            tier: Tier::Certain,
+            tier: Confidence::Certain,
             start,
             end,
         });
@@ -111,9 +111,9 @@ fn ends_authority(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte.is_ascii_control() || b"\"'`<>\\".contains(&byte)
 }
 
-fn is_password(secret: &str, user: &str) -> bool {
+fn is_url_password(secret: &str, user: &str) -> bool {
     let lower = secret.to_ascii_lowercase();
-    let plain = DEFAULTS.contains(&lower.as_str()) || secret == user;
+    let plain = DEFAULT_PASSWORDS.contains(&lower.as_str()) || secret == user;
     secret.len() >= 3 && !plain && !value::is_placeholder(secret) && !is_variable(secret)
 }
 

@@ -13,7 +13,7 @@ dr fr sh bu fa gr gi qu ug ue ef oo od ui br je av uc ob ok by my ls wo ff ub rc
 au ci cu gu hu ju lu mu nu pu sc sk sl sm sn sw tl tw uf um va vo we wi xt ye yo ys ze op pt rk ws ep eb eg";
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     pub(super) len: usize,
     pub(super) lower: usize,
     pub(super) upper: usize,
@@ -21,20 +21,20 @@ pub(super) struct Shape {
     pub(super) symbols: usize,
     pub(super) distinct: usize,
     /// Share of neighbouring bytes of different kinds (small, capital, digit).
-    pub(super) turns: f32,
+    pub(super) kind_change_share: f32,
     /// Share of neighbouring bytes that form a common letter pair.
-    pub(super) wordy: f32,
+    pub(super) common_pair_share: f32,
     /// The same among letters alone, and the mean length of their runs.
-    spoken: f32,
-    run: f32,
+    letter_pair_share: f32,
+    letter_run_mean: f32,
     pub(super) hex: bool,
 }
 
-pub(super) fn shape(value: &str) -> Shape {
-    let mut shape = Shape {
+pub(super) fn shape(value: &str) -> ValueShape {
+    let mut shape = ValueShape {
         len: value.len(),
         hex: !value.is_empty(),
-        ..Shape::default()
+        ..ValueShape::default()
     };
     let mut seen = [false; 256];
     let mut pairs = 0;
@@ -62,20 +62,20 @@ pub(super) fn shape(value: &str) -> Shape {
         if same_word && is_common_pair(previous, byte) {
             pairs += 1;
         }
-        let (before, now) = (kind(previous), kind(byte));
+        let (before, now) = (byte_kind(previous), byte_kind(byte));
         turns += usize::from(before != now && before != 0 && now != 0);
         previous = byte;
     }
     if value.len() > 1 {
-        shape.wordy = pairs as f32 / (value.len() - 1) as f32;
-        shape.turns = turns as f32 / (value.len() - 1) as f32;
-        shape.spoken = pairs as f32 / letter_pairs.max(1) as f32;
-        shape.run = (shape.lower + shape.upper) as f32 / runs.max(1) as f32;
+        shape.common_pair_share = pairs as f32 / (value.len() - 1) as f32;
+        shape.kind_change_share = turns as f32 / (value.len() - 1) as f32;
+        shape.letter_pair_share = pairs as f32 / letter_pairs.max(1) as f32;
+        shape.letter_run_mean = (shape.lower + shape.upper) as f32 / runs.max(1) as f32;
     }
     shape
 }
 
-fn kind(byte: u8) -> u8 {
+fn byte_kind(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => 1,
         b'A'..=b'Z' => 2,
@@ -125,7 +125,7 @@ pub(super) fn is_random(value: &str, len_min: usize) -> bool {
     has_random_shape(value)
         && !is_number(value)
         && !is_versioned(value)
-        && !is_reference(value)
+        && !is_code_reference(value)
         && !is_placeholder(value)
 }
 
@@ -140,8 +140,8 @@ fn has_random_shape(value: &str) -> bool {
     }
     if s.digits == 0 {
         // Letters alone: either mixed case without words, or a long run nobody could say.
-        let mixed = s.lower >= 3 && s.upper >= 3 && s.turns > 0.34;
-        return s.len >= 16 && s.wordy < if mixed { 0.42 } else { 0.26 };
+        let mixed = s.lower >= 3 && s.upper >= 3 && s.kind_change_share > 0.34;
+        return s.len >= 16 && s.common_pair_share < if mixed { 0.42 } else { 0.26 };
     }
     let limit = match s.len {
         0..16 => 0.34,
@@ -149,12 +149,12 @@ fn has_random_shape(value: &str) -> bool {
         _ => 0.44,
     };
     // Kinds alternate in a random value; in a name they change between words.
-    let restless = s.turns > 0.34 && s.wordy < 0.52;
+    let restless = s.kind_change_share > 0.34 && s.common_pair_share < 0.52;
     // Runs one can say, one after another: an identifier, however long.
-    if !restless && s.run >= 3.0 && s.spoken >= 0.5 {
+    if !restless && s.letter_run_mean >= 3.0 && s.letter_pair_share >= 0.5 {
         return false;
     }
-    restless || s.wordy < limit && (s.digits >= 2 || s.wordy < 0.25)
+    restless || s.common_pair_share < limit && (s.digits >= 2 || s.common_pair_share < 0.25)
 }
 
 /// True for a value a person might have chosen as a password.
@@ -174,20 +174,20 @@ pub(super) fn is_password(value: &str) -> bool {
     let is_chosen = (s.digits > 0 && letters > 0)
         || (special && letters >= 3)
         || (s.digits == s.len && s.len >= 6)
-        || (s.lower >= 2 && s.upper >= 2 && s.wordy < 0.34);
-    is_chosen && !is_reference(value) && !is_placeholder(value)
+        || (s.lower >= 2 && s.upper >= 2 && s.common_pair_share < 0.34);
+    is_chosen && !is_code_reference(value) && !is_placeholder(value)
 }
 
 /// How much of a value is judged; a longer one is no different behind.
 const JUDGED_BYTES_MAX: usize = 1024;
 
 /// The part of a value that is judged.
-pub(super) fn head(value: &str) -> &str {
+pub(super) fn judged_prefix(value: &str) -> &str {
     &value[..super::scan::floor(value, JUDGED_BYTES_MAX)]
 }
 
 /// True for code that fetches a value: `$TOKEN`, `${{ secrets.X }}`, `os.environ[...]`, `get_token()`.
-pub(super) fn is_reference(value: &str) -> bool {
+pub(super) fn is_code_reference(value: &str) -> bool {
     const PARTS: &[&str] = &[
         "${",
         "{{",
@@ -223,7 +223,7 @@ pub(super) fn is_reference(value: &str) -> bool {
     let Some(first) = value.bytes().next() else {
         return true;
     };
-    if PARTS.iter().any(|part| value.contains(part)) || has_slot(value) {
+    if PARTS.iter().any(|part| value.contains(part)) || has_format_slot(value) {
         return true;
     }
     let rest = &value.as_bytes()[1..];
@@ -246,7 +246,7 @@ pub(super) fn is_reference(value: &str) -> bool {
 }
 
 /// A format string's `{error}`.
-fn has_slot(value: &str) -> bool {
+fn has_format_slot(value: &str) -> bool {
     let Some((_, rest)) = value.split_once('{') else {
         return false;
     };
@@ -265,7 +265,7 @@ fn looks_hashed(value: &str) -> bool {
 fn is_path(value: &str) -> bool {
     value.matches('/').count() >= 1
         && value.split('/').filter(|part| part.len() > 24).count() == 0
-        && shape(value).wordy > 0.25
+        && shape(value).common_pair_share > 0.25
 }
 
 /// `dir/name.ext`.
@@ -322,7 +322,7 @@ fn is_versioned(value: &str) -> bool {
         return false;
     };
     let dotted = version.contains('.') && version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    dotted && shape(name).run >= 3.0
+    dotted && shape(name).letter_run_mean >= 3.0
 }
 
 /// Numbers, versions, dates, addresses: digits and what stands between them.
@@ -375,11 +375,11 @@ pub(super) fn is_strong_password(value: &str) -> bool {
 }
 
 /// An identifier of several words one can say.
-pub(super) fn is_words(value: &str) -> bool {
+pub(super) fn is_worded_identifier(value: &str) -> bool {
     let s = shape(value);
     is_identifier(value)
-        && s.run >= 3.0
-        && s.spoken >= 0.5
+        && s.letter_run_mean >= 3.0
+        && s.letter_pair_share >= 0.5
         && value.trim_matches('_').contains(['_', '.'])
 }
 

@@ -11,14 +11,14 @@ use memchr::memmem;
 use super::seen::{PREFIX_BYTES_MIN, Secret};
 
 /// Values that wait for an automaton are looked for one by one.
-const WAITING_MAX: usize = 8;
+const UNGROUPED_MAX: usize = 8;
 /// A shorter probe would be met everywhere.
 const PROBE_BYTES_MIN: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct ValueIndex {
     probes: Vec<Probe>,
-    groups: Vec<Group>,
+    groups: Vec<ProbeGroup>,
     /// How many probes the groups hold.
     grouped: usize,
     /// Values without a probe: each text must be searched for them, decoded.
@@ -37,7 +37,7 @@ struct Probe {
 }
 
 #[derive(Debug)]
-struct Group {
+struct ProbeGroup {
     /// `None` when it could not be built; its values are then looked for one by one.
     automaton: Option<AhoCorasick>,
     start: usize,
@@ -54,7 +54,7 @@ impl ValueIndex {
             Some(probe) => self.probes.push(probe),
             None => self.unprobed.push(value),
         }
-        if self.probes.len() - self.grouped < WAITING_MAX {
+        if self.probes.len() - self.grouped < UNGROUPED_MAX {
             return;
         }
         let (mut start, mut len) = (self.grouped, self.probes.len() - self.grouped);
@@ -67,7 +67,7 @@ impl ValueIndex {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(patterns)
             .ok();
-        self.groups.push(Group {
+        self.groups.push(ProbeGroup {
             automaton,
             start,
             len,
@@ -80,7 +80,7 @@ impl ValueIndex {
         let bytes = text.as_bytes();
         !self.unprobed.is_empty()
             || self
-                .single()
+                .ungrouped_probes()
                 .any(|probe| memmem::find(bytes, probe.text(values)).is_some())
             || self
                 .automata()
@@ -88,7 +88,12 @@ impl ValueIndex {
     }
 
     /// Calls `each` with the number of a value and every place where its head stands.
-    pub(super) fn each(&self, text: &str, values: &[Secret], mut each: impl FnMut(usize, usize)) {
+    pub(super) fn for_each_match(
+        &self,
+        text: &str,
+        values: &[Secret],
+        mut each: impl FnMut(usize, usize),
+    ) {
         let bytes = text.as_bytes();
         for &value in &self.unprobed {
             for at in memmem::find_iter(bytes, &values[value].value) {
@@ -104,7 +109,7 @@ impl ValueIndex {
                 each(probe.value, start);
             }
         };
-        for probe in self.single() {
+        for probe in self.ungrouped_probes() {
             for at in memmem::find_iter(bytes, probe.text(values)) {
                 meet(probe, at);
             }
@@ -123,7 +128,7 @@ impl ValueIndex {
     }
 
     /// The probes that are in no automaton.
-    fn single(&self) -> impl Iterator<Item = &Probe> {
+    fn ungrouped_probes(&self) -> impl Iterator<Item = &Probe> {
         let unbuilt = self.groups.iter().filter(|group| group.automaton.is_none());
         unbuilt
             .flat_map(|group| &self.probes[group.start..group.start + group.len])
@@ -189,7 +194,7 @@ mod tests {
         for secret in &all {
             let text = format!("a {} b", secret.value);
             let mut found = Vec::new();
-            index.each(&text, &all, |value, at| found.push((&all[value].value, at)));
+            index.for_each_match(&text, &all, |value, at| found.push((&all[value].value, at)));
             assert_eq!(found, [(&secret.value, 2)]);
             assert!(index.may_find(&text.replace('/', "\\/"), &all));
         }
@@ -204,6 +209,6 @@ mod tests {
             index.add(&all[..count]);
         }
         assert!(index.groups.len() <= 9, "{}", index.groups.len());
-        assert!(index.probes.len() - index.grouped < WAITING_MAX);
+        assert!(index.probes.len() - index.grouped < UNGROUPED_MAX);
     }
 }

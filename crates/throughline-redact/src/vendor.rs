@@ -3,8 +3,8 @@
 //! The name says whose key it is, where no word says that it is one. Names that are also words, or whose
 //! tools print hashes (forges, registries), are left out.
 
-use super::progress::Progress;
-use super::scan::{Found, Tier};
+use super::progress::ScanProgress;
+use super::scan::{Confidence, Detection};
 use super::value;
 
 /// Lower case; the automaton also gets them capitalised.
@@ -111,22 +111,22 @@ pub(super) fn find(
     text: &str,
     start: usize,
     end: usize,
-    progress: &mut Progress,
-    found: &mut Vec<Found>,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
 ) {
-    if progress.vendor.is_past(start) {
+    if progress.vendor.skips(start) {
         return;
     }
     let Some((from, to)) = value_after(text, start, end) else {
         return;
     };
     let secret = text[from..to].trim_end_matches(['.', '/']);
-    progress.spend(to - from);
-    progress.vendor.fail(from, to);
+    progress.count_work(to - from);
+    progress.vendor.record_failure(from, to);
     if value::is_random(secret, VALUE_BYTES_MIN) {
-        found.push(Found {
+        found.push(Detection {
             rule: "vendor-key",
-            tier: Tier::Probable,
+            tier: Confidence::Probable,
             start: from,
             end: from + secret.len(),
         });

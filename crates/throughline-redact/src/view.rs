@@ -22,16 +22,16 @@ pub(super) enum Encodings {
 
 /// The text with its layers of escapes undone.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct DecodedView {
     text: String,
     /// One per layer, the outermost first.
-    layers: Vec<Steps>,
+    layers: Vec<OffsetMap>,
 }
 
 /// `(position in the decoded text, position in the encoded text)` wherever their distance changes.
-type Steps = Vec<(usize, usize)>;
+type OffsetMap = Vec<(usize, usize)>;
 
-impl View {
+impl DecodedView {
     /// Returns the innermost view, or `None` when the text has nothing to decode.
     pub(super) fn innermost(source: &str, encodings: Encodings) -> Option<Self> {
         let (mut text, steps) = decode(source, encodings)?;
@@ -51,23 +51,26 @@ impl View {
     }
 
     /// Where in the source the view's `start..end` lies.
-    pub(super) fn source(&self, start: usize, end: usize) -> (usize, usize) {
+    pub(super) fn source_range(&self, start: usize, end: usize) -> (usize, usize) {
         self.layers
             .iter()
             .rev()
             .fold((start, end), |(start, end), steps| {
                 let after = steps.partition_point(|step| step.0 <= start);
-                let start = outer(steps, start, after);
+                let start = encoded_offset(steps, start, after);
                 // A colour code behind the end stays: of two steps at one place the first is before it.
                 let first = steps.partition_point(|step| step.0 < end);
                 let at_step = steps.get(first).is_some_and(|step| step.0 == end);
-                (start, outer(steps, end, first + usize::from(at_step)))
+                (
+                    start,
+                    encoded_offset(steps, end, first + usize::from(at_step)),
+                )
             })
     }
 }
 
 /// Position before decoding of `at`, given the number of steps at or before it.
-fn outer(steps: &Steps, at: usize, count: usize) -> usize {
+fn encoded_offset(steps: &OffsetMap, at: usize, count: usize) -> usize {
     match count.checked_sub(1).map(|last| steps[last]) {
         Some((decoded, encoded)) => encoded + (at - decoded),
         None => at,
@@ -75,7 +78,7 @@ fn outer(steps: &Steps, at: usize, count: usize) -> usize {
 }
 
 /// Undoes one layer; `None` when there was nothing to undo.
-fn decode(source: &str, encodings: Encodings) -> Option<(String, Steps)> {
+fn decode(source: &str, encodings: Encodings) -> Option<(String, OffsetMap)> {
     let bytes = source.as_bytes();
     let starts = match encodings {
         Encodings::Escapes => &ESCAPES,
@@ -87,11 +90,11 @@ fn decode(source: &str, encodings: Encodings) -> Option<(String, Steps)> {
         Some(from + at)
     };
     let mut text = String::new();
-    let mut steps = Steps::new();
+    let mut steps = OffsetMap::new();
     let mut copied = 0;
     let mut from = 0;
     while let Some(at) = next(from) {
-        let Some((len, decoded)) = sequence(source, at) else {
+        let Some((len, decoded)) = decode_sequence(source, at) else {
             // A lone backslash stays; of two, the second must not start a sequence.
             from = at + 1;
             continue;
@@ -115,10 +118,10 @@ fn decode(source: &str, encodings: Encodings) -> Option<(String, Steps)> {
 }
 
 /// The bytes that may start a sequence.
-static ESCAPES: [bool; 256] = starts(b"\\\x1b&\xc2\xe1\xe2\xef\xf3");
-static ESCAPES_AND_PERCENT: [bool; 256] = starts(b"\\\x1b&\xc2\xe1\xe2\xef\xf3%");
+static ESCAPES: [bool; 256] = byte_table(b"\\\x1b&\xc2\xe1\xe2\xef\xf3");
+static ESCAPES_AND_PERCENT: [bool; 256] = byte_table(b"\\\x1b&\xc2\xe1\xe2\xef\xf3%");
 
-const fn starts(bytes: &[u8]) -> [bool; 256] {
+const fn byte_table(bytes: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut at = 0;
     while at < bytes.len() {
@@ -129,14 +132,14 @@ const fn starts(bytes: &[u8]) -> [bool; 256] {
 }
 
 /// The length of the sequence at `at` and the character it stands for (none for a colour code).
-fn sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
+fn decode_sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let rest = &source.as_bytes()[at..];
     match rest[0] {
-        0x1b => return control(rest).map(|len| (len, None)),
-        b'&' => return entity(rest).map(|(len, c)| (len, Some(c))),
-        b'%' => return percent(rest).map(|c| (3, Some(c))),
+        0x1b => return control_sequence_len(rest).map(|len| (len, None)),
+        b'&' => return decode_entity(rest).map(|(len, c)| (len, Some(c))),
+        b'%' => return decode_percent(rest).map(|c| (3, Some(c))),
         b'\\' => {}
-        _ => return invisible(source, at).map(|len| (len, None)),
+        _ => return invisible_len(source, at).map(|len| (len, None)),
     }
     let simple = |c: char| Some((2, Some(c)));
     match *rest.get(1)? {
@@ -146,7 +149,7 @@ fn sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
         b'"' => simple('"'),
         b'\\' => simple('\\'),
         b'/' => simple('/'),
-        b'u' => unicode(source, at),
+        b'u' => decode_unicode_escape(source, at),
         b'x' => {
             let code = u32::from_str_radix(source.get(at + 2..at + 4)?, 16).ok()?;
             char::from_u32(code)
@@ -158,7 +161,7 @@ fn sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
 }
 
 /// The character that `%22` stands for, if a reader could see it.
-fn percent(rest: &[u8]) -> Option<char> {
+fn decode_percent(rest: &[u8]) -> Option<char> {
     let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
     let byte = u8::try_from(digit(1)? * 16 + digit(2)?).ok()?;
     let visible = (0x20..0x7f).contains(&byte) || b"\n\r\t".contains(&byte);
@@ -168,11 +171,11 @@ fn percent(rest: &[u8]) -> Option<char> {
 /// True when `text` has a percent-encoded sign.
 pub(super) fn has_percent(text: &str) -> bool {
     let bytes = text.as_bytes();
-    memchr::memchr_iter(b'%', bytes).any(|at| percent(&bytes[at..]).is_some())
+    memchr::memchr_iter(b'%', bytes).any(|at| decode_percent(&bytes[at..]).is_some())
 }
 
 /// The length of an HTML entity for an ASCII sign, and the sign.
-fn entity(rest: &[u8]) -> Option<(usize, char)> {
+fn decode_entity(rest: &[u8]) -> Option<(usize, char)> {
     let named = [
         (&b"&quot;"[..], '"'),
         (b"&apos;", '\''),
@@ -201,7 +204,7 @@ fn entity(rest: &[u8]) -> Option<(usize, char)> {
 }
 
 /// The length of a character that takes no room on the screen.
-fn invisible(source: &str, at: usize) -> Option<usize> {
+fn invisible_len(source: &str, at: usize) -> Option<usize> {
     let c = source.get(at..)?.chars().next()?;
     is_invisible(c).then_some(c.len_utf8())
 }
@@ -222,13 +225,13 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// What brings the automaton to text that must be decoded before it can be judged.
-pub(super) const DISGUISES: &[&str] = &[
+pub(super) const HIDDEN_SEQUENCES: &[&str] = &[
     "\u{1b}", "\u{ad}", "\u{180e}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{200e}", "\u{200f}",
     "\u{202a}", "\u{202b}", "\u{202c}", "\u{202d}", "\u{202e}", "\u{2060}", "\u{2061}", "\u{2062}",
     "\u{2063}", "\u{2064}", "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}", "\u{feff}",
 ];
 
-fn unicode(source: &str, at: usize) -> Option<(usize, Option<char>)> {
+fn decode_unicode_escape(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let unit = |at: usize| {
         let digits = source.get(at + 2..at + 6)?;
         let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -248,7 +251,7 @@ fn unicode(source: &str, at: usize) -> Option<(usize, Option<char>)> {
 }
 
 /// The length of a terminal's control sequence: a colour, a cursor movement, a hyperlink.
-fn control(rest: &[u8]) -> Option<usize> {
+fn control_sequence_len(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'[' => {
             let end = rest[2..]
@@ -276,15 +279,15 @@ mod tests {
     /// The view of `source`, and what its first `needle` is in the source.
     #[track_caller]
     fn check(source: &str, needle: &str, found: &str) {
-        let view = View::innermost(source, Encodings::Escapes).expect("something to decode");
+        let view = DecodedView::innermost(source, Encodings::Escapes).expect("something to decode");
         let at = view.text().find(needle).expect("needle in the view");
-        let (start, end) = view.source(at, at + needle.len());
+        let (start, end) = view.source_range(at, at + needle.len());
         assert_eq!(&source[start..end], found);
     }
 
     #[test]
     fn nothing_to_decode() {
-        assert!(View::innermost(r"plain C:\Windows \d+", Encodings::Escapes).is_none());
+        assert!(DecodedView::innermost(r"plain C:\Windows \d+", Encodings::Escapes).is_none());
     }
 
     #[test]
@@ -305,12 +308,12 @@ mod tests {
         check("password=&quot;x y&quot;", "=\"x y\"", "=&quot;x y&quot;");
         check("sk&#45;ant &#x2d; &bogus;", "sk-ant", "sk&#45;ant");
         check("gh\u{200b}p_\u{feff}x", "ghp_x", "gh\u{200b}p_\u{feff}x");
-        assert!(View::innermost("a &str → b & c %20", Encodings::Escapes).is_none());
+        assert!(DecodedView::innermost("a &str → b & c %20", Encodings::Escapes).is_none());
     }
 
     #[test]
     fn percent_has_a_view_of_its_own() {
-        let view = View::innermost("a%253Db%20%e4", Encodings::EscapesAndPercent);
+        let view = DecodedView::innermost("a%253Db%20%e4", Encodings::EscapesAndPercent);
         assert_eq!(view.expect("something to decode").text(), "a=b %e4");
         assert!(has_percent("x%20") && !has_percent("100% of 5%, %s %zz %e4"));
     }

@@ -10,7 +10,7 @@ const WORDS_MAX: usize = 16;
 
 /// How much a name promises about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Promise {
+pub(super) enum NameStrength {
     /// `key`: anything at all; only a value nobody could have typed counts.
     Weak,
     /// `API_TOKEN`: a generated value.
@@ -19,7 +19,7 @@ pub(super) enum Promise {
     Password,
 }
 
-impl Promise {
+impl NameStrength {
     /// The rule a value is named after.
     pub(super) fn rule(self) -> &'static str {
         match self {
@@ -38,13 +38,13 @@ pub(super) const LITERALS: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-const PASSWORD: &[&str] = &[
+const PASSWORD_WORDS: &[&str] = &[
     "password", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "psk", "secret",
     "secrets", "passwort", "pswd", "paswd", "pasword", "paswrd", "pssword", "psswrd", "passwrd",
     "passwordhash", "userpass", "passworsd", "passw", "pwds", "passwords", "securestring",
 ];
 #[rustfmt::skip]
-const TOKEN: &[&str] = &[
+const TOKEN_WORDS: &[&str] = &[
     "token", "apikey", "authorization", "credential", "credentials", "creds", "jwt", "bearer",
     "authkey", "pat", "accesskey", "secretkey", "privatekey", "cookie", "sessionid", "sid",
     "auth", "authtoken", "webhook", "dsn", "salt", "otp", "seed", "oauth", "tokens", "apitoken",
@@ -52,7 +52,7 @@ const TOKEN: &[&str] = &[
 ];
 /// Last words that turn a secret's name into the name of something about it.
 #[rustfmt::skip]
-const ABOUT: &[&str] = &[
+const ATTRIBUTE_WORDS: &[&str] = &[
     "name", "path", "file", "filename", "url", "uri", "endpoint", "type", "count", "length",
     "len", "size", "limit", "index", "idx", "hash", "digest", "ttl", "expiry", "expires",
     "expiration", "expire", "field", "label", "prefix", "suffix", "format", "policy", "version",
@@ -75,7 +75,7 @@ const ABOUT: &[&str] = &[
 ];
 /// First words that make a key or token harmless.
 #[rustfmt::skip]
-const HARMLESS: &[&str] = &[
+const HARMLESS_WORDS: &[&str] = &[
     "public", "pub", "pubkey", "publishable", "primary", "foreign", "partition", "sort", "cache",
     "idempotency", "csrf", "xsrf", "nonce", "page", "next", "continuation", "cursor", "trace",
     "span", "commit", "etag", "websocket", "hot", "host", "row", "range", "object", "s3", "group",
@@ -89,7 +89,7 @@ const HARMLESS: &[&str] = &[
 ];
 /// Words that only look like one of ours.
 #[rustfmt::skip]
-const OTHER: &[&str] = &[
+const LOOKALIKE_WORDS: &[&str] = &[
     "monkey", "turkey", "donkey", "hockey", "jockey", "whiskey", "hotkey", "keyboard", "keyword",
     "compass", "bypass", "author", "authors", "authority", "passed", "passing", "passes",
     "passive", "tokenizer", "tokenize", "keynote", "keys", "keyframe", "publickey", "pubkey",
@@ -97,7 +97,7 @@ const OTHER: &[&str] = &[
 ];
 
 /// Words behind `key` that leave it a key.
-const FORMS: &[&str] = &[
+const KEY_SUFFIX_WORDS: &[&str] = &[
     "value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem",
     "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current",
     "plain", "text", "env", "default", "backup",
@@ -105,21 +105,21 @@ const FORMS: &[&str] = &[
 
 const IS_PASSWORD: u8 = 1;
 const IS_TOKEN: u8 = 2;
-const IS_ABOUT: u8 = 4;
+const IS_ATTRIBUTE: u8 = 4;
 const IS_HARMLESS: u8 = 8;
-const IS_OTHER: u8 = 16;
-const IS_FORM: u8 = 32;
+const IS_LOOKALIKE: u8 = 16;
+const IS_KEY_SUFFIX: u8 = 32;
 
 /// What is known of each word; one lookup instead of six lists.
-static WORDS: LazyLock<Flags> = LazyLock::new(|| {
-    let mut words = Flags::default();
+static WORDS: LazyLock<WordFlags> = LazyLock::new(|| {
+    let mut words = WordFlags::default();
     let lists = [
-        (PASSWORD, IS_PASSWORD),
-        (TOKEN, IS_TOKEN),
-        (ABOUT, IS_ABOUT),
-        (HARMLESS, IS_HARMLESS),
-        (OTHER, IS_OTHER),
-        (FORMS, IS_FORM),
+        (PASSWORD_WORDS, IS_PASSWORD),
+        (TOKEN_WORDS, IS_TOKEN),
+        (ATTRIBUTE_WORDS, IS_ATTRIBUTE),
+        (HARMLESS_WORDS, IS_HARMLESS),
+        (LOOKALIKE_WORDS, IS_LOOKALIKE),
+        (KEY_SUFFIX_WORDS, IS_KEY_SUFFIX),
     ];
     for (list, flag) in lists {
         for word in list {
@@ -129,7 +129,7 @@ static WORDS: LazyLock<Flags> = LazyLock::new(|| {
     words
 });
 
-type Flags = HashMap<&'static [u8], u8, BuildHasherDefault<WordHasher>>;
+type WordFlags = HashMap<&'static [u8], u8, BuildHasherDefault<WordHasher>>;
 
 /// Hashes short words of our own choosing; nobody can make them collide.
 #[derive(Debug, Default, Clone, Copy)]
@@ -152,8 +152,8 @@ impl Hasher for WordHasher {
 }
 
 /// Judges a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
-pub(super) fn judge(name: &str) -> Option<Promise> {
-    let mut split = Split::new(name);
+pub(super) fn classify_name(name: &str) -> Option<NameStrength> {
+    let mut split = NameWords::new(name);
     // `openai_api_key_2`: a number at the end names one of several.
     while split.len > 1 && split.word(split.len - 1).iter().all(u8::is_ascii_digit) {
         split.len -= 1;
@@ -161,10 +161,10 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     let last = split.len.checked_sub(1)?;
     let flags: u8 = (0..split.len).fold(0, |flags, at| flags | split.flags[at]);
     let has = |flag: u8| flags & flag != 0;
-    if has(IS_OTHER) && !has(IS_PASSWORD) {
+    if has(IS_LOOKALIKE) && !has(IS_PASSWORD) {
         return None;
     }
-    if last > 0 && split.flags[last] & IS_ABOUT != 0 && !is_key_id(&split) {
+    if last > 0 && split.flags[last] & IS_ATTRIBUTE != 0 && !is_key_id(&split) {
         return None;
     }
     let ends = |ends: &[&str]| (0..split.len).any(|at| ends_with_any(split.word(at), ends));
@@ -172,7 +172,7 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
     if has(IS_PASSWORD)
         || !harmless && ends(&["password", "passwd", "secret", "passphrase", "pass"])
     {
-        return Some(Promise::Password);
+        return Some(NameStrength::Password);
     }
     if harmless {
         return None;
@@ -189,14 +189,14 @@ pub(super) fn judge(name: &str) -> Option<Promise> {
         "key",
         "auth",
     ];
-    if has(IS_TOKEN) || last > 0 && names_key(&split) || is_key_id(&split) || ends(&glued) {
-        return Some(Promise::Token);
+    if has(IS_TOKEN) || last > 0 && ends_in_key(&split) || is_key_id(&split) || ends(&glued) {
+        return Some(NameStrength::Token);
     }
-    matches!(split.word(last), b"key" | b"keys").then_some(Promise::Weak)
+    matches!(split.word(last), b"key" | b"keys").then_some(NameStrength::Weak)
 }
 
 /// `access_key_id`: unlike other ids, half of a key pair.
-fn is_key_id(split: &Split) -> bool {
+fn is_key_id(split: &NameWords) -> bool {
     if split.len < 2 || split.word(split.len - 1) != b"id" {
         return false;
     }
@@ -207,10 +207,10 @@ fn is_key_id(split: &Split) -> bool {
 }
 
 /// True when `key` is what is named, not what the named thing is for (`KeyMeshing`).
-fn names_key(split: &Split) -> bool {
+fn ends_in_key(split: &NameWords) -> bool {
     let form = (0..split.len)
         .rev()
-        .take_while(|&at| split.flags[at] & IS_FORM != 0)
+        .take_while(|&at| split.flags[at] & IS_KEY_SUFFIX != 0)
         .count();
     split.len > form && split.word(split.len - form - 1) == b"key"
 }
@@ -221,7 +221,7 @@ fn ends_with_any(word: &[u8], ends: &[&str]) -> bool {
 }
 
 /// A name in lower-case words, split at separators and camel humps, without allocating.
-struct Split {
+struct NameWords {
     text: [u8; NAME_BYTES_MAX],
     ends: [u8; WORDS_MAX],
     starts: [u8; WORDS_MAX],
@@ -229,7 +229,7 @@ struct Split {
     len: usize,
 }
 
-impl Split {
+impl NameWords {
     fn new(name: &str) -> Self {
         let mut split = Self {
             text: [0; NAME_BYTES_MAX],
@@ -280,8 +280,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(name: &str, promise: Option<Promise>) {
-        assert_eq!(judge(name), promise, "{name}");
+    fn check(name: &str, promise: Option<NameStrength>) {
+        assert_eq!(classify_name(name), promise, "{name}");
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
             "clientSecret",
             "spring.datasource.password",
         ] {
-            check(name, Some(Promise::Password));
+            check(name, Some(NameStrength::Password));
         }
         for name in [
             "GITHUB_TOKEN",
@@ -303,9 +303,9 @@ mod tests {
             "authorization",
             "OPENAI_API_KEY_2",
         ] {
-            check(name, Some(Promise::Token));
+            check(name, Some(NameStrength::Token));
         }
-        check("key", Some(Promise::Weak));
+        check("key", Some(NameStrength::Weak));
     }
 
     #[test]

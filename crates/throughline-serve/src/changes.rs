@@ -9,108 +9,110 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
-use store::{Standing, Store};
+use store::{Store, VersionedItem};
 
 /// Changes that are remembered for listeners that come back.
-const REMEMBERED_MAX: usize = 1024;
+const CHANGES_KEPT_MAX: usize = 1024;
 /// Nothing is compared sooner again.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL_MIN: Duration = Duration::from_millis(200);
 /// The files' times are not exact enough to be relied on for ever.
-const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+const FULL_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Changed {
+pub enum ChangeKind {
     Fact,
     Summary,
 }
 
 /// The last changes, numbered.
 #[derive(Debug, Default)]
-pub struct Changes {
-    kept: Mutex<Kept>,
+pub struct ChangeTracker {
+    log: Mutex<ChangeLog>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    last: u64,
-    changes: VecDeque<(u64, Changed, String)>,
-    seen: Option<Seen>,
+struct ChangeLog {
+    last_number: u64,
+    changes: VecDeque<(u64, ChangeKind, String)>,
+    baseline: Option<ChangeBaseline>,
 }
 
 /// What stood at the last look.
 #[derive(Debug)]
-struct Seen {
-    at: Instant,
-    files: [Option<Stamp>; 2],
-    standings: BTreeMap<Standing, u64>,
+struct ChangeBaseline {
+    polled_at: Instant,
+    file_stamps: [Option<DatabaseFileStamp>; 2],
+    standings: BTreeMap<VersionedItem, u64>,
 }
 
-type Stamp = (u64, SystemTime);
+type DatabaseFileStamp = (u64, SystemTime);
 
-impl Changes {
+impl ChangeTracker {
     /// Notes what has changed since the last look. The first look only sees what there is.
-    pub fn look(&self, store: &Store) -> store::Result<()> {
-        self.look_at(store, Instant::now())
+    pub fn poll(&self, store: &Store) -> store::Result<()> {
+        self.poll_at(store, Instant::now())
     }
 
-    fn look_at(&self, store: &Store, now: Instant) -> store::Result<()> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = files(store.path());
-        if let Some(seen) = &kept.seen {
-            let since = now.saturating_duration_since(seen.at);
-            if since < LOOK_EVERY || (since < LOOK_ANYWAY && files == seen.files) {
+    fn poll_at(&self, store: &Store, now: Instant) -> store::Result<()> {
+        let mut kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = database_file_stamps(store.path());
+        if let Some(seen) = &kept.baseline {
+            let since = now.saturating_duration_since(seen.polled_at);
+            if since < POLL_INTERVAL_MIN
+                || (since < FULL_POLL_INTERVAL && files == seen.file_stamps)
+            {
                 return Ok(());
             }
         }
-        let standings = store.standings()?;
-        let before = kept.seen.replace(Seen {
-            at: now,
-            files,
+        let standings = store.item_versions()?;
+        let before = kept.baseline.replace(ChangeBaseline {
+            polled_at: now,
+            file_stamps: files,
             standings: standings.clone(),
         });
         if let Some(before) = before {
-            for standing in differing(&before.standings, &standings) {
-                kept.tell(standing);
+            for standing in changed_items(&before.standings, &standings) {
+                kept.append_change(standing);
             }
         }
         Ok(())
     }
 
     /// Returns the number of the last change.
-    pub fn last(&self) -> u64 {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.last
+    pub fn last_number(&self) -> u64 {
+        let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.last_number
     }
 
     /// Returns the changes after a number, as far as they are remembered.
-    pub fn after(&self, number: u64) -> Vec<(u64, Changed, String)> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn changes_after(&self, number: u64) -> Vec<(u64, ChangeKind, String)> {
+        let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let after = kept.changes.iter().filter(|(at, ..)| *at > number);
         after.cloned().collect()
     }
 }
 
-impl Kept {
-    fn tell(&mut self, standing: &Standing) {
+impl ChangeLog {
+    fn append_change(&mut self, standing: &VersionedItem) {
         let (changed, id) = match standing {
-            Standing::Fact(id) => (Changed::Fact, id.to_string()),
-            Standing::Summary(session) => (Changed::Summary, session.to_string()),
+            VersionedItem::Fact(id) => (ChangeKind::Fact, id.to_string()),
+            VersionedItem::Summary(session) => (ChangeKind::Summary, session.to_string()),
         };
-        self.last += 1;
-        self.changes.push_back((self.last, changed, id));
-        if self.changes.len() > REMEMBERED_MAX {
+        self.last_number += 1;
+        self.changes.push_back((self.last_number, changed, id));
+        if self.changes.len() > CHANGES_KEPT_MAX {
             self.changes.pop_front();
         }
     }
 }
 
 /// Returns what came, went or is another.
-fn differing<'a>(
-    before: &'a BTreeMap<Standing, u64>,
-    after: &'a BTreeMap<Standing, u64>,
-) -> Vec<&'a Standing> {
+fn changed_items<'a>(
+    before: &'a BTreeMap<VersionedItem, u64>,
+    after: &'a BTreeMap<VersionedItem, u64>,
+) -> Vec<&'a VersionedItem> {
     let came = after
         .iter()
         .filter(|(standing, stamp)| before.get(standing) != Some(stamp));
@@ -121,7 +123,7 @@ fn differing<'a>(
 }
 
 /// Every commit of whatever process changes the store's file or its log.
-fn files(path: &Path) -> [Option<Stamp>; 2] {
+fn database_file_stamps(path: &Path) -> [Option<DatabaseFileStamp>; 2] {
     [path.to_owned(), path.with_extension("db-wal")].map(|path| {
         let file = path.metadata().ok()?;
         Some((file.len(), file.modified().ok()?))
@@ -153,30 +155,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (store, other) = (Store::open(dir.path()), Store::open(dir.path()));
         let (store, other) = (store.unwrap(), other.unwrap());
-        let changes = Changes::default();
+        let changes = ChangeTracker::default();
         let mut now = Instant::now();
         let mut look = || {
-            now += LOOK_ANYWAY;
-            changes.look_at(&store, now).unwrap();
+            now += FULL_POLL_INTERVAL;
+            changes.poll_at(&store, now).unwrap();
         };
         other.remember(fact("the first stands before")).unwrap();
         look();
-        assert_eq!(changes.last(), 0);
+        assert_eq!(changes.last_number(), 0);
         let kept = other.remember(fact("herons stand in water")).unwrap();
         look();
         look();
-        let told = changes.after(0);
+        let told = changes.changes_after(0);
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0].1, Changed::Fact);
+        assert_eq!(told[0].1, ChangeKind::Fact);
         assert_eq!(told[0].2, kept.id.to_string());
         other.set_pinned(kept.id, true).unwrap();
         look();
-        assert_eq!(changes.after(1).len(), 1);
-        assert!(changes.after(changes.last()).is_empty());
-        let mut full = Kept::default();
-        for _ in 0..REMEMBERED_MAX + 10 {
-            full.tell(&Standing::Fact(kept.id));
+        assert_eq!(changes.changes_after(1).len(), 1);
+        assert!(changes.changes_after(changes.last_number()).is_empty());
+        let mut full = ChangeLog::default();
+        for _ in 0..CHANGES_KEPT_MAX + 10 {
+            full.append_change(&VersionedItem::Fact(kept.id));
         }
-        assert_eq!(full.changes.len(), REMEMBERED_MAX);
+        assert_eq!(full.changes.len(), CHANGES_KEPT_MAX);
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use capture::hook::Hints;
+use capture::hook::HookHints;
 use thiserror::Error;
 
 use crate::hook::wire::{self, Reply};
@@ -22,18 +22,18 @@ pub enum ClientError {
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(io::Error),
     #[error("the daemon does not answer: {0}")]
-    Silent(io::Error),
+    NoResponse(io::Error),
     #[error("the daemon answers with status {0}")]
-    Refused(u16),
+    BadStatus(u16),
     #[error("the daemon answers with something else: {0}")]
-    Odd(String),
+    InvalidResponse(String),
     #[error("the daemon's socket is not used: {0}")]
-    Foreign(String),
+    UntrustedSocket(String),
 }
 
 impl ClientError {
     /// Says whether there is no daemon, as opposed to one in trouble.
-    pub fn is_absent(&self) -> bool {
+    pub fn is_daemon_absent(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
 }
@@ -53,21 +53,21 @@ impl HookCall {
     pub fn send(
         home: &Path,
         payload: &[u8],
-        hints: &Hints,
+        hints: &HookHints,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        use crate::daemon::home::{hook_socket_in, socket_in};
-        let mut stream = match connect(&hook_socket_in(home)) {
-            Err(error) if error.is_absent() => connect(&socket_in(home))?,
+        use crate::daemon::home::{hook_socket_path, socket_path};
+        let mut stream = match connect(&hook_socket_path(home)) {
+            Err(error) if error.is_daemon_absent() => connect(&socket_path(home))?,
             connected => connected?,
         };
         let mut send = || {
-            stream.set_write_timeout(Some(timeout.max(LEAST_WAIT)))?;
-            let mut request = head(payload.len(), hints).into_bytes();
+            stream.set_write_timeout(Some(timeout.max(TIMEOUT_MIN)))?;
+            let mut request = request_head(payload.len(), hints).into_bytes();
             request.extend_from_slice(payload);
             stream.write_all(&request)
         };
-        send().map_err(ClientError::Silent)?;
+        send().map_err(ClientError::NoResponse)?;
         Ok(Self {
             stream,
             reply: Vec::new(),
@@ -81,19 +81,19 @@ impl HookCall {
         let mut bytes = [0; READ_BYTES];
         loop {
             let left = patience.saturating_sub(start.elapsed());
-            let timeout = Some(left.max(LEAST_WAIT));
+            let timeout = Some(left.max(TIMEOUT_MIN));
             self.stream
                 .set_read_timeout(timeout)
-                .map_err(ClientError::Silent)?;
+                .map_err(ClientError::NoResponse)?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return reply(&self.reply).map(Some),
+                Ok(0) => return parse_reply(&self.reply).map(Some),
                 Ok(count) => self.reply.extend_from_slice(&bytes[..count]),
                 Err(error) if is_timeout(&error) => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ClientError::Silent(error)),
+                Err(error) => return Err(ClientError::NoResponse(error)),
             }
             if self.reply.len() > REPLY_BYTES_MAX {
-                return Err(ClientError::Odd("it is too long".to_owned()));
+                return Err(ClientError::InvalidResponse("it is too long".to_owned()));
             }
             if start.elapsed() >= patience {
                 return Ok(None);
@@ -104,7 +104,7 @@ impl HookCall {
 
 /// A socket takes no timeout of zero: that would be none.
 #[cfg(unix)]
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
 #[cfg(unix)]
 fn is_timeout(error: &io::Error) -> bool {
@@ -119,7 +119,7 @@ fn is_timeout(error: &io::Error) -> bool {
 pub(crate) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 
-    let foreign = |why: &dyn std::fmt::Display| ClientError::Foreign(why.to_string());
+    let foreign = |why: &dyn std::fmt::Display| ClientError::UntrustedSocket(why.to_string());
     if let Some(folder) = path.parent()
         && folder.exists()
     {
@@ -136,7 +136,7 @@ pub(crate) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     set_blocking(false)?;
     match connect(&stream, &address) {
         Ok(()) => {}
-        Err(error @ rustix::io::Errno::AGAIN) => return Err(ClientError::Silent(error.into())),
+        Err(error @ rustix::io::Errno::AGAIN) => return Err(ClientError::NoResponse(error.into())),
         Err(error) => return Err(unreachable(error)),
     }
     set_blocking(true)?;
@@ -172,7 +172,7 @@ pub struct HookCall;
 
 #[cfg(not(unix))]
 impl HookCall {
-    pub fn send(_: &Path, _: &[u8], _: &Hints, _: Duration) -> Result<Self, ClientError> {
+    pub fn send(_: &Path, _: &[u8], _: &HookHints, _: Duration) -> Result<Self, ClientError> {
         Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
     }
 
@@ -181,21 +181,21 @@ impl HookCall {
     }
 }
 
-fn head(length: usize, hints: &Hints) -> String {
+fn request_head(length: usize, hints: &HookHints) -> String {
     let mut head = format!(
         "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n",
-        wire::PATH
+        wire::HOOK_PATH
     );
-    for (name, value) in wire::headers(hints) {
+    for (name, value) in wire::headers_from_hints(hints) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
     head
 }
 
-fn reply(bytes: &[u8]) -> Result<Reply, ClientError> {
-    let odd = |error: &dyn std::fmt::Display| ClientError::Odd(error.to_string());
+fn parse_reply(bytes: &[u8]) -> Result<Reply, ClientError> {
+    let odd = |error: &dyn std::fmt::Display| ClientError::InvalidResponse(error.to_string());
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut headers);
     let body = match response.parse(bytes).map_err(|error| odd(&error))? {
@@ -204,7 +204,7 @@ fn reply(bytes: &[u8]) -> Result<Reply, ClientError> {
     };
     match response.code {
         Some(200) => serde_json::from_slice(body).map_err(|error| odd(&error)),
-        Some(code) => Err(ClientError::Refused(code)),
+        Some(code) => Err(ClientError::BadStatus(code)),
         None => Err(odd(&"no status")),
     }
 }
@@ -225,7 +225,7 @@ mod tests {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(dir.path(), permissions).unwrap();
             let error = connect(&socket).unwrap_err();
-            assert!(matches!(error, ClientError::Foreign(_)), "{error}");
+            assert!(matches!(error, ClientError::UntrustedSocket(_)), "{error}");
             assert!(
                 error.to_string().contains("other users can write"),
                 "{error}"
@@ -238,17 +238,18 @@ mod tests {
     fn a_reply_that_is_late_can_be_waited_for_again() {
         use std::os::unix::net::UnixListener;
         let home = tempfile::tempdir().unwrap();
-        let absent = HookCall::send(home.path(), b"{}", &Hints::default(), LEAST_WAIT);
-        assert!(absent.unwrap_err().is_absent());
-        let path = crate::daemon::home::hook_socket_in(home.path());
+        let absent = HookCall::send(home.path(), b"{}", &HookHints::default(), TIMEOUT_MIN);
+        assert!(absent.unwrap_err().is_daemon_absent());
+        let path = crate::daemon::home::hook_socket_path(home.path());
         let listener = UnixListener::bind(path).unwrap();
-        let mut call = HookCall::send(home.path(), b"{}", &Hints::default(), LEAST_WAIT).unwrap();
+        let mut call =
+            HookCall::send(home.path(), b"{}", &HookHints::default(), TIMEOUT_MIN).unwrap();
         let (mut daemon, _) = listener.accept().unwrap();
         let mut request = [0; READ_BYTES];
         assert!(daemon.read(&mut request).unwrap() > 0);
-        assert_eq!(call.receive(LEAST_WAIT).unwrap(), None);
+        assert_eq!(call.receive(TIMEOUT_MIN).unwrap(), None);
         daemon.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"ans").unwrap();
-        assert_eq!(call.receive(LEAST_WAIT).unwrap(), None);
+        assert_eq!(call.receive(TIMEOUT_MIN).unwrap(), None);
         daemon.write_all(b"wer\":\"{}\"}").unwrap();
         drop(daemon);
         let reply = call.receive(Duration::from_secs(60)).unwrap();
@@ -259,14 +260,14 @@ mod tests {
     fn only_a_whole_and_good_reply_is_taken() {
         let text = |head: &str, body: &str| format!("HTTP/1.1 {head}\r\na: b\r\n\r\n{body}");
         let good = text("200 OK", r#"{"answer":"{}"}"#);
-        assert_eq!(reply(good.as_bytes()).unwrap().answer, "{}");
+        assert_eq!(parse_reply(good.as_bytes()).unwrap().answer, "{}");
         for cut in 0..good.len() {
-            assert!(reply(&good.as_bytes()[..cut]).is_err(), "{cut}");
+            assert!(parse_reply(&good.as_bytes()[..cut]).is_err(), "{cut}");
         }
         let refused = text("503 No", r#"{"answer":""}"#);
         assert!(matches!(
-            reply(refused.as_bytes()),
-            Err(ClientError::Refused(503))
+            parse_reply(refused.as_bytes()),
+            Err(ClientError::BadStatus(503))
         ));
     }
 }

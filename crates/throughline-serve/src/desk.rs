@@ -5,23 +5,23 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use store::Store;
 
-use crate::Settings;
-use crate::changes::Changes;
+use crate::ServeSettings;
+use crate::changes::ChangeTracker;
 
 /// Returns the time. The binary alone reads it.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub type ClockFn = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Where requests are answered, however they come.
 #[derive(Clone)]
-pub struct Desk {
+pub struct ServeContext {
     pub store: Arc<Store>,
-    pub settings: Arc<Settings>,
-    pub clock: Clock,
-    pub changes: Arc<Changes>,
+    pub settings: Arc<ServeSettings>,
+    pub clock: ClockFn,
+    pub changes: Arc<ChangeTracker>,
 }
 
-impl Desk {
-    pub fn new(store: Arc<Store>, settings: Settings, clock: Clock) -> Self {
+impl ServeContext {
+    pub fn new(store: Arc<Store>, settings: ServeSettings, clock: ClockFn) -> Self {
         Self {
             store,
             settings: Arc::new(settings),
@@ -35,7 +35,7 @@ impl Desk {
     }
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for ServeContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk")
             .field("store", &self.store.path())

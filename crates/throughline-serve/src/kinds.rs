@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use memory::Kind;
+use memory::RecordKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -16,18 +16,18 @@ const FACT: &str = "fact";
 /// The type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct KindName(pub Kind);
+pub struct RecordTypeName(pub RecordKind);
 
 /// The type of a hit: that of a record, or a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Cow<'_, str>", into = "&'static str")]
-pub enum HitKind {
-    Record(Kind),
+pub enum HitType {
+    Record(RecordKind),
     Fact,
 }
 
-impl HitKind {
-    pub const fn record(self) -> Option<Kind> {
+impl HitType {
+    pub const fn record_kind(self) -> Option<RecordKind> {
         match self {
             Self::Record(kind) => Some(kind),
             Self::Fact => None,
@@ -35,36 +35,36 @@ impl HitKind {
     }
 }
 
-impl TryFrom<Cow<'_, str>> for HitKind {
+impl TryFrom<Cow<'_, str>> for HitType {
     type Error = String;
 
     fn try_from(name: Cow<'_, str>) -> Result<Self, String> {
         if name == FACT {
             return Ok(Self::Fact);
         }
-        let kind = Kind::ALL.iter().find(|kind| kind.name() == name);
+        let kind = RecordKind::ALL.iter().find(|kind| kind.name() == name);
         kind.copied().map(Self::Record).ok_or_else(|| {
-            let known: Vec<_> = with_facts().collect();
+            let known: Vec<_> = hit_type_names().collect();
             format!("no type is called {name:?}; known are {}", known.join(", "))
         })
     }
 }
 
-impl From<HitKind> for &'static str {
-    fn from(kind: HitKind) -> Self {
-        kind.record().map_or(FACT, Kind::name)
+impl From<HitType> for &'static str {
+    fn from(kind: HitType) -> Self {
+        kind.record_kind().map_or(FACT, RecordKind::name)
     }
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.name())
+fn record_type_names() -> impl Iterator<Item = &'static str> {
+    RecordKind::ALL.iter().map(|kind| kind.name())
 }
 
-fn with_facts() -> impl Iterator<Item = &'static str> {
-    names().chain([FACT])
+fn hit_type_names() -> impl Iterator<Item = &'static str> {
+    record_type_names().chain([FACT])
 }
 
-impl JsonSchema for HitKind {
+impl JsonSchema for HitType {
     fn inline_schema() -> bool {
         true
     }
@@ -74,28 +74,28 @@ impl JsonSchema for HitKind {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<_> = with_facts().collect();
+        let names: Vec<_> = hit_type_names().collect();
         json_schema!({"type": "string", "enum": names})
     }
 }
 
-impl PartialSchema for KindName {
+impl PartialSchema for RecordTypeName {
     fn schema() -> RefOr<ApiSchema> {
-        described("The type of a record", names())
+        enum_schema("The type of a record", record_type_names())
     }
 }
 
-impl ToSchema for KindName {}
+impl ToSchema for RecordTypeName {}
 
-impl PartialSchema for HitKind {
+impl PartialSchema for HitType {
     fn schema() -> RefOr<ApiSchema> {
-        described("A type of record, or facts", with_facts())
+        enum_schema("A type of record, or facts", hit_type_names())
     }
 }
 
-impl ToSchema for HitKind {}
+impl ToSchema for HitType {}
 
-fn described(what: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
+fn enum_schema(what: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(what))
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn every_type_is_read_as_it_is_written_and_others_are_refused_by_name() {
-        for name in with_facts() {
-            let kind: HitKind = serde_json::from_value(name.into()).unwrap();
+        for name in hit_type_names() {
+            let kind: HitType = serde_json::from_value(name.into()).unwrap();
             assert_eq!(serde_json::to_value(kind).unwrap(), name);
         }
-        let refused = serde_json::from_str::<HitKind>("\"facts\"").unwrap_err();
+        let refused = serde_json::from_str::<HitType>("\"facts\"").unwrap_err();
         assert!(
             refused.to_string().contains("known are prompt"),
             "{refused}"

@@ -21,5 +21,5 @@ pub mod requests;
 mod settings;
 pub mod stages;
 
-pub use crate::desk::{Clock, Desk};
-pub use crate::settings::{Injection, Mcp, Settings, Write};
+pub use crate::desk::{ClockFn, ServeContext};
+pub use crate::settings::{InjectionSettings, McpPermission, McpSettings, ServeSettings};

@@ -5,19 +5,23 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use distill::model::Asker;
+use distill::model::ModelSession;
 use memory::SessionId;
 use store::Store;
 
 /// Who lends the model.
-pub trait Models: Debug + Send + Sync {
+pub trait ModelProvider: Debug + Send + Sync {
     /// Lets `work` ask it, once. Where it cannot be had, says why.
-    fn lend(&self, loan: &Loan<'_>, work: &mut dyn FnMut(&Asker<'_>)) -> Result<(), String>;
+    fn with_model(
+        &self,
+        loan: &ModelRequest<'_>,
+        work: &mut dyn FnMut(&ModelSession<'_>),
+    ) -> Result<(), String>;
 }
 
 /// What it is lent for.
 #[derive(Clone, Copy, Debug)]
-pub struct Loan<'a> {
+pub struct ModelRequest<'a> {
     /// Where the ledger is.
     pub store: &'a Store,
     pub purpose: &'static str,
@@ -27,14 +31,14 @@ pub struct Loan<'a> {
 }
 
 /// Runs `work` with an asker and returns what comes of it.
-pub fn ask<T>(
-    models: &dyn Models,
-    loan: &Loan<'_>,
-    work: impl FnOnce(&Asker<'_>) -> T,
+pub fn run_with_model<T>(
+    models: &dyn ModelProvider,
+    loan: &ModelRequest<'_>,
+    work: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> Result<T, String> {
     let mut work = Some(work);
     let mut came = None;
-    models.lend(loan, &mut |asker| {
+    models.with_model(loan, &mut |asker| {
         came = work.take().map(|work| work(asker));
     })?;
     came.ok_or_else(|| "the model was not lent".to_owned())

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
-use recall::offered::Candidates;
-use recall::{ContextPack, Occasion, Recalled, World};
+use recall::offered::PromptHits;
+use recall::{ContextPack, PromptRequest, RecallEnv, RecallOutcome};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
-use crate::settings::Settings;
+use crate::settings::ServeSettings;
 
 /// Why injection is switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Off {
+pub enum InjectionOff {
     Environment,
     Configuration,
     Workspace,
@@ -22,7 +22,7 @@ pub enum Off {
     NotCaptured,
 }
 
-impl Off {
+impl InjectionOff {
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Environment => "THROUGHLINE_INJECTION is off",
@@ -36,25 +36,31 @@ impl Off {
 }
 
 /// Says why nothing may be injected in a workspace.
-pub fn off(settings: &Settings, workspace: &Workspace) -> Option<Off> {
+pub fn injection_off(settings: &ServeSettings, workspace: &Workspace) -> Option<InjectionOff> {
     let injection = &settings.injection;
     let named = |part: &String| workspace.key.contains(part) || workspace.root.contains(part);
-    if injection.off_now {
-        Some(Off::Environment)
+    if injection.disabled_by_environment {
+        Some(InjectionOff::Environment)
     } else if !injection.enabled {
-        Some(Off::Configuration)
-    } else if injection.off_in.iter().any(named) {
-        Some(Off::Workspace)
+        Some(InjectionOff::Configuration)
+    } else if injection.disabled_workspaces.iter().any(named) {
+        Some(InjectionOff::Workspace)
     } else if !settings.scope.allows(workspace) {
-        Some(Off::NotCaptured)
+        Some(InjectionOff::NotCaptured)
     } else {
         None
     }
 }
 
 /// Returns the workspace around a folder, by the key the store knows it by.
-pub fn workspace_of(store: &Store, settings: &Settings, folder: &Path) -> store::Result<Workspace> {
-    let here = settings.scope.alias(capture::git::workspace_of(folder));
+pub fn workspace_of(
+    store: &Store,
+    settings: &ServeSettings,
+    folder: &Path,
+) -> store::Result<Workspace> {
+    let here = settings
+        .scope
+        .resolve_alias(capture::git::workspace_of(folder));
     let key = store.workspace_key(&here)?;
     Ok(Workspace {
         key: key.unwrap_or_else(|| here.key.clone()),
@@ -64,29 +70,29 @@ pub fn workspace_of(store: &Store, settings: &Settings, folder: &Path) -> store:
 
 /// Returns the moment a prompt is sent. A session that is too young to be known is still itself: what
 /// was shown to it is not shown again.
-pub fn occasion(
+pub fn prompt_request(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     prompt: String,
     session: Option<&str>,
     workspace: &Workspace,
-) -> store::Result<Occasion> {
-    let session = session.map(|id| session_named(store, id)).transpose()?;
-    let related = &settings.related;
+) -> store::Result<PromptRequest> {
+    let session = session.map(|id| resolve_session(store, id)).transpose()?;
+    let related = &settings.related_workspaces;
     let related = related
         .get(&workspace.key)
         .or_else(|| related.get(&workspace.root));
-    Ok(Occasion {
+    Ok(PromptRequest {
         prompt,
         session,
         workspace: Some(workspace.key.clone()),
-        related: related.cloned().unwrap_or_default(),
-        ..Occasion::default()
+        related_workspaces: related.cloned().unwrap_or_default(),
+        ..PromptRequest::default()
     })
 }
 
-fn session_named(store: &Store, id: &str) -> store::Result<SessionId> {
-    let named = store.sessions_named(id, 2)?;
+fn resolve_session(store: &Store, id: &str) -> store::Result<SessionId> {
+    let named = store.sessions_by_prefix(id, 2)?;
     Ok(match named.as_slice() {
         [only] => only.id.clone(),
         _ => SessionId::new(id),
@@ -94,43 +100,43 @@ fn session_named(store: &Store, id: &str) -> store::Result<SessionId> {
 }
 
 /// Returns what a prompt gets. Writes nothing; see [`shown`].
-pub fn answer(
+pub fn recall_for_prompt(
     store: &Store,
-    settings: &Settings,
-    occasion: &Occasion,
+    settings: &ServeSettings,
+    occasion: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
-) -> store::Result<Recalled> {
-    let find = recall::offered::find;
-    answer_with(store, settings, occasion, workspace, now, find)
+) -> store::Result<RecallOutcome> {
+    let find = recall::offered::find_prompt_hits;
+    recall_with_search(store, settings, occasion, workspace, now, find)
 }
 
 /// Returns what a prompt gets of facts alone, without a search of the records.
-pub fn answer_from_facts(
+pub fn recall_facts_only(
     store: &Store,
-    settings: &Settings,
-    occasion: &Occasion,
+    settings: &ServeSettings,
+    occasion: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
-) -> store::Result<Recalled> {
-    let find = |_: &Store, _: &Occasion, _: Timestamp| Ok(Candidates::default());
-    answer_with(store, settings, occasion, workspace, now, find)
+) -> store::Result<RecallOutcome> {
+    let find = |_: &Store, _: &PromptRequest, _: Timestamp| Ok(PromptHits::default());
+    recall_with_search(store, settings, occasion, workspace, now, find)
 }
 
-fn answer_with(
+fn recall_with_search(
     store: &Store,
-    settings: &Settings,
-    occasion: &Occasion,
+    settings: &ServeSettings,
+    occasion: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
-    find: impl FnOnce(&Store, &Occasion, Timestamp) -> store::Result<Candidates>,
-) -> store::Result<Recalled> {
+    find: impl FnOnce(&Store, &PromptRequest, Timestamp) -> store::Result<PromptHits>,
+) -> store::Result<RecallOutcome> {
     let word = store.injection_name(&occasion.prompt, occasion.session.as_ref(), now);
     let root = PathBuf::from(&workspace.root);
-    let changed_since = |path: &Path, at: Timestamp| changed_since(&root.join(path), at);
-    let world = World {
+    let changed_since = |path: &Path, at: Timestamp| modified_since(&root.join(path), at);
+    let world = RecallEnv {
         now,
-        word: &word,
+        fence_word: &word,
         changed_since: &changed_since,
     };
     let config = &settings.injection.recall;
@@ -138,7 +144,7 @@ fn answer_with(
 }
 
 /// Returns the account of an injection, to be recorded once the prompt is answered.
-pub fn shown(occasion: &Occasion, pack: &ContextPack, now: Timestamp) -> NewInjection {
+pub fn new_injection(occasion: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
     let items = pack.items.iter();
     NewInjection {
         name: pack.id.clone(),
@@ -152,7 +158,7 @@ pub fn shown(occasion: &Occasion, pack: &ContextPack, now: Timestamp) -> NewInje
 }
 
 /// Says whether a file was written after a time. A file that is gone says nothing.
-fn changed_since(path: &Path, at: Timestamp) -> bool {
+fn modified_since(path: &Path, at: Timestamp) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
     modified
         .ok()

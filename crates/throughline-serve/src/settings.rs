@@ -5,34 +5,34 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::Models;
+use crate::models::ModelProvider;
 
 /// What answers depend on besides the store.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
-    pub injection: Injection,
+pub struct ServeSettings {
+    pub injection: InjectionSettings,
     /// A workspace's key or folder, and the keys of others whose memory may reach it.
-    pub related: BTreeMap<String, Vec<String>>,
-    pub scope: capture::Scope,
-    pub mcp: Mcp,
+    pub related_workspaces: BTreeMap<String, Vec<String>>,
+    pub scope: capture::CaptureScope,
+    pub mcp: McpSettings,
     /// Nothing is compacted without it.
-    pub compaction: Option<distill::compact::Limits>,
+    pub compaction: Option<distill::compact::CompactionLimits>,
     /// How summaries are written; not at all without it.
-    pub summary: Option<distill::renew::Settings>,
+    pub summary: Option<distill::renew::SummarySettings>,
     /// Who lends the configured model; none is asked without.
-    pub models: Option<Arc<dyn Models>>,
+    pub model_provider: Option<Arc<dyn ModelProvider>>,
 }
 
 /// What agents may do over MCP besides reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mcp {
-    pub write: Vec<Write>,
+pub struct McpSettings {
+    pub write: Vec<McpPermission>,
 }
 
-impl Default for Mcp {
+impl Default for McpSettings {
     fn default() -> Self {
         Self {
-            write: vec![Write::Remember],
+            write: vec![McpPermission::Remember],
         }
     }
 }
@@ -40,7 +40,7 @@ impl Default for Mcp {
 /// A way in which an agent may change memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Write {
+pub enum McpPermission {
     Remember,
     Pin,
     Forget,
@@ -48,22 +48,22 @@ pub enum Write {
 
 /// What is put before agents.
 #[derive(Clone, Debug)]
-pub struct Injection {
+pub struct InjectionSettings {
     /// Switched off for this run, whatever the configuration says.
-    pub off_now: bool,
+    pub disabled_by_environment: bool,
     pub enabled: bool,
     /// Workspaces in which nothing is injected, by a part of their address or folder.
-    pub off_in: Vec<String>,
-    pub recall: recall::Config,
+    pub disabled_workspaces: Vec<String>,
+    pub recall: recall::RecallConfig,
 }
 
-impl Default for Injection {
+impl Default for InjectionSettings {
     fn default() -> Self {
         Self {
-            off_now: false,
+            disabled_by_environment: false,
             enabled: true,
-            off_in: Vec::new(),
-            recall: recall::Config::default(),
+            disabled_workspaces: Vec::new(),
+            recall: recall::RecallConfig::default(),
         }
     }
 }

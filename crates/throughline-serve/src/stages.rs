@@ -6,49 +6,49 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use capture::{Adapter, Root, Scope};
-use distill::digest::{Digested, Terms, digest_pending};
-use distill::model::Asker;
+use capture::{Adapter, CaptureScope, Root};
+use distill::digest::{DigestOptions, DigestReport, digest_pending};
+use distill::model::ModelSession;
 use distill::model_facts;
-use distill::renew::{self, How, Renewed};
+use distill::renew::{self, SummaryAuthor, SummaryReport};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
 use store::Store;
-use store::housekeeping::House;
-use store::retention::{Policy, Retained};
+use store::housekeeping::MaintenanceReport;
+use store::retention::{RetentionPolicy, RetentionReport};
 
-use crate::models::{self, Loan, Models};
+use crate::models::{self, ModelProvider, ModelRequest};
 
 /// What the stages depend on besides the store.
 #[derive(Clone, Debug)]
-pub struct Stages {
+pub struct StageSettings {
     /// A session in which nothing has happened for so long is finished.
-    pub quiet: SignedDuration,
+    pub idle_after: SignedDuration,
     pub prices: Prices,
     pub threads: usize,
     /// Look for facts.
-    pub facts: bool,
+    pub extract_facts: bool,
     /// Ask the model for facts too.
-    pub facts_by_model: bool,
+    pub extract_facts_with_model: bool,
     /// How summaries are written; not at all without it.
-    pub summary: Option<renew::Settings>,
+    pub summary: Option<renew::SummarySettings>,
     /// Who lends the configured model, if there is one.
-    pub models: Option<Arc<dyn Models>>,
-    pub policy: Policy,
+    pub model_provider: Option<Arc<dyn ModelProvider>>,
+    pub policy: RetentionPolicy,
 }
 
 /// Whose logs are read, and where they lie.
 #[derive(Clone)]
-pub struct Logs {
+pub struct LogSources {
     pub adapters: Vec<&'static dyn Adapter>,
     pub roots: Vec<Root>,
-    pub scope: Scope,
+    pub scope: CaptureScope,
     pub threads: usize,
     /// Keep the logs themselves too.
     pub archive: bool,
 }
 
-impl std::fmt::Debug for Logs {
+impl std::fmt::Debug for LogSources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Logs")
             .field("roots", &self.roots)
@@ -56,113 +56,117 @@ impl std::fmt::Debug for Logs {
     }
 }
 
-impl Logs {
+impl LogSources {
     /// Returns them as the watcher takes them.
-    pub fn watch(&self) -> capture::Watch<'_> {
-        capture::Watch {
+    pub fn watch(&self) -> capture::WatchOptions<'_> {
+        capture::WatchOptions {
             adapters: &self.adapters,
             roots: &self.roots,
             scope: &self.scope,
             threads: self.threads,
             archive: self.archive,
-            complete: true,
-            rescan: capture::watch::RESCAN_EVERY,
+            all_roots: true,
+            rescan_every: capture::watch::RESCAN_EVERY,
             poll: false,
         }
     }
 }
 
 /// Writes the summaries of live sessions that are due, with the model where one is configured and can be had.
-pub fn renew(
+pub fn update_due_summaries(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     stop: &Arc<AtomicBool>,
     now: Timestamp,
-) -> store::Result<Renewed> {
+) -> store::Result<SummaryReport> {
     if store.is_encrypted() {
         // The files would tell in plain text what the store keeps sealed; an encryption that was interrupted
         // may have left some.
         store.remove_summaries()?;
-        return Ok(Renewed::default());
+        return Ok(SummaryReport::default());
     }
     let stopped = || stop.load(Ordering::Relaxed);
     let Some(settings) = stages.summary.as_ref().filter(|_| !stopped()) else {
-        return Ok(Renewed::default());
+        return Ok(SummaryReport::default());
     };
-    let renew = |how: How<'_>| renew::renew_pending(store, settings, how, &stopped, now);
-    match asked(store, stages, "summary", stop, |asker| {
-        renew(How::Model(asker))
+    let renew = |how: SummaryAuthor<'_>| {
+        renew::update_pending_summaries(store, settings, how, &stopped, now)
+    };
+    match with_configured_model(store, stages, "summary", stop, |asker| {
+        renew(SummaryAuthor::Model(asker))
     }) {
         Some(renewed) => renewed,
-        None => renew(How::Embedded),
+        None => renew(SummaryAuthor::Embedded),
     }
 }
 
 /// Asks the model for the facts of sessions that have ended. `None` where it is not to be asked.
-pub fn ask_for_facts(
+pub fn extract_facts_with_model(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     stop: &Arc<AtomicBool>,
     now: Timestamp,
-) -> store::Result<Option<model_facts::stage::Report>> {
+) -> store::Result<Option<model_facts::stage::ModelFactReport>> {
     let stopped = || stop.load(Ordering::Relaxed);
-    if !stages.facts || !stages.facts_by_model || stopped() {
+    if !stages.extract_facts || !stages.extract_facts_with_model || stopped() {
         return Ok(None);
     }
-    let found = asked(store, stages, "facts", stop, |asker| {
-        model_facts::stage::facts_pending(store, asker, now, &stopped)
+    let found = with_configured_model(store, stages, "facts", stop, |asker| {
+        model_facts::stage::extract_pending_model_facts(store, asker, now, &stopped)
     });
     found.transpose()
 }
 
 /// Runs with an asker of the configured model; `None` where there is none, or it cannot be had.
-fn asked<T>(
+fn with_configured_model<T>(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     purpose: &'static str,
     stop: &Arc<AtomicBool>,
-    work: impl FnOnce(&Asker<'_>) -> T,
+    work: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> Option<T> {
-    let loan = Loan {
+    let loan = ModelRequest {
         store,
         purpose,
         session: None,
         stop,
     };
-    let asked = models::ask(stages.models.as_deref()?, &loan, work);
+    let asked = models::run_with_model(stages.model_provider.as_deref()?, &loan, work);
     asked
         .inspect_err(|why| tracing::debug!(why, purpose, "no model is asked"))
         .ok()
 }
 
 /// Looks at what became of injections, and for facts in sessions that have ended.
-pub fn look_back(
+pub fn extract_facts(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     stop: &AtomicBool,
     now: Timestamp,
-) -> store::Result<Option<distill::facts::Report>> {
+) -> store::Result<Option<distill::facts::FactReport>> {
     let stopped = || stop.load(Ordering::Relaxed);
     if stopped() {
         return Ok(None);
     }
-    recall::used::look_at_pending(store, now)?;
-    if !stages.facts {
+    recall::used::score_past_injections(store, now)?;
+    if !stages.extract_facts {
         return Ok(None);
     }
-    Ok(Some(distill::facts::facts_pending(store, now, &stopped)?))
+    Ok(Some(distill::facts::extract_pending_facts(
+        store, now, &stopped,
+    )?))
 }
 
 /// Makes the digests that are due, then evicts what the policy does not keep.
 pub fn digest_and_evict(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     stop: &AtomicBool,
     now: Timestamp,
-) -> store::Result<(Digested, Retained)> {
-    let (policy, quiet) = (&stages.policy, stages.quiet);
-    let terms = Terms {
-        quiet,
+) -> store::Result<(DigestReport, RetentionReport)> {
+    let (policy, quiet) = (&stages.policy, stages.idle_after);
+    let terms = DigestOptions {
+        quiet_for: quiet,
         prices: &stages.prices,
         threads: stages.threads,
         stop,
@@ -171,8 +175,8 @@ pub fn digest_and_evict(
     // Before a session goes that has no digest, it gets one, however lately something happened in it.
     let (_, planned) = store.plan_eviction(policy, quiet, now)?;
     if planned.sessions.iter().any(|evict| evict.data_loss) {
-        let terms = Terms {
-            quiet: SignedDuration::ZERO,
+        let terms = DigestOptions {
+            quiet_for: SignedDuration::ZERO,
             ..terms
         };
         let more = digest_pending(store, &terms, now)?;
@@ -181,7 +185,7 @@ pub fn digest_and_evict(
     }
     // Interrupted, not everything has the digest it should have, so nothing goes.
     let retained = if stop.load(Ordering::Relaxed) {
-        Retained::nothing(&store.usage_on_disk(now)?)
+        RetentionReport::unchanged(&store.disk_usage(now)?)
     } else {
         store.evict(policy, quiet, now)?
     };
@@ -189,15 +193,15 @@ pub fn digest_and_evict(
 }
 
 /// Does the chores that are due.
-pub fn keep_house(
+pub fn run_maintenance(
     store: &Store,
-    stages: &Stages,
+    stages: &StageSettings,
     stop: &AtomicBool,
     now: Timestamp,
-) -> store::Result<House> {
-    let house = store.keep_house(now, stages.policy.raw_max_age, stop, &|_| {})?;
+) -> store::Result<MaintenanceReport> {
+    let house = store.run_due_tasks(now, stages.policy.raw_max_age, stop, &|_| {})?;
     if house.packed.sessions > 0 {
-        store.give_back(now)?;
+        store.vacuum_if_worthwhile(now)?;
     }
     Ok(house)
 }

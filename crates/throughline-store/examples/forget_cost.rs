@@ -17,7 +17,9 @@ use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace};
 use rusqlite::{Connection, params};
 use throughline_store::forget::Selection;
-use throughline_store::{Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store};
+use throughline_store::{
+    Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, Query, ReadPhase, Store,
+};
 
 /// Records of one session.
 const SESSION: usize = 250;
@@ -70,7 +72,7 @@ fn main() {
 
 fn forget(store: &Store, what: &str, selection: &Selection, now: Timestamp) {
     let started = Instant::now();
-    let doomed = store.doomed(selection).unwrap();
+    let doomed = store.plan_forget(selection).unwrap();
     let forgotten = store.forget(doomed, now).unwrap();
     println!(
         "{what}: {} records in {:.0?}",
@@ -154,7 +156,7 @@ fn index_ways(rows: usize) {
 
 fn append(store: &Store, session: usize, words: &mut Words) {
     let id = SessionId::of(Flavor::Claude, &format!("s{session}"));
-    let mut incoming = Incoming::default();
+    let mut incoming = IncomingEntries::default();
     let mut log = String::new();
     for n in 0..SESSION {
         let text = words.text(session * SESSION + n);
@@ -164,7 +166,9 @@ fn append(store: &Store, session: usize, words: &mut Words) {
         message.line = n as u64 + 1;
         log += &format!("{{\"type\":\"user\",\"text\":\"{text}\"}}\n");
         message.blocks = vec![Block::Text(text)];
-        incoming.records.extend(memory::record::records(message));
+        incoming
+            .records
+            .extend(memory::record::project_records(message));
     }
     let workspace = Workspace {
         key: format!("example.com/w{}", session % 20),
@@ -172,13 +176,13 @@ fn append(store: &Store, session: usize, words: &mut Words) {
     };
     let patch = SessionPatch::new(id, Flavor::Claude);
     incoming.sessions.push((patch, Some(workspace)));
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     let cleaned = door.clean(incoming);
     let size = log.len() as u64;
     let mut key = [0; 16];
     key[..8].copy_from_slice(&session.to_le_bytes());
     let path = format!("/logs/s{session}.jsonl");
-    let from = From {
+    let from = BatchOrigin {
         flavor: Flavor::Claude,
         path: Path::new(&path),
         cursor: Cursor {
@@ -188,9 +192,9 @@ fn append(store: &Store, session: usize, words: &mut Words) {
             line: SESSION as u64,
             ..Cursor::default()
         },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
-        log: Some(Log {
+        phase: ReadPhase::Appended,
+        issues: ParseIssues::default(),
+        log: Some(LogChunk {
             offset: 0,
             size,
             text: log,

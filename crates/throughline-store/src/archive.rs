@@ -12,9 +12,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::raw::Kept;
-use crate::records::{TEXT, Texts};
-use crate::writer::Hurry;
+use crate::raw::TextLocation;
+use crate::records::{TEXT_COLUMNS, TextReader};
+use crate::writer::CommitMode;
 use crate::{Store, blocks, bodies, raw};
 
 /// A pack holds at least this much while there is more. Larger ones compress better, and cost more
@@ -25,7 +25,7 @@ const PACK_LEVEL: i32 = 19;
 
 /// What packing did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Packed {
+pub struct PackReport {
     pub sessions: usize,
     /// Texts and logs, uncompressed.
     pub text_bytes: u64,
@@ -33,7 +33,7 @@ pub struct Packed {
     pub packed_bytes: u64,
 }
 
-impl Packed {
+impl PackReport {
     /// Returns compressed bytes over uncompressed ones.
     pub fn ratio(&self) -> f64 {
         self.packed_bytes as f64 / self.text_bytes.max(1) as f64
@@ -43,20 +43,20 @@ impl Packed {
 impl Store {
     /// Packs the sessions in which nothing has happened since `before`, and the digested ones
     /// whose text was captured before `captured_before`, whatever date their log gives them.
-    pub fn pack_old(
+    pub fn pack_old_sessions(
         &self,
         before: Timestamp,
         captured_before: Option<Timestamp>,
         stop: &AtomicBool,
-        progress: &dyn Fn(&Packed),
-    ) -> Result<Packed> {
-        let mut packed = Packed::default();
+        progress: &dyn Fn(&PackReport),
+    ) -> Result<PackReport> {
+        let mut packed = PackReport::default();
         for session in self.read(|connection| unpacked(connection, before, captured_before))? {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
             let prepared = match self.read(|connection| prepare(connection, session)) {
-                Err(error @ (Error::LostBody(_) | Error::Damaged(_))) => {
+                Err(error @ (Error::MissingText(_) | Error::ChecksumMismatch(_))) => {
                     tracing::warn!(session, %error, "session with a damaged text not packed");
                     continue;
                 }
@@ -66,10 +66,11 @@ impl Store {
                 continue;
             };
             let (text_bytes, packed_bytes) = (pack.text_bytes, pack.size_bytes());
-            let write = move |tx: &Transaction<'_>, _: &mut crate::writer::Names| write(tx, &pack);
+            let write =
+                move |tx: &Transaction<'_>, _: &mut crate::writer::WriterState| write(tx, &pack);
             if self
                 .writer()
-                .submit(PACK_WEIGHT, Hurry::Now, write)
+                .submit(PACK_WEIGHT, CommitMode::Immediate, write)
                 .wait()?
             {
                 packed.sessions += 1;
@@ -109,17 +110,17 @@ struct Pack {
     session: i64,
     revision: i64,
     blocks: Vec<Vec<u8>>,
-    records: Vec<Moved<i64>>,
+    records: Vec<MovedText<i64>>,
     /// By source, generation and offset.
-    pieces: Vec<Moved<(i64, i64, i64)>>,
+    pieces: Vec<MovedText<(i64, i64, i64)>>,
     text_bytes: u64,
 }
 
 /// A text that moves into a pack.
 #[derive(Debug)]
-struct Moved<K> {
+struct MovedText<K> {
     key: K,
-    from: Option<Kept>,
+    old_location: Option<TextLocation>,
     block: usize,
     start: usize,
     length: usize,
@@ -137,7 +138,7 @@ fn prepare(connection: &Connection, session: i64) -> Result<Option<Pack>> {
         .query_row([session], |row| row.get(0))?;
     let pieces = pieces(connection, session)?;
     let records = texts(connection, session)?;
-    let mut filling = Filling::default();
+    let mut filling = ArchivePackBuilder::default();
     let mut pack = Pack {
         session,
         revision,
@@ -162,31 +163,33 @@ fn prepare(connection: &Connection, session: i64) -> Result<Option<Pack>> {
 
 /// Blocks being filled.
 #[derive(Default)]
-struct Filling {
+struct ArchivePackBuilder {
     text: String,
     blocks: Vec<Vec<u8>>,
     text_bytes: u64,
     /// Where bodies that several records share were put.
-    put: HashMap<Kept, (usize, usize)>,
+    body_positions: HashMap<TextLocation, (usize, usize)>,
 }
 
-impl Filling {
-    fn add<K>(&mut self, key: K, from: Option<Kept>, text: &str) -> Result<Moved<K>> {
-        let known = from.as_ref().and_then(|from| self.put.get(from).copied());
+impl ArchivePackBuilder {
+    fn add<K>(&mut self, key: K, from: Option<TextLocation>, text: &str) -> Result<MovedText<K>> {
+        let known = from
+            .as_ref()
+            .and_then(|from| self.body_positions.get(from).copied());
         let (block, start) = known.unwrap_or((self.blocks.len(), self.text.len()));
         if known.is_none() {
             self.text.push_str(text);
             self.text_bytes += text.len() as u64;
-            if let Some(from @ Kept::Body(_)) = &from {
-                self.put.insert(from.clone(), (block, start));
+            if let Some(from @ TextLocation::Body(_)) = &from {
+                self.body_positions.insert(from.clone(), (block, start));
             }
         }
         if self.text.len() >= PACK_BYTES {
             self.close()?;
         }
-        Ok(Moved {
+        Ok(MovedText {
             key,
-            from,
+            old_location: from,
             block,
             start,
             length: text.len(),
@@ -195,7 +198,7 @@ impl Filling {
 
     fn close(&mut self) -> Result<()> {
         let data = zstd::bulk::compress(self.text.as_bytes(), PACK_LEVEL)
-            .map_err(|_| Error::LostBody("a pack".to_owned()))?;
+            .map_err(|_| Error::MissingText("a pack".to_owned()))?;
         self.blocks.push(data);
         self.text.clear();
         Ok(())
@@ -209,10 +212,10 @@ impl Filling {
     }
 }
 
-type Text<K> = (K, Option<Kept>, String);
+type PackInput<K> = (K, Option<TextLocation>, String);
 
 /// Returns the pieces of the logs that are this session's alone.
-fn pieces(connection: &Connection, session: i64) -> Result<Vec<Text<(i64, i64, i64)>>> {
+fn pieces(connection: &Connection, session: i64) -> Result<Vec<PackInput<(i64, i64, i64)>>> {
     let mut statement = connection.prepare_cached(
         "SELECT r.source, r.generation, r.offset, r.body, r.block, r.start, r.length, r.hash
          FROM source_sessions x JOIN sources f ON f.id = x.source
@@ -224,14 +227,14 @@ fn pieces(connection: &Connection, session: i64) -> Result<Vec<Text<(i64, i64, i
     )?;
     let mut rows = statement.query([session])?;
     let mut all = Vec::new();
-    let mut texts = Texts::default();
+    let mut texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let from = match row.get::<_, Option<i64>>(4)? {
-            Some(block) => Kept::Block(block, row.get(5)?, row.get(6)?),
-            None => Kept::Body(row.get(3)?),
+            Some(block) => TextLocation::Block(block, row.get(5)?, row.get(6)?),
+            None => TextLocation::Body(row.get(3)?),
         };
         // A log that was moved or copied is another source's too, and is kept once as it is.
-        if let Kept::Body(hash) = &from
+        if let TextLocation::Body(hash) = &from
             && is_shared(connection, hash, session)?
         {
             continue;
@@ -243,30 +246,30 @@ fn pieces(connection: &Connection, session: i64) -> Result<Vec<Text<(i64, i64, i
 }
 
 /// Returns the texts of a session's records, but for those it shares with others.
-fn texts(connection: &Connection, session: i64) -> Result<Vec<Text<i64>>> {
+fn texts(connection: &Connection, session: i64) -> Result<Vec<PackInput<i64>>> {
     let sql = format!(
-        "SELECT r.row, {TEXT} FROM records r WHERE r.session = ?1 AND r.size > 0
+        "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.session = ?1 AND r.size > 0
          ORDER BY r.line, r.ordinal, r.row"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session])?;
     let mut all = Vec::new();
-    let mut texts = Texts::default();
+    let mut texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let from = match (
             row.get::<_, Option<i64>>(2)?,
             row.get::<_, Option<Vec<u8>>>(5)?,
         ) {
-            (Some(block), _) => Some(Kept::Block(block, row.get(3)?, row.get(4)?)),
-            (None, Some(hash)) => Some(Kept::Body(hash)),
+            (Some(block), _) => Some(TextLocation::Block(block, row.get(3)?, row.get(4)?)),
+            (None, Some(hash)) => Some(TextLocation::Body(hash)),
             (None, None) => None,
         };
-        if let Some(Kept::Body(hash)) = &from
+        if let Some(TextLocation::Body(hash)) = &from
             && is_shared(connection, hash, session)?
         {
             continue;
         }
-        all.push((row.get(0)?, from, texts.text(connection, row, 1)?));
+        all.push((row.get(0)?, from, texts.read(connection, row, 1)?));
     }
     Ok(all)
 }
@@ -315,8 +318,11 @@ fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
             moved.length
         ])?;
     }
-    let left = pack.records.iter().map(|moved| &moved.from);
-    release(tx, left.chain(pack.pieces.iter().map(|moved| &moved.from)))?;
+    let left = pack.records.iter().map(|moved| &moved.old_location);
+    release(
+        tx,
+        left.chain(pack.pieces.iter().map(|moved| &moved.old_location)),
+    )?;
     tx.prepare_cached("UPDATE sessions SET packed = ?2 WHERE id = ?1")?
         .execute([pack.session, pack.revision])?;
     Ok(true)
@@ -339,8 +345,8 @@ fn is_same(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     for moved in &pack.pieces {
         let (source, generation, offset) = moved.key;
         let place = "source = ?1 AND generation = ?2 AND offset = ?3";
-        let kept = raw::kept_of(tx, place, &[&source, &generation, &offset])?;
-        if kept.first() != moved.from.as_ref() {
+        let kept = raw::text_locations(tx, place, &[&source, &generation, &offset])?;
+        if kept.first() != moved.old_location.as_ref() {
             return Ok(false);
         }
     }
@@ -348,12 +354,15 @@ fn is_same(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
 }
 
 /// Lets go of where the texts were.
-fn release<'k>(tx: &Transaction<'_>, left: impl Iterator<Item = &'k Option<Kept>>) -> Result<()> {
+fn release<'k>(
+    tx: &Transaction<'_>,
+    left: impl Iterator<Item = &'k Option<TextLocation>>,
+) -> Result<()> {
     let mut in_blocks: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
     for kept in left.flatten() {
         match kept {
-            Kept::Body(hash) => bodies::release(tx, hash)?,
-            Kept::Block(block, start, length) => {
+            TextLocation::Body(hash) => bodies::delete_unused_body(tx, hash)?,
+            TextLocation::Block(block, start, length) => {
                 in_blocks.entry(*block).or_default().push((*start, *length));
             }
         }

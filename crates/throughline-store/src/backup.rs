@@ -11,7 +11,7 @@ use rusqlite::backup::StepResult;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::seal::Key;
+use crate::seal::EncryptionKey;
 use crate::verify;
 use crate::{KEY, Store, installation_key, open, swap};
 
@@ -20,7 +20,7 @@ const STEP_PAGES: i32 = 1024;
 
 /// A copy that was made.
 #[derive(Clone, Debug, Serialize)]
-pub struct Backup {
+pub struct BackupReport {
     pub records: u64,
     pub size_bytes: u64,
     /// The name of the key that opens it.
@@ -48,11 +48,11 @@ impl Store {
         to: &Path,
         overwrite: Overwrite,
         progress: &mut dyn FnMut(CopyProgress),
-    ) -> Result<Backup> {
+    ) -> Result<BackupReport> {
         self.refuse(to, overwrite)?;
-        let partial = swap::beside(to, "-partial");
+        let partial = swap::with_suffix(to, "-partial");
         for suffix in ["", "-journal", "-wal", "-shm"] {
-            swap::remove(&swap::beside(&partial, suffix))?;
+            swap::remove(&swap::with_suffix(&partial, suffix))?;
         }
         open::private_file(&partial)?;
         let made = self.copy_to(&partial, progress).and_then(|records| {
@@ -68,7 +68,7 @@ impl Store {
         if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             swap::sync_folder(parent)?;
         }
-        Ok(Backup {
+        Ok(BackupReport {
             records,
             size_bytes: std::fs::metadata(to).map_err(Error::io(to))?.len(),
             key: self.key.as_ref().map(|key| key.id().to_string()),
@@ -76,9 +76,9 @@ impl Store {
     }
 
     fn refuse(&self, to: &Path, overwrite: Overwrite) -> Result<()> {
-        let is_ours = swap::is_name_of_store(to, &self.path);
+        let is_ours = swap::is_store_file(to, &self.path);
         if is_ours || (overwrite == Overwrite::Refuse && to.exists()) {
-            return Err(Error::Exists {
+            return Err(Error::AlreadyExists {
                 path: to.to_owned(),
             });
         }
@@ -86,18 +86,18 @@ impl Store {
     }
 
     fn copy_to(&self, partial: &Path, progress: &mut dyn FnMut(CopyProgress)) -> Result<u64> {
-        let source = open::reader(&self.path, self.key.as_ref(), open::FileAccess::Cached)?;
+        let source = open::open_reader(&self.path, self.key.as_ref(), open::FileAccess::Cached)?;
         // One moment for the whole copy: without it every write of another would start it anew.
         let moment = source.unchecked_transaction()?;
-        let records = verify::count(&source)?;
-        copy(&source, partial, self.key.as_ref(), progress)?;
+        let records = verify::count_records(&source)?;
+        copy_database(&source, partial, self.key.as_ref(), progress)?;
         drop(moment);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         carry(partial, self.key.as_ref(), &installation_key(folder)?)?;
-        let copied = open::plainly(partial, self.key.as_ref())?;
-        let found = verify::sound(&copied, partial)?;
+        let copied = open::connect(partial, self.key.as_ref())?;
+        let found = verify::check_integrity(&copied, partial)?;
         if found != records {
-            return Err(Error::Unsound {
+            return Err(Error::InvalidFile {
                 path: partial.to_owned(),
                 why: format!("it has {found} records, the store {records}"),
             });
@@ -107,13 +107,13 @@ impl Store {
 }
 
 /// Copies a database page by page into one file.
-pub(crate) fn copy(
+pub(crate) fn copy_database(
     source: &Connection,
     to: &Path,
-    key: Option<&Key>,
+    key: Option<&EncryptionKey>,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<()> {
-    let mut target = open::plainly(to, key)?;
+    let mut target = open::connect(to, key)?;
     let backup = rusqlite::backup::Backup::new(source, &mut target)?;
     loop {
         let step = backup.step(STEP_PAGES)?;
@@ -128,7 +128,7 @@ pub(crate) fn copy(
             StepResult::More => {}
             // Nobody else has the new file, and readers wait for nobody.
             _ => {
-                return Err(Error::Unsound {
+                return Err(Error::InvalidFile {
                     path: to.to_owned(),
                     why: "somebody else uses it".to_owned(),
                 });
@@ -142,12 +142,15 @@ pub(crate) fn copy(
 }
 
 /// The table of what a copy carries beside the store, and the statement that makes it.
-pub(crate) const CARRIED: &str = "carried";
-pub(crate) const CARRIED_SQL: &str = "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB)";
+pub(crate) const CARRIED_TABLE: &str = "carried";
+pub(crate) const CARRIED_TABLE_SQL: &str =
+    "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB)";
 
-fn carry(path: &Path, key: Option<&Key>, redaction_key: &[u8; 32]) -> Result<()> {
-    let connection = open::plainly(path, key)?;
-    connection.execute_batch(&format!("DROP TABLE IF EXISTS {CARRIED}; {CARRIED_SQL}"))?;
+fn carry(path: &Path, key: Option<&EncryptionKey>, redaction_key: &[u8; 32]) -> Result<()> {
+    let connection = open::connect(path, key)?;
+    connection.execute_batch(&format!(
+        "DROP TABLE IF EXISTS {CARRIED_TABLE}; {CARRIED_TABLE_SQL}"
+    ))?;
     connection.execute(
         "INSERT OR REPLACE INTO carried (name, value) VALUES (?1, ?2)",
         rusqlite::params![KEY, redaction_key],
@@ -156,7 +159,7 @@ fn carry(path: &Path, key: Option<&Key>, redaction_key: &[u8; 32]) -> Result<()>
 }
 
 /// Takes out of a copy what it carries.
-pub(crate) fn unpack(connection: &Connection) -> Result<Option<Vec<u8>>> {
+pub(crate) fn detach_redaction_key(connection: &Connection) -> Result<Option<Vec<u8>>> {
     let carries: bool = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE name = 'carried'",
         [],

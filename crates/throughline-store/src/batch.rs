@@ -6,49 +6,49 @@ use std::path::Path;
 use memory::{Flavor, RecordId};
 use rusqlite::Transaction;
 
-use crate::clean::{Cleaned, Door};
+use crate::clean::{CleanEntries, Sanitizer};
 use crate::error::Result;
-use crate::raw::{self, Piece};
+use crate::raw::{self, LogPiece};
 use crate::records::Insertion;
-use crate::sessions::Known;
+use crate::sessions::SessionRef;
 use crate::sources::{CleanCursor, Cursor};
-use crate::tombstones::kept_out;
-use crate::writer::{Hurry, Names};
+use crate::tombstones::blocked_by_tombstones;
+use crate::writer::{CommitMode, WriterState};
 use crate::{Store, Ticket, detached, digest_rows, records, secrets, sessions, sources, usage};
 use redact::{CleanString, Redactor};
 
 /// What one reading of a source gave.
 #[derive(Debug)]
 pub struct Batch {
-    pub(crate) cleaned: Cleaned,
+    pub(crate) cleaned: CleanEntries,
     pub(crate) cursor: CleanCursor,
-    reading: Reading,
-    piece: Option<Piece>,
-    after: After,
+    phase: ReadPhase,
+    piece: Option<LogPiece>,
+    expected_cursor: ExpectedCursor,
     /// Dropped with the batch, when it is written.
-    held: Option<Box<dyn std::any::Any + Send>>,
+    guard: Option<Box<dyn std::any::Any + Send>>,
 }
 
 /// Where the source's cursor must stand for a batch to be written.
 #[derive(Debug)]
-enum After {
-    Anything,
-    Cursor(Option<Box<Cursor>>),
+enum ExpectedCursor {
+    Any,
+    At(Option<Box<Cursor>>),
 }
 
 /// How a batch follows what was read of its source before.
 #[derive(Debug, Default)]
-pub enum Reading {
+pub enum ReadPhase {
     /// It goes on where the cursor stood.
     #[default]
-    Continued,
+    Appended,
     /// The source is read again from its start; this batch is the first.
-    Restarted,
+    RereadStart,
     /// It goes on in a source that is being read again.
-    Rereading,
+    RereadMiddle,
     /// The last batch of a source that was read again from its start; the first one too if
     /// `restarted`. Stored records of the source that are not in `held` are marked as detached.
-    Replaced {
+    RereadEnd {
         held: HashSet<RecordId>,
         restarted: bool,
     },
@@ -56,7 +56,7 @@ pub enum Reading {
 
 /// A piece of a source's own log.
 #[derive(Debug)]
-pub struct Log {
+pub struct LogChunk {
     pub offset: u64,
     pub size: u64,
     pub text: String,
@@ -64,7 +64,7 @@ pub struct Log {
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct BatchReport {
     pub records: usize,
     /// Records that the source held when it was last read and holds no longer. They stay.
     pub detached: usize,
@@ -76,7 +76,7 @@ pub struct Written {
 
 /// What was met besides entries.
 #[derive(Debug, Default)]
-pub struct Oddities {
+pub struct ParseIssues {
     /// Line and reason of what was passed over.
     pub skipped: Vec<(u64, String)>,
     /// Kinds of entries that the adapter did not know.
@@ -85,15 +85,15 @@ pub struct Oddities {
 
 /// What a batch was read from, and how.
 #[derive(Debug)]
-pub struct From<'a> {
+pub struct BatchOrigin<'a> {
     pub flavor: Flavor,
     pub path: &'a Path,
     /// Where the source was left.
     pub cursor: Cursor,
-    pub reading: Reading,
-    pub odd: Oddities,
+    pub phase: ReadPhase,
+    pub issues: ParseIssues,
     /// The text itself, for the archive.
-    pub log: Option<Log>,
+    pub log: Option<LogChunk>,
 }
 
 /// What a record takes in memory besides its text and terms, and a line that was passed over.
@@ -104,14 +104,15 @@ const SKIPPED_BYTES: usize = 64;
 const WEIGHT_BYTES: usize = 16 << 10;
 
 impl Batch {
-    pub fn new(door: &mut Door<'_>, cleaned: Cleaned, from: From<'_>) -> Self {
+    pub fn new(door: &mut Sanitizer<'_>, cleaned: CleanEntries, from: BatchOrigin<'_>) -> Self {
         let log = from.log;
-        let piece = log.and_then(|log| Piece::new(log.offset, log.size, &door.log(&log.text)));
-        let clean = |text: &str| door.text(text);
-        let From {
-            odd,
+        let piece =
+            log.and_then(|log| LogPiece::new(log.offset, log.size, &door.clean_log(&log.text)));
+        let clean = |text: &str| door.clean_text(text);
+        let BatchOrigin {
+            issues: odd,
             cursor,
-            reading,
+            phase,
             ..
         } = from;
         let cursor = CleanCursor {
@@ -133,16 +134,16 @@ impl Batch {
         Self {
             cleaned,
             cursor,
-            reading,
+            phase,
             piece,
-            after: After::Anything,
-            held: None,
+            expected_cursor: ExpectedCursor::Any,
+            guard: None,
         }
     }
 
     /// Keeps something until the batch is written or given up.
-    pub fn holding(mut self, held: impl Send + 'static) -> Self {
-        self.held = Some(Box::new(held));
+    pub fn with_guard(mut self, held: impl Send + 'static) -> Self {
+        self.guard = Some(Box::new(held));
         self
     }
 
@@ -160,7 +161,7 @@ impl Batch {
 
     /// Lets the batch be written only if the source's cursor is still the one it was read from.
     pub fn after(mut self, cursor: Option<Cursor>) -> Self {
-        self.after = After::Cursor(cursor.map(Box::new));
+        self.expected_cursor = ExpectedCursor::At(cursor.map(Box::new));
         self
     }
 }
@@ -168,41 +169,44 @@ impl Batch {
 impl Store {
     /// Writes a batch; the ticket is honoured when it is on disk, together with others that come
     /// soon after, or at [`Store::flush`].
-    pub fn append(&self, batch: Batch) -> Ticket<Written> {
+    pub fn append(&self, batch: Batch) -> Ticket<BatchReport> {
         let redactor = self.redactor_handle();
         let weight = batch.cleaned.records.len() + batch.size_bytes() / WEIGHT_BYTES;
-        self.writer().submit(weight, Hurry::Bulk, move |tx, names| {
-            apply(tx, names, &redactor, &batch)
-        })
+        self.writer()
+            .submit(weight, CommitMode::Grouped, move |tx, names| {
+                apply(tx, names, &redactor, &batch)
+            })
     }
 
     /// Waits until everything handed in before is on disk.
     pub fn flush(&self) -> Result<()> {
-        self.writer().submit(0, Hurry::Now, |_, _| Ok(())).wait()
+        self.writer()
+            .submit(0, CommitMode::Immediate, |_, _| Ok(()))
+            .wait()
     }
 }
 
 fn apply(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
     batch: &Batch,
-) -> Result<Written> {
-    if let After::Cursor(cursor) = &batch.after
-        && !sources::stands_at(tx, &batch.cursor.cursor.key, cursor.as_deref())?
+) -> Result<BatchReport> {
+    if let ExpectedCursor::At(cursor) = &batch.expected_cursor
+        && !sources::cursor_matches(tx, &batch.cursor.cursor.key, cursor.as_deref())?
     {
-        return Ok(Written {
+        return Ok(BatchReport {
             overtaken: true,
-            ..Written::default()
+            ..BatchReport::default()
         });
     }
-    let kept_out = kept_out(tx, names, redactor, batch)?;
-    let source = sources::known(tx, &batch.cursor, kept_out.whole)?;
+    let kept_out = blocked_by_tombstones(tx, names, redactor, batch)?;
+    let source = sources::find_or_insert_source(tx, &batch.cursor, kept_out.whole_source)?;
     let whole = raw::generation(tx, source)?;
     let is_restart = matches!(
-        batch.reading,
-        Reading::Restarted
-            | Reading::Replaced {
+        batch.phase,
+        ReadPhase::RereadStart
+            | ReadPhase::RereadEnd {
                 restarted: true,
                 ..
             }
@@ -212,7 +216,7 @@ fn apply(
         raw::discard_unfinished(tx, source, whole)?;
         detached::begin_rereading(tx, source)?;
     }
-    let is_reread = !matches!(batch.reading, Reading::Continued);
+    let is_reread = !matches!(batch.phase, ReadPhase::Appended);
     let read_from = records::RecordSource {
         id: source,
         line_shift: if is_reread {
@@ -234,10 +238,10 @@ fn apply(
             continue;
         }
         let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
-        secrets::write(tx, names, redactor, session, secrets)?;
+        secrets::record_secrets(tx, names, redactor, session, secrets)?;
     }
-    let mut blocks = records::Blocks::new(&batch.cleaned.blocks);
-    let mut written = Written::default();
+    let mut blocks = records::BatchBlocks::new(&batch.cleaned.blocks);
+    let mut written = BatchReport::default();
     let mut grown = HashSet::new();
     let mut unwritten = Vec::new();
     let mut is_reattached = false;
@@ -254,12 +258,12 @@ fn apply(
                 continue;
             }
             Insertion::Reattached => is_reattached = true,
-            Insertion::Known | Insertion::Evicted => {}
+            Insertion::AlreadyStored | Insertion::Evicted => {}
         }
         unwritten.push(record);
     }
     // A text without a row would outlive its being forgotten.
-    blocks.blank(tx, &unwritten)?;
+    blocks.blank_unwritten(tx, &unwritten)?;
     for session in names.evicted.write_returned(tx)? {
         digest_rows::remove(tx, names, session)?;
     }
@@ -270,30 +274,30 @@ fn apply(
         }
         let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
         if usage::upsert(tx, session, usage)? && changed.insert(session.id) {
-            sessions::touch(tx, session.id)?;
+            sessions::bump_revision(tx, session.id)?;
         }
     }
     let generation = whole + i64::from(is_reread);
     // What is read again of a log whose records were evicted must not come back.
     let is_gone = generation != whole && any_evicted(tx, names, sessions.values())?;
     if let Some(piece) = &batch.piece
-        && !kept_out.whole
+        && !kept_out.whole_source
         && !is_gone
     {
-        let blanked = kept_out.blanked(tx, redactor, piece, &batch.cursor.cursor)?;
+        let blanked = kept_out.blank_piece(tx, redactor, piece, &batch.cursor.cursor)?;
         let piece = blanked.as_ref().unwrap_or(piece);
         raw::insert(tx, source, generation, piece)?;
-        secrets::note_piece(tx, names, source, piece)?;
+        secrets::add_piece_to_filters(tx, names, source, piece)?;
     }
-    if let Reading::Replaced { held, .. } = &batch.reading {
+    if let ReadPhase::RereadEnd { held, .. } = &batch.phase {
         let last_line = batch.cursor.cursor.line;
         let lost = detached::finish_rereading(tx, names, source, held, last_line)?;
         written.detached = lost.detached;
         written.rereads_others = lost.rereads_others;
-        raw::replace(tx, source, generation, lost.detached > 0)?;
+        raw::switch_generation(tx, source, generation, lost.detached > 0)?;
     }
-    if (is_reattached || matches!(batch.reading, Reading::Replaced { .. }))
-        && !detached::any_in(tx, source)?
+    if (is_reattached || matches!(batch.phase, ReadPhase::RereadEnd { .. }))
+        && !detached::has_detached_records(tx, source)?
     {
         detached::restore_lines(tx, source)?;
         raw::keep_only_current(tx, source)?;
@@ -303,20 +307,20 @@ fn apply(
         .filter(|session| grown.contains(&session.id))
     {
         records::recount(tx, session.id)?;
-        sessions::note_capture(tx, session.id)?;
+        sessions::clear_capture_time(tx, session.id)?;
     }
-    sources::advance(tx, source, &batch.cursor)?;
+    sources::advance_cursor(tx, source, &batch.cursor)?;
     kept_out.finish(tx, source)?;
     Ok(written)
 }
 
 fn any_evicted<'s>(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    sessions: impl Iterator<Item = &'s Known>,
+    names: &mut WriterState,
+    sessions: impl Iterator<Item = &'s SessionRef>,
 ) -> Result<bool> {
     for session in sessions {
-        if names.evicted.any(tx, session.id)? {
+        if names.evicted.has_evicted(tx, session.id)? {
             return Ok(true);
         }
     }
@@ -326,16 +330,16 @@ fn any_evicted<'s>(
 /// Returns a session of the batch, linked to its source on first sight.
 fn session_of<'b>(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    sessions: &mut BTreeMap<&'b str, Known>,
+    names: &mut WriterState,
+    sessions: &mut BTreeMap<&'b str, SessionRef>,
     source: i64,
     name: &'b CleanString,
     flavor: Flavor,
-) -> Result<Known> {
+) -> Result<SessionRef> {
     if let Some(known) = sessions.get(name.as_str()) {
         return Ok(*known);
     }
-    let known = sessions::known(tx, names, name, flavor)?;
+    let known = sessions::find_or_insert_session(tx, names, name, flavor)?;
     if sources::link_session(tx, source, known.id)? {
         names.stored_text.forget(known.id);
     }

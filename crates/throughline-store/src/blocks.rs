@@ -17,9 +17,9 @@ pub(crate) const ZSTD_LEVEL: i32 = 3;
 
 /// The blocks that something lies in, and what lies in one, in order: every table that keeps texts in
 /// blocks must be here, or a repair takes its texts for nobody's.
-pub(crate) const OWNED: &str = "SELECT block FROM records WHERE block IS NOT NULL
+pub(crate) const USED_BLOCKS_SQL: &str = "SELECT block FROM records WHERE block IS NOT NULL
     UNION SELECT block FROM raw WHERE block IS NOT NULL";
-pub(crate) const TEXTS: &str = "SELECT start, size FROM records WHERE block = ?1
+pub(crate) const BLOCK_TEXTS_SQL: &str = "SELECT start, size FROM records WHERE block = ?1
     UNION SELECT start, length FROM raw WHERE block = ?1 ORDER BY 1, 2";
 
 pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
@@ -29,20 +29,20 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
 }
 
 /// Returns a text by its place in an uncompressed block.
-pub(crate) fn part(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
-    let lost = || Error::LostBody(format!("block {id}"));
+pub(crate) fn slice_text(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
+    let lost = || Error::MissingText(format!("block {id}"));
     let text = bytes.get(start..).and_then(|text| text.get(..size));
     let text = text.ok_or_else(lost)?;
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
 /// Returns all of a block's texts.
-pub(crate) fn whole(connection: &Connection, id: i64) -> Result<String> {
-    String::from_utf8(read(connection, id)?).map_err(|_| Error::LostBody(format!("block {id}")))
+pub(crate) fn read_whole_block(connection: &Connection, id: i64) -> Result<String> {
+    String::from_utf8(read(connection, id)?).map_err(|_| Error::MissingText(format!("block {id}")))
 }
 
 /// Deletes a block that nothing refers to any more, and says whether it is gone.
-pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+pub(crate) fn delete_unused_block(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     tx.prepare_cached(
         "DELETE FROM blocks WHERE id = ?1
          AND NOT EXISTS (SELECT 1 FROM records WHERE block = ?1)
@@ -57,25 +57,25 @@ pub(crate) fn release(tx: &Transaction<'_>, id: i64) -> Result<bool> {
 
 /// Blocks that were read, for one pass over records: neighbours lie in the same one.
 #[derive(Default)]
-pub(crate) struct Cache(RefCell<Kept>);
+pub(crate) struct BlockCache(RefCell<CachedBlocks>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedBlocks {
     blocks: VecDeque<(i64, Vec<u8>)>,
     /// Made once: each takes as long to make as a block to unpack.
-    unpacker: Option<zstd::bulk::Decompressor<'static>>,
+    decompressor: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 /// Blocks kept at hand. Whoever reads goes through the records in their order.
 const CACHED_MAX: usize = 8;
 
-impl std::fmt::Debug for Cache {
+impl std::fmt::Debug for BlockCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cache").finish_non_exhaustive()
     }
 }
 
-impl Cache {
+impl BlockCache {
     pub fn text(
         &self,
         connection: &Connection,
@@ -91,17 +91,17 @@ impl Cache {
                 0
             }
         };
-        part(&kept.blocks[at].1, id, start, size)
+        slice_text(&kept.blocks[at].1, id, start, size)
     }
 }
 
-impl Kept {
+impl CachedBlocks {
     /// Reads a block to the front, in the room of the one that is longest there.
     fn read(&mut self, connection: &Connection, id: i64) -> Result<()> {
-        let lost = || Error::LostBody(format!("block {id}"));
+        let lost = || Error::MissingText(format!("block {id}"));
         let oldest = (self.blocks.len() == CACHED_MAX).then(|| self.blocks.pop_back());
         let mut room = oldest.flatten().map(|block| block.1).unwrap_or_default();
-        let unpacker = match &mut self.unpacker {
+        let unpacker = match &mut self.decompressor {
             Some(unpacker) => unpacker,
             none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| lost())?),
         };
@@ -127,18 +127,18 @@ fn unpacked_size(data: &[u8]) -> usize {
 }
 
 /// Takes a text out of its block; the others stay where they are.
-pub(crate) fn blank(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
+pub(crate) fn blank_text(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
     blank_all(tx, id, &[(start, size)])
 }
 
 /// Takes several texts out of their block.
 pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
-    if release(tx, id)? {
+    if delete_unused_block(tx, id)? {
         return Ok(());
     }
     let mut bytes = match read(tx, id) {
         Ok(bytes) => bytes,
-        Err(error @ Error::LostBody(_)) => {
+        Err(error @ Error::MissingText(_)) => {
             // None of its texts can be read any more, but its bytes may hold what is to go.
             tracing::warn!(%error, "an unreadable block is deleted");
             tx.prepare_cached("DELETE FROM blocks WHERE id = ?1")?
@@ -154,14 +154,18 @@ pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)])
         }
     }
     let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)
-        .map_err(|_| Error::LostBody(format!("block {id}")))?;
+        .map_err(|_| Error::MissingText(format!("block {id}")))?;
     tx.prepare_cached("UPDATE blocks SET data = ?2 WHERE id = ?1")?
         .execute(params![id, data])?;
     Ok(())
 }
 
 /// Takes everything out of a block but the texts at these places, which are in order.
-pub(crate) fn keep_only(tx: &Transaction<'_>, id: i64, kept: &[(usize, usize)]) -> Result<()> {
+pub(crate) fn blank_all_except(
+    tx: &Transaction<'_>,
+    id: i64,
+    kept: &[(usize, usize)],
+) -> Result<()> {
     let size = read(tx, id)?.len();
     let mut end = 0;
     let mut gaps = Vec::new();
@@ -179,7 +183,7 @@ pub(crate) fn keep_only(tx: &Transaction<'_>, id: i64, kept: &[(usize, usize)]) 
 
 /// Returns the texts of a block, uncompressed.
 pub(crate) fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
-    let lost = || Error::LostBody(format!("block {id}"));
+    let lost = || Error::MissingText(format!("block {id}"));
     let data: Option<Vec<u8>> = connection
         .prepare_cached("SELECT data FROM blocks WHERE id = ?1")?
         .query_row([id], |row| row.get(0))

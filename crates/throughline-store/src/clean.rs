@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use memory::{Kind, Record, RecordId, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
+use memory::{Record, RecordId, RecordKind, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
 use crate::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
-use crate::terms::Document;
-use redact::{CleanString, Fingerprint, Redactor, Secret, Seen, personal_data};
+use crate::terms::IndexDocument;
+use redact::{CleanString, Fingerprint, Redactor, Secret, SessionSecrets, personal_data};
 
 /// Longer texts are compressed alone and kept once, however often they occur.
 const INLINE_BYTES_MAX: usize = 8 << 10;
@@ -29,7 +29,7 @@ const NAMES_MAX: usize = 1000;
 
 /// What a stage wants written.
 #[derive(Debug, Default)]
-pub struct Incoming {
+pub struct IncomingEntries {
     pub records: Vec<Record>,
     pub sessions: Vec<(SessionPatch, Option<Workspace>)>,
     pub usage: Vec<UsageEntry>,
@@ -37,7 +37,7 @@ pub struct Incoming {
 
 /// The same, fit to be written.
 #[derive(Debug)]
-pub struct Cleaned {
+pub struct CleanEntries {
     pub(crate) records: Vec<CleanRecord>,
     pub(crate) sessions: Vec<CleanSession>,
     pub(crate) usage: Vec<CleanUsage>,
@@ -58,7 +58,7 @@ pub(crate) struct CleanRecord {
     pub line: u64,
     pub ordinal: u32,
     pub at: Option<Timestamp>,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub trust: Trust,
     pub tool: Option<CleanString>,
     pub path: Option<CleanString>,
@@ -69,21 +69,21 @@ pub(crate) struct CleanRecord {
     pub content: CleanString,
     /// What the index finds it by: made here, where threads work side by side.
     pub terms: String,
-    pub place: Place,
+    pub placement: TextPlacement,
     pub checksum: i64,
 }
 
 /// Where a record's text is kept.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum TextPlacement {
     Row,
     Block { index: usize, start: usize },
-    Body(Body),
+    Body(CompressedText),
 }
 
 /// A long text, compressed and named by its hash.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct CompressedText {
     pub hash: [u8; 16],
     pub data: Vec<u8>,
 }
@@ -120,40 +120,40 @@ pub(crate) struct CleanSecrets {
 }
 
 /// Fetches what is known of the secrets of a session that was seen before.
-type Load<'a> = Box<dyn Fn(&SessionId) -> Vec<Fingerprint> + 'a>;
+type FingerprintLoader<'a> = Box<dyn Fn(&SessionId) -> Vec<Fingerprint> + 'a>;
 
 /// Cleans batch after batch of one source, remembering the secrets of its sessions.
-pub struct Door<'a> {
+pub struct Sanitizer<'a> {
     redactor: &'a Redactor,
-    seen: HashMap<SessionId, Seen>,
-    load: Load<'a>,
+    secrets_by_session: HashMap<SessionId, SessionSecrets>,
+    load_fingerprints: FingerprintLoader<'a>,
     /// Short texts that recur, cleaned once.
-    names: HashMap<String, CleanString>,
+    clean_names: HashMap<String, CleanString>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
-impl std::fmt::Debug for Door<'_> {
+impl std::fmt::Debug for Sanitizer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Door")
-            .field("sessions", &self.seen.len())
+            .field("sessions", &self.secrets_by_session.len())
             .finish_non_exhaustive()
     }
 }
 
-impl Cleaned {
+impl CleanEntries {
     /// Gives the records the names they had where they came from. A text may have been redacted
     /// after it was named; by its old name it is still known for the same.
-    pub(crate) fn name_again(&mut self, ids: &[RecordId]) {
+    pub(crate) fn restore_ids(&mut self, ids: &[RecordId]) {
         for (record, id) in self.records.iter_mut().zip(ids) {
             let hash = blake3::hash(record.content.as_str().as_bytes());
             record.id = *id;
-            record.checksum = checksum(*id, hash.as_bytes());
+            record.checksum = record_checksum(*id, hash.as_bytes());
         }
         self.ids = ids.to_vec();
     }
 }
 
-impl<'a> Door<'a> {
+impl<'a> Sanitizer<'a> {
     pub(crate) fn new(
         redactor: &'a Redactor,
         load: impl Fn(&SessionId) -> Vec<Fingerprint> + 'a,
@@ -161,42 +161,53 @@ impl<'a> Door<'a> {
         let compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
         Self {
             redactor,
-            seen: HashMap::new(),
-            load: Box::new(load),
-            names: HashMap::new(),
+            secrets_by_session: HashMap::new(),
+            load_fingerprints: Box::new(load),
+            clean_names: HashMap::new(),
             compressor,
         }
     }
 
     /// Cleans a batch. A value judged secret in the last record is replaced in the first too: what
     /// was cleaned before the value was known is cleaned again.
-    pub fn clean(&mut self, incoming: Incoming) -> Cleaned {
+    pub fn clean(&mut self, incoming: IncomingEntries) -> CleanEntries {
         let mut records = incoming.records;
         let texts: Vec<_> = records
             .iter_mut()
             .map(|record| {
-                let seen = seen(&mut self.seen, &self.load, &record.session);
+                let seen = seen(
+                    &mut self.secrets_by_session,
+                    &self.load_fingerprints,
+                    &record.session,
+                );
                 let text = std::mem::take(&mut record.content);
-                (self.redactor.take_in(text, seen), seen.new_values().len())
+                (
+                    self.redactor.clean_owned(text, seen),
+                    seen.new_values().len(),
+                )
             })
             .collect();
         let mut records: Vec<_> = records
             .into_iter()
             .zip(texts)
             .map(|(record, (text, known))| {
-                let seen = seen(&mut self.seen, &self.load, &record.session);
+                let seen = seen(
+                    &mut self.secrets_by_session,
+                    &self.load_fingerprints,
+                    &record.session,
+                );
                 let text = if seen.new_values().len() > known {
-                    self.redactor.take_in(text.into_string(), seen)
+                    self.redactor.clean_owned(text.into_string(), seen)
                 } else {
                     text
                 };
                 self.record(record, text)
             })
             .collect();
-        let blocks = self.blocks(&mut records);
+        let blocks = self.pack_blocks(&mut records);
         let mut usage = incoming.usage;
         let clamped = usage.iter_mut().map(|entry| usize::from(entry.clamp()));
-        Cleaned {
+        CleanEntries {
             clamped: clamped.sum(),
             blocks,
             ids: records.iter().map(|record| record.id).collect(),
@@ -204,29 +215,40 @@ impl<'a> Door<'a> {
             sessions: incoming
                 .sessions
                 .into_iter()
-                .map(|(p, w)| self.session(p, w))
+                .map(|(p, w)| self.clean_session(p, w))
                 .collect(),
-            usage: usage.into_iter().map(|entry| self.usage(entry)).collect(),
-            secrets: self.secrets(),
+            usage: usage
+                .into_iter()
+                .map(|entry| self.clean_usage(entry))
+                .collect(),
+            secrets: self.take_new_secrets(),
         }
     }
 
     /// Notes values that must not be kept of a session, wherever it shows them.
     pub fn withhold_values(&mut self, session: &SessionId, values: &[String]) {
-        let seen = seen(&mut self.seen, &self.load, session);
+        let seen = seen(
+            &mut self.secrets_by_session,
+            &self.load_fingerprints,
+            session,
+        );
         for value in values {
-            self.redactor.note(PRIVATE_FILE, value, seen);
+            self.redactor.add_secret(PRIVATE_FILE, value, seen);
         }
     }
 
     /// Redacts records that are shown before they are stored. A record that looks private gets the
     /// tag that it would have in the store.
-    pub fn redact(&mut self, mut records: Vec<Record>) -> Vec<Record> {
+    pub fn redact_records(&mut self, mut records: Vec<Record>) -> Vec<Record> {
         let mut known = Vec::with_capacity(records.len());
         for record in &mut records {
-            let seen = seen(&mut self.seen, &self.load, &record.session);
+            let seen = seen(
+                &mut self.secrets_by_session,
+                &self.load_fingerprints,
+                &record.session,
+            );
             let content = std::mem::take(&mut record.content);
-            let content = self.redactor.take_in(content, seen);
+            let content = self.redactor.clean_owned(content, seen);
             if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE) {
                 record.tags.push(SENSITIVE.to_owned());
             }
@@ -234,49 +256,57 @@ impl<'a> Door<'a> {
             known.push(seen.new_values().len());
         }
         for (record, known) in records.iter_mut().zip(known) {
-            let seen = seen(&mut self.seen, &self.load, &record.session);
-            let mut redact = |text: String| self.redactor.take_in(text, seen).into_string();
+            let seen = seen(
+                &mut self.secrets_by_session,
+                &self.load_fingerprints,
+                &record.session,
+            );
+            let mut redact = |text: String| self.redactor.clean_owned(text, seen).into_string();
             record.path = record.path.take().map(&mut redact);
             record.tool = record.tool.take().map(&mut redact);
             // A value judged secret in a later record is replaced in an earlier one too.
             if seen.new_values().len() > known {
                 let content = std::mem::take(&mut record.content);
-                record.content = self.redactor.take_in(content, seen).into_string();
+                record.content = self.redactor.clean_owned(content, seen).into_string();
             }
         }
         records
     }
 
     /// Cleans a text that belongs to no session.
-    pub fn text(&self, text: &str) -> CleanString {
+    pub fn clean_text(&self, text: &str) -> CleanString {
         self.redactor.clean(text).into_owned()
     }
 
     /// Cleans a text that recurs from record to record.
-    fn name(&mut self, text: &str) -> CleanString {
-        if let Some(clean) = self.names.get(text) {
+    fn clean_name(&mut self, text: &str) -> CleanString {
+        if let Some(clean) = self.clean_names.get(text) {
             return clean.clone();
         }
-        let clean = self.text(text);
-        if self.names.len() < NAMES_MAX {
-            self.names.insert(text.to_owned(), clean.clone());
+        let clean = self.clean_text(text);
+        if self.clean_names.len() < NAMES_MAX {
+            self.clean_names.insert(text.to_owned(), clean.clone());
         }
         clean
     }
 
     fn record(&mut self, record: Record, content: CleanString) -> CleanRecord {
-        let seen = seen(&mut self.seen, &self.load, &record.session);
+        let seen = seen(
+            &mut self.secrets_by_session,
+            &self.load_fingerprints,
+            &record.session,
+        );
         let redactor = self.redactor;
-        let path = record.path.map(|path| redactor.take_in(path, seen));
+        let path = record.path.map(|path| redactor.clean_owned(path, seen));
         let metadata = (!record.metadata.is_empty()).then(|| {
             let json = serde_json::to_string(&record.metadata).unwrap_or_default();
-            redactor.take_in(json, seen)
+            redactor.clean_owned(json, seen)
         });
-        let session = self.name(record.session.as_str());
-        let message = self.text(record.message.as_str());
+        let session = self.clean_name(record.session.as_str());
+        let message = self.clean_text(record.message.as_str());
         let hash = *blake3::hash(content.as_str().as_bytes()).as_bytes();
         let kind = record.kind;
-        let id = RecordId::of(
+        let id = RecordId::from_parts(
             session.as_str(),
             message.as_str(),
             record.ordinal,
@@ -290,11 +320,14 @@ impl<'a> Door<'a> {
             tags.push(SENSITIVE.to_owned());
         }
         let tags = (!tags.is_empty())
-            .then(|| self.name(&serde_json::to_string(&tags).unwrap_or_default()));
+            .then(|| self.clean_name(&serde_json::to_string(&tags).unwrap_or_default()));
         let context = record.context;
-        let tool = record.tool.map(|tool| self.name(&tool));
-        let speaker = record.metadata.get("speaker").map(|name| self.name(name));
-        let document = Document {
+        let tool = record.tool.map(|tool| self.clean_name(&tool));
+        let speaker = record
+            .metadata
+            .get("speaker")
+            .map(|name| self.clean_name(name));
+        let document = IndexDocument {
             kind,
             text: content.as_str(),
             tool: tool.as_ref().map(CleanString::as_str),
@@ -311,22 +344,22 @@ impl<'a> Door<'a> {
             trust: record.trust,
             tool,
             path,
-            call: record.call.map(|call| self.text(call.as_str())),
+            call: record.call.map(|call| self.clean_text(call.as_str())),
             tags,
             metadata,
             context: [context.cwd, context.branch, context.model]
-                .map(|text| self.name(text.as_deref().unwrap_or_default())),
-            place: self
+                .map(|text| self.clean_name(text.as_deref().unwrap_or_default())),
+            placement: self
                 .body(content.as_str(), &hash)
-                .map_or(Place::Row, Place::Body),
-            checksum: checksum(id, &hash),
+                .map_or(TextPlacement::Row, TextPlacement::Body),
+            checksum: record_checksum(id, &hash),
             content,
             session,
             message,
         }
     }
 
-    fn body(&mut self, content: &str, hash: &[u8; 32]) -> Option<Body> {
+    fn body(&mut self, content: &str, hash: &[u8; 32]) -> Option<CompressedText> {
         if content.len() <= INLINE_BYTES_MAX {
             return None;
         }
@@ -335,15 +368,15 @@ impl<'a> Door<'a> {
             .as_mut()?
             .compress(content.as_bytes())
             .ok()?;
-        Some(Body {
+        Some(CompressedText {
             hash: short(hash),
             data,
         })
     }
 
     /// Moves short texts into blocks.
-    fn blocks(&mut self, records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
-        let is_short = |record: &&mut CleanRecord| matches!(record.place, Place::Row);
+    fn pack_blocks(&mut self, records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
+        let is_short = |record: &&mut CleanRecord| matches!(record.placement, TextPlacement::Row);
         let total: usize = records
             .iter_mut()
             .filter(is_short)
@@ -362,7 +395,7 @@ impl<'a> Door<'a> {
         for at in 0..short.len() {
             let start = text.len();
             text.push_str(short[at].content.as_str());
-            short[at].place = Place::Block {
+            short[at].placement = TextPlacement::Block {
                 index: blocks.len(),
                 start,
             };
@@ -373,7 +406,7 @@ impl<'a> Door<'a> {
                 blocks.push(data);
             } else {
                 for record in &mut short[from..=at] {
-                    record.place = Place::Row;
+                    record.placement = TextPlacement::Row;
                 }
             }
             text.clear();
@@ -383,25 +416,33 @@ impl<'a> Door<'a> {
     }
 
     /// Cleans a piece of a source's log, line by line, with what its sessions have shown.
-    pub(crate) fn log(&mut self, text: &str) -> CleanString {
+    pub(crate) fn clean_log(&mut self, text: &str) -> CleanString {
         let mut sessions: Vec<_> = self
-            .seen
+            .secrets_by_session
             .iter_mut()
             .filter(|(_, s)| !s.is_empty())
             .collect();
         sessions.sort_by(|a, b| a.0.cmp(b.0));
         let mut known: Vec<_> = sessions.into_iter().map(|(_, seen)| seen).collect();
-        let mut unknown = Seen::default();
+        let mut unknown = SessionSecrets::default();
         let first = known.pop().unwrap_or(&mut unknown);
-        self.redactor.lines_in(text, first, &mut known)
+        self.redactor.clean_lines(text, first, &mut known)
     }
 
-    fn session(&mut self, mut patch: SessionPatch, workspace: Option<Workspace>) -> CleanSession {
-        let name = self.text(patch.id.as_str());
-        let seen = seen(&mut self.seen, &self.load, &patch.id);
+    fn clean_session(
+        &mut self,
+        mut patch: SessionPatch,
+        workspace: Option<Workspace>,
+    ) -> CleanSession {
+        let name = self.clean_text(patch.id.as_str());
+        let seen = seen(
+            &mut self.secrets_by_session,
+            &self.load_fingerprints,
+            &patch.id,
+        );
         let redactor = self.redactor;
         let mut clean = |text: Option<String>| -> Option<CleanString> {
-            text.map(|text| redactor.clean_in(&text, seen).into_owned())
+            text.map(|text| redactor.clean_in_session(&text, seen).into_owned())
         };
         CleanSession {
             name,
@@ -416,19 +457,19 @@ impl<'a> Door<'a> {
         }
     }
 
-    fn usage(&self, entry: UsageEntry) -> CleanUsage {
+    fn clean_usage(&self, entry: UsageEntry) -> CleanUsage {
         CleanUsage {
-            session: self.text(entry.session.as_str()),
+            session: self.clean_text(entry.session.as_str()),
             key: short(blake3::hash(entry.key.as_bytes()).as_bytes()),
-            model: entry.model.as_deref().map(|model| self.text(model)),
+            model: entry.model.as_deref().map(|model| self.clean_text(model)),
             entry,
         }
     }
 
     /// Takes out what the batch added to the sessions' secrets.
-    fn secrets(&mut self) -> Vec<CleanSecrets> {
+    fn take_new_secrets(&mut self) -> Vec<CleanSecrets> {
         let redactor = self.redactor;
-        let ordered: BTreeMap<_, _> = self.seen.iter_mut().collect();
+        let ordered: BTreeMap<_, _> = self.secrets_by_session.iter_mut().collect();
         let mut all = Vec::new();
         for (session, seen) in ordered {
             if seen.new_values().is_empty() {
@@ -451,12 +492,15 @@ fn one_line(title: &str) -> String {
 }
 
 fn seen<'m>(
-    all: &'m mut HashMap<SessionId, Seen>,
+    all: &'m mut HashMap<SessionId, SessionSecrets>,
     load: &dyn Fn(&SessionId) -> Vec<Fingerprint>,
     session: &SessionId,
-) -> &'m mut Seen {
+) -> &'m mut SessionSecrets {
     if !all.contains_key(session) {
-        all.insert(session.clone(), Seen::from_fingerprints(load(session)));
+        all.insert(
+            session.clone(),
+            SessionSecrets::from_fingerprints(load(session)),
+        );
     }
     all.entry(session.clone()).or_default()
 }
@@ -468,7 +512,7 @@ fn short(hash: &[u8; 32]) -> [u8; 16] {
 }
 
 /// What a record's row must hash to. SQLite checks its structure, not what stands in it.
-pub(crate) fn checksum(id: RecordId, content: &[u8; 32]) -> i64 {
+pub(crate) fn record_checksum(id: RecordId, content: &[u8; 32]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(id.as_bytes());
     hasher.update(content);

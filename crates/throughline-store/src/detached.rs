@@ -11,13 +11,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::blocks;
 use crate::error::Result;
-use crate::records::{self, TEXT};
+use crate::records::{self, TEXT_COLUMNS};
 use crate::sources;
-use crate::writer::Names;
+use crate::writer::WriterState;
 
 /// What a source was found to have lost.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Losses {
+pub(crate) struct RereadLosses {
     /// Records that the source held before this reading and holds no longer.
     pub detached: usize,
     /// Other sources of the same sessions may hold them, and will be read again.
@@ -54,17 +54,17 @@ pub(crate) fn begin_rereading(tx: &Transaction<'_>, source: i64) -> Result<()> {
 /// `held` are the records that the reading met, `last_line` is the last line it read.
 pub(crate) fn finish_rereading(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     source: i64,
     held: &HashSet<RecordId>,
     last_line: u64,
-) -> Result<Losses> {
+) -> Result<RereadLosses> {
     let reread_after = end_rereading(tx, source)?;
     let (present, mut missing): (Vec<_>, Vec<_>) = records_of(tx, source)?
         .into_iter()
         .partition(|record| record.ids().any(|id| held.contains(&id)));
     if missing.is_empty() {
-        return Ok(Losses::default());
+        return Ok(RereadLosses::default());
     }
     let mut deleted = HashSet::new();
     delete_superseded(tx, names, &present, &mut missing, &mut deleted)?;
@@ -76,7 +76,7 @@ pub(crate) fn finish_rereading(
         .filter(|record| !record.detached)
         .map(|record| record.session)
         .collect();
-    let mut losses = Losses::default();
+    let mut losses = RereadLosses::default();
     for record in missing.iter().filter(|record| !record.detached) {
         tx.prepare_cached("UPDATE records SET detached = 1 WHERE row = ?1")?
             .execute([record.row])?;
@@ -90,7 +90,7 @@ pub(crate) fn finish_rereading(
         keep_line_shift(tx, source, last_line)?;
     }
     for session in sessions {
-        losses.rereads_others |= sources::unread_others(tx, session, source)?;
+        losses.rereads_others |= sources::reread_others(tx, session, source)?;
     }
     let recounted: BTreeSet<i64> = present
         .iter()
@@ -104,7 +104,7 @@ pub(crate) fn finish_rereading(
 }
 
 /// Says whether a source has detached records.
-pub(crate) fn any_in(connection: &Connection, source: i64) -> Result<bool> {
+pub(crate) fn has_detached_records(connection: &Connection, source: i64) -> Result<bool> {
     Ok(connection
         .prepare_cached("SELECT 1 FROM records WHERE source = ?1 AND detached LIMIT 1")?
         .exists([source])?)
@@ -169,7 +169,7 @@ fn end_rereading(tx: &Transaction<'_>, source: i64) -> Result<i64> {
 /// message that was read while the agent wrote it is one message, not two.
 fn delete_superseded(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     present: &[SourceRecord],
     missing: &mut Vec<SourceRecord>,
     deleted: &mut HashSet<i64>,
@@ -184,11 +184,11 @@ fn delete_superseded(
             kept.push(record);
             continue;
         };
-        let newer = records::rows_of(tx, "row = ?1", &[&newer])?;
-        let older = records::rows_of(tx, "row = ?1", &[&record.row])?;
+        let newer = records::rows_where(tx, "row = ?1", &[&newer])?;
+        let older = records::rows_where(tx, "row = ?1", &[&record.row])?;
         match (newer.first(), older.first()) {
             (Some(newer), Some(older)) if newer.text.starts_with(&older.text) => {
-                records::delete(tx, names, older)?;
+                records::delete_record(tx, names, older)?;
                 records::recount(tx, older.session)?;
                 deleted.insert(older.row);
             }
@@ -204,7 +204,7 @@ fn delete_superseded(
 /// The stored record stays, and the id of the new one with the same text becomes its alias.
 fn rejoin_renamed(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     fresh: &[&SourceRecord],
     missing: &mut Vec<SourceRecord>,
     deleted: &mut HashSet<i64>,
@@ -237,8 +237,8 @@ fn rejoin_renamed(
             kept.push(record);
             continue;
         };
-        for stored in records::rows_of(tx, "row = ?1", &[&same.row])? {
-            records::delete(tx, names, &stored)?;
+        for stored in records::rows_where(tx, "row = ?1", &[&same.row])? {
+            records::delete_record(tx, names, &stored)?;
         }
         deleted.insert(same.row);
         tx.prepare_cached(
@@ -254,16 +254,16 @@ fn rejoin_renamed(
 /// Returns the hashes of records' texts by row.
 fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8; 32]>> {
     let sql = format!(
-        "SELECT r.row, {TEXT} FROM records r WHERE r.row IN (SELECT value FROM json_each(?1))
+        "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.row IN (SELECT value FROM json_each(?1))
          ORDER BY r.row"
     );
     let list = serde_json::to_string(rows).unwrap_or_default();
-    let cache = blocks::Cache::default();
+    let cache = blocks::BlockCache::default();
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([list])?;
     let mut hashes = HashMap::with_capacity(rows.len());
     while let Some(row) = found.next()? {
-        let text = records::text_cached(connection, row, 1, &cache)?;
+        let text = records::read_text_cached(connection, row, 1, &cache)?;
         hashes.insert(row.get(0)?, *blake3::hash(text.as_bytes()).as_bytes());
     }
     Ok(hashes)

@@ -8,20 +8,20 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use memory::{Digest, FactId, Kind, RecordId, SessionId, Trust};
+use memory::{Digest, FactId, RecordId, RecordKind, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::error::Result;
-use crate::index::{Entry, Waiting};
-use crate::sessions::{Known, timestamp};
-use crate::terms::Document;
-use crate::writer::Names;
+use crate::index::{IndexRowEntry, PendingIndex};
+use crate::sessions::{SessionRef, timestamp_from_millis};
+use crate::terms::IndexDocument;
+use crate::writer::WriterState;
 use crate::{Query, Store, records};
 
 /// How much of a digest is searched.
 const TEXT_BYTES_MAX: usize = 32 << 10;
 /// The record type that a digest is indexed and shown as.
-pub(crate) const KIND: Kind = Kind::Summary;
+pub(crate) const DIGEST_KIND: RecordKind = RecordKind::Summary;
 
 /// A title and a digest as search sees them.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Store {
                 .query_row([session.as_str()], |row| row.get(0))
                 .optional()?;
             let digest = match row {
-                Some(row) => read(connection, row)?,
+                Some(row) => read_digest_row(connection, row)?,
                 None => None,
             };
             Ok(digest.map(|digest| DigestText {
@@ -107,7 +107,7 @@ pub(crate) fn count_digest_only(connection: &Connection, query: &Query) -> Resul
 }
 
 /// Reads one row, if it stands for a digest.
-pub(crate) fn read(connection: &Connection, row: i64) -> Result<Option<DigestRow>> {
+pub(crate) fn read_digest_row(connection: &Connection, row: i64) -> Result<Option<DigestRow>> {
     let sql = "
         SELECT d.row, d.id, s.name, s.title, w.key, coalesce(s.ended, s.started), g.trust, g.data
         FROM digest_rows d JOIN sessions s ON s.id = d.session
@@ -121,18 +121,20 @@ pub(crate) fn read(connection: &Connection, row: i64) -> Result<Option<DigestRow
                 row: row.get(0)?,
                 id: RecordId::from_bytes(row.get(1)?),
                 session: SessionId::new(row.get::<_, String>(2)?),
-                text: text(title.as_deref(), json.as_deref()),
+                text: searchable_text(title.as_deref(), json.as_deref()),
                 title,
                 workspace: row.get(4)?,
-                at: timestamp(row.get(5)?),
-                trust: records::trust(row.get::<_, Option<i64>>(6)?.unwrap_or_default()),
+                at: timestamp_from_millis(row.get(5)?),
+                trust: records::trust_from_number(
+                    row.get::<_, Option<i64>>(6)?.unwrap_or_default(),
+                ),
             })
         })
         .optional()?)
 }
 
 /// Returns the sessions whose digests these rows stand for.
-pub(crate) fn sessions_of(connection: &Connection, rows: &[i64]) -> Result<BTreeSet<i64>> {
+pub(crate) fn sessions_of_rows(connection: &Connection, rows: &[i64]) -> Result<BTreeSet<i64>> {
     let sql = "SELECT session FROM digest_rows WHERE row IN (SELECT value FROM json_each(?1))";
     let mut statement = connection.prepare_cached(sql)?;
     let list = serde_json::to_string(rows).unwrap_or_default();
@@ -141,19 +143,23 @@ pub(crate) fn sessions_of(connection: &Connection, rows: &[i64]) -> Result<BTree
 }
 
 /// Takes the digest of a session out of the index, and says whether it was there.
-pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut Names, session: i64) -> Result<bool> {
-    match records::session_of(tx, session)? {
+pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<bool> {
+    match records::session_ref(tx, session)? {
         Some(known) => unindex_as(tx, names, known),
         None => Ok(false),
     }
 }
 
 /// The same for a session that was in another workspace when it was indexed.
-pub(crate) fn unindex_as(tx: &Transaction<'_>, names: &mut Names, session: Known) -> Result<bool> {
+pub(crate) fn unindex_as(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    session: SessionRef,
+) -> Result<bool> {
     let Some(row) = row_of(tx, session.id)? else {
         return Ok(false);
     };
-    if let Some(digest) = read(tx, row)? {
+    if let Some(digest) = read_digest_row(tx, row)? {
         let terms = terms(&digest.text);
         names.index.remove(tx, &entry(session, &digest, &terms))?;
     }
@@ -161,12 +167,12 @@ pub(crate) fn unindex_as(tx: &Transaction<'_>, names: &mut Names, session: Known
 }
 
 /// Puts the digest of an evicted session into the index. It must not be there.
-pub(crate) fn index(tx: &Transaction<'_>, names: &mut Names, session: i64) -> Result<()> {
+pub(crate) fn index(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<()> {
     index_into(tx, &mut names.index, session)
 }
 
 /// Takes the digest of a session out of the index for good.
-pub(crate) fn remove(tx: &Transaction<'_>, names: &mut Names, session: i64) -> Result<()> {
+pub(crate) fn remove(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<()> {
     if unindex(tx, names, session)? {
         delete_row(tx, session)?;
     }
@@ -174,7 +180,7 @@ pub(crate) fn remove(tx: &Transaction<'_>, names: &mut Names, session: i64) -> R
 }
 
 /// Puts the digests of all evicted sessions into an index that holds none of them.
-pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut Waiting) -> Result<()> {
+pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut PendingIndex) -> Result<()> {
     tx.execute_batch(
         "DELETE FROM digest_rows WHERE session NOT IN (SELECT session FROM evictions)",
     )?;
@@ -188,15 +194,15 @@ pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut Waiting) -> Result<(
 pub(crate) fn index_missing(tx: &Transaction<'_>) -> Result<()> {
     let sql = "SELECT session FROM evictions
                WHERE session NOT IN (SELECT session FROM digest_rows) ORDER BY 1";
-    let mut waiting = Waiting::default();
+    let mut waiting = PendingIndex::default();
     for session in evicted(tx, sql)? {
         index_into(tx, &mut waiting, session)?;
     }
-    waiting.write(tx)
+    waiting.flush(tx)
 }
 
-fn index_into(tx: &Transaction<'_>, waiting: &mut Waiting, session: i64) -> Result<()> {
-    let Some(known) = records::session_of(tx, session)? else {
+fn index_into(tx: &Transaction<'_>, waiting: &mut PendingIndex, session: i64) -> Result<()> {
+    let Some(known) = records::session_ref(tx, session)? else {
         return Ok(());
     };
     let row = match row_of(tx, session)? {
@@ -206,7 +212,7 @@ fn index_into(tx: &Transaction<'_>, waiting: &mut Waiting, session: i64) -> Resu
             None => return Ok(()),
         },
     };
-    match read(tx, row)? {
+    match read_digest_row(tx, row)? {
         Some(digest) if !digest.text.is_empty() => {
             let terms = terms(&digest.text);
             waiting.add(tx, &entry(known, &digest, &terms))
@@ -240,7 +246,9 @@ fn make_row(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
         RETURNING row";
     let row = tx
         .prepare_cached(sql)?
-        .query_row(rusqlite::params![session, id(&name)], |row| row.get(0))?;
+        .query_row(rusqlite::params![session, digest_record_id(&name)], |row| {
+            row.get(0)
+        })?;
     Ok(Some(row))
 }
 
@@ -258,18 +266,18 @@ fn evicted(connection: &Connection, sql: &str) -> Result<Vec<i64>> {
 }
 
 /// Returns the id of a session's digest in search. It depends on the session's name alone.
-fn id(session: &str) -> [u8; 16] {
+fn digest_record_id(session: &str) -> [u8; 16] {
     let hash = blake3::hash(format!("digest\n{session}").as_bytes());
     let mut id = [0; 16];
     id.copy_from_slice(&hash.as_bytes()[..16]);
     id
 }
 
-fn entry<'t>(session: Known, digest: &DigestRow, terms: &'t str) -> Entry<'t> {
-    Entry {
+fn entry<'t>(session: SessionRef, digest: &DigestRow, terms: &'t str) -> IndexRowEntry<'t> {
+    IndexRowEntry {
         row: digest.row,
         session,
-        kind: KIND,
+        kind: DIGEST_KIND,
         at: digest.at,
         size_bytes: digest.text.len(),
         terms,
@@ -277,8 +285,8 @@ fn entry<'t>(session: Known, digest: &DigestRow, terms: &'t str) -> Entry<'t> {
 }
 
 fn terms(text: &str) -> String {
-    Document {
-        kind: KIND,
+    IndexDocument {
+        kind: DIGEST_KIND,
         text,
         tool: None,
         path: None,
@@ -288,7 +296,7 @@ fn terms(text: &str) -> String {
 }
 
 /// Returns what a title and a digest say, a line for each statement.
-fn text(title: Option<&str>, json: Option<&str>) -> String {
+fn searchable_text(title: Option<&str>, json: Option<&str>) -> String {
     let digest: Digest = json
         .and_then(|json| serde_json::from_str(json).ok())
         .unwrap_or_default();

@@ -12,14 +12,14 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::sessions::{self, Known, timestamp};
-use crate::writer::{Hurry, Names};
+use crate::sessions::{self, SessionRef, timestamp_from_millis};
+use crate::writer::{CommitMode, WriterState};
 use crate::{Store, Ticket, digest_rows};
-use redact::{Redactor, Secret, Seen};
+use redact::{Redactor, Secret, SessionSecrets};
 
 /// A session whose records have no current digest.
 #[derive(Clone, Debug)]
-pub struct Pending {
+pub struct PendingDigest {
     pub session: Session,
     /// What is known of records that are gone.
     pub base: Option<Digest>,
@@ -49,7 +49,7 @@ pub(crate) struct CleanDigest {
 
 impl CleanDigest {
     pub fn new(mut digest: Digest, mut clean: impl FnMut(&str) -> String) -> Self {
-        digest.each_text(|text| *text = clean(text));
+        digest.for_each_text(|text| *text = clean(text));
         Self {
             version: digest.version,
             outcome: digest.outcome.name(),
@@ -67,7 +67,7 @@ impl Store {
         version: u32,
         before: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Pending>> {
+    ) -> Result<Vec<PendingDigest>> {
         const SQL: &str = "
             SELECT s.id, s.name, s.revision, d.base
             FROM sessions s
@@ -93,12 +93,12 @@ impl Store {
                 let base = base.and_then(|json| serde_json::from_str(&json).ok());
                 found.insert(row.get::<_, String>(1)?, (row.get(2)?, base));
             }
-            let sessions = sessions::of_ids(connection, &ids)?;
+            let sessions = sessions::sessions_by_ids(connection, &ids)?;
             Ok(sessions
                 .into_iter()
                 .filter_map(|session| {
                     let (revision, base) = found.remove(session.id.as_str())?;
-                    Some(Pending {
+                    Some(PendingDigest {
                         session,
                         base,
                         revision,
@@ -110,16 +110,22 @@ impl Store {
 
     /// Stores the digest of a session. If the session has changed since it was found pending, it
     /// stays so; a digest that another process has made of more stays too.
-    pub fn put_digest(&self, pending: &Pending, digest: Digest, now: Timestamp) -> Ticket<()> {
+    pub fn put_digest(
+        &self,
+        pending: &PendingDigest,
+        digest: Digest,
+        now: Timestamp,
+    ) -> Ticket<()> {
         let redactor = self.redactor();
         let clean = CleanDigest::new(digest, |text| {
             redactor.clean(text).into_owned().as_str().to_owned()
         });
         let (name, revision) = (pending.session.id.clone(), pending.revision);
         let weight = DIGEST_WEIGHT;
-        self.writer().submit(weight, Hurry::Bulk, move |tx, names| {
-            put(tx, names, &name, revision, &clean, now)
-        })
+        self.writer()
+            .submit(weight, CommitMode::Grouped, move |tx, names| {
+                put(tx, names, &name, revision, &clean, now)
+            })
     }
 
     /// Returns a session's digest.
@@ -135,7 +141,7 @@ impl Store {
                 .query_row([session.as_str()], |row| {
                     let json: String = row.get(3)?;
                     Ok(StoredDigest {
-                        made: timestamp(row.get(0)?),
+                        made: timestamp_from_millis(row.get(0)?),
                         stale: row.get(1)?,
                         lost: row.get(2)?,
                         digest: serde_json::from_str(&json).unwrap_or_default(),
@@ -154,7 +160,7 @@ const DIGEST_WEIGHT: usize = 20;
 
 fn put(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     name: &SessionId,
     revision: i64,
     clean: &CleanDigest,
@@ -218,7 +224,11 @@ pub(crate) fn import(
 
 /// Takes back a digest that may tell of a forgotten record; it is made anew of those that stay. What
 /// it says of evicted records stays where nothing forgotten is `met` in it.
-pub(crate) fn forget(tx: &Transaction<'_>, session: i64, met: impl Fn(&str) -> bool) -> Result<()> {
+pub(crate) fn retract(
+    tx: &Transaction<'_>,
+    session: i64,
+    met: impl Fn(&str) -> bool,
+) -> Result<()> {
     match texts(tx, session)? {
         Some((_, Some(base))) if !met(&base) => tx
             .prepare_cached("UPDATE digests SET data = base, revision = -1 WHERE session = ?1")?
@@ -233,9 +243,9 @@ pub(crate) fn forget(tx: &Transaction<'_>, session: i64, met: impl Fn(&str) -> b
 /// Takes secrets out of a digest that was made before they were known for what they are.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    session: Known,
+    session: SessionRef,
     fresh: &[Secret],
 ) -> Result<()> {
     let Some((data, base)) = texts(tx, session.id)? else {
@@ -244,10 +254,10 @@ pub(crate) fn scrub(
     // A shortened text may hold a part of a secret, so all of it is looked at again.
     let scrubbed = |json: String| {
         let digest: Digest = serde_json::from_str(&json).unwrap_or_default();
-        let mut seen: Seen = redactor.seen(fresh);
+        let mut seen: SessionSecrets = redactor.session_with(fresh);
         CleanDigest::new(digest, |text| {
             redactor
-                .clean_in(text, &mut seen)
+                .clean_in_session(text, &mut seen)
                 .into_owned()
                 .as_str()
                 .to_owned()

@@ -204,11 +204,11 @@ fn show(value: ValueRef<'_>) -> String {
 fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     let sql = format!(
         "{} ORDER BY s.name, r.line, r.ordinal, r.id",
-        records::SELECT
+        records::RECORD_SELECT
     );
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = records::Texts::default();
+    let mut texts = records::TextReader::default();
     while let Some(row) = rows.next()? {
         let record = records::record_of(connection, row, &mut texts)?;
         let json = serde_json::to_string(&record).unwrap_or_default();
@@ -231,7 +231,8 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     if empty > 0 {
         *out += &format!("# blocks: {empty} without an owner\n");
     }
-    let count = |sql: &str| connection.query_row(sql, [index::everything()], |row| row.get(0));
+    let count =
+        |sql: &str| connection.query_row(sql, [index::match_all_expression()], |row| row.get(0));
     let indexed: i64 = count(
         "SELECT count(*) FROM (SELECT rowid AS id FROM search WHERE search MATCH ?1) d
          LEFT JOIN records r ON r.row = d.id AND r.copy = 0

@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{} is not a Throughline store", path.display())]
     NotAStore { path: PathBuf },
     #[error("SQLite {0} has known faults with concurrent writers; 3.51.3 or later is needed")]
-    OldSqlite(String),
+    UnsupportedSqlite(String),
     #[error("cannot write the export: {0}")]
     Export(#[source] Arc<std::io::Error>),
     #[error("cannot read the import: {0}")]
@@ -36,21 +36,21 @@ pub enum Error {
     #[error("the store in {} is in use by another process", path.display())]
     InUse { path: PathBuf },
     #[error("{} is missing, but the log of its last writes is there", path.display())]
-    OnlyLog { path: PathBuf },
+    WalWithoutDatabase { path: PathBuf },
     #[error("nothing of a Throughline store can be read in {}", path.display())]
-    NothingLeft { path: PathBuf },
+    NothingRecoverable { path: PathBuf },
     #[error("{} can be read here, but not written", path.display())]
     ReadOnly { path: PathBuf },
     #[error("the writer stopped")]
     WriterStopped,
     #[error("record {0} does not match its checksum")]
-    Damaged(memory::RecordId),
+    ChecksumMismatch(memory::RecordId),
     #[error("the stored text {0} is missing or unreadable")]
-    LostBody(String),
+    MissingText(String),
     #[error(transparent)]
-    Seal(#[from] crate::seal::SealError),
+    Encryption(#[from] crate::seal::EncryptionError),
     #[error("{} is not sound: {why}", path.display())]
-    Unsound { path: PathBuf, why: String },
+    InvalidFile { path: PathBuf, why: String },
     #[error("refusing to use the folder {}: {why}", path.display())]
     UnsafeFolder {
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum Error {
     #[error("{} has another schema than Throughline makes: {what}", path.display())]
     ForeignSchema { path: PathBuf, what: String },
     #[error("{} exists already", path.display())]
-    Exists { path: PathBuf },
+    AlreadyExists { path: PathBuf },
 }
 
 impl Error {
@@ -104,8 +104,8 @@ impl Error {
                 );
                 is_broken || is_misfit(error)
             }
-            Self::NotAStore { .. } | Self::OnlyLog { .. } => true,
-            Self::Damaged(_) | Self::LostBody(_) => true,
+            Self::NotAStore { .. } | Self::WalWithoutDatabase { .. } => true,
+            Self::ChecksumMismatch(_) | Self::MissingText(_) => true,
             _ => false,
         }
     }
@@ -122,7 +122,7 @@ impl Error {
 
     /// Says whether a failed write says nothing about what was to be written: every other write
     /// would fail as well.
-    pub fn concerns_all_writes(&self) -> bool {
+    pub fn affects_all_writes(&self) -> bool {
         if self.is_disk_full() || self.is_disk_failure() || self.is_read_only() {
             return true;
         }
@@ -136,7 +136,7 @@ impl Error {
                         | ErrorCode::NotADatabase
                 )
             ),
-            Self::WriterStopped | Self::Io { .. } | Self::Seal(_) => true,
+            Self::WriterStopped | Self::Io { .. } | Self::Encryption(_) => true,
             _ => false,
         }
     }

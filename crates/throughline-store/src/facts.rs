@@ -4,14 +4,14 @@ mod lookup;
 mod merge;
 
 use jiff::Timestamp;
-use memory::words::Words;
+use memory::words::StemmedText;
 use memory::{FactId, FactKind, RecordId, SessionId, Trust, Workspace};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 pub use self::lookup::{FactFilter, FactScope};
-pub use self::merge::Remembered;
+pub use self::merge::FactOutcome;
 use crate::error::Result;
-use crate::writer::Hurry;
+use crate::writer::CommitMode;
 use crate::{Store, Ticket};
 use redact::CleanString;
 
@@ -33,15 +33,15 @@ pub struct NewFact {
 
 /// Which sessions a model is asked about.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
+pub struct FactSessionFilter {
     /// Older ones are left alone.
     pub since: Timestamp,
     /// What has not gone on since then is at its end.
     pub quiet_before: Timestamp,
     /// New records that a session at its end needs …
-    pub least: u64,
+    pub new_records_min: u64,
     /// … and one that goes on.
-    pub enough: u64,
+    pub live_new_records_min: u64,
     pub limit: usize,
 }
 
@@ -62,11 +62,11 @@ struct CleanFact {
 
 impl Store {
     /// Keeps a fact, merging it with what is known.
-    pub fn remember(&self, fact: NewFact) -> Result<Remembered> {
+    pub fn remember(&self, fact: NewFact) -> Result<FactOutcome> {
         let fact = self.clean_fact(fact);
         self.writer()
-            .submit(1, Hurry::Now, move |tx, names| {
-                merge::apply(tx, names, &fact)
+            .submit(1, CommitMode::Immediate, move |tx, names| {
+                merge::merge_fact(tx, names, &fact)
             })
             .wait()
     }
@@ -74,22 +74,22 @@ impl Store {
     /// Keeps what a session was found to say, and that it was looked at when it had this many
     /// records: both or neither. The ticket is honoured when it is on disk, at the latest at
     /// [`Store::flush`].
-    pub fn remember_all(
+    pub fn remember_session_facts(
         &self,
         session: &SessionId,
         records: u64,
         facts: Vec<NewFact>,
-    ) -> Ticket<Vec<Remembered>> {
+    ) -> Ticket<Vec<FactOutcome>> {
         let facts: Vec<_> = facts
             .into_iter()
             .map(|fact| self.clean_fact(fact))
             .collect();
         let session = session.clone();
         self.writer()
-            .submit(facts.len(), Hurry::Bulk, move |tx, names| {
+            .submit(facts.len(), CommitMode::Grouped, move |tx, names| {
                 let merged = facts
                     .iter()
-                    .map(|fact| merge::apply(tx, names, fact))
+                    .map(|fact| merge::merge_fact(tx, names, fact))
                     .collect::<Result<_>>()?;
                 tx.prepare_cached(
                     "INSERT OR REPLACE INTO fact_looks (session, records)
@@ -103,7 +103,7 @@ impl Store {
     /// Pins a fact, or lets it go again. Says whether there was one.
     pub fn set_pinned(&self, id: FactId, pinned: bool) -> Result<bool> {
         self.writer()
-            .submit(1, Hurry::Now, move |tx, _| {
+            .submit(1, CommitMode::Immediate, move |tx, _| {
                 let sql = "UPDATE facts SET pinned = ?2 WHERE id = ?1";
                 Ok(tx.execute(sql, params![id.as_bytes(), pinned])? > 0)
             })
@@ -113,13 +113,13 @@ impl Store {
     /// Deletes a fact and all that names it. Says whether there was one.
     pub fn forget_fact(&self, id: FactId) -> Result<bool> {
         self.writer()
-            .submit(1, Hurry::Now, move |tx, _| delete(tx, id))
+            .submit(1, CommitMode::Immediate, move |tx, _| delete(tx, id))
             .wait()
     }
 
     /// Returns quiet main sessions that have changed since they were last searched for facts, and
     /// how many records each has. Quiet is what has not gone on since `before`.
-    pub fn sessions_without_facts(
+    pub fn sessions_to_scan_for_facts(
         &self,
         before: Timestamp,
         limit: usize,
@@ -144,7 +144,10 @@ impl Store {
     /// Returns main sessions with activity since a time that a model was not asked about since they went on: those
     /// that are quiet, and those in which enough has happened. The latest come first, each with when a model was
     /// last asked. The ledger is what tells.
-    pub fn sessions_to_ask(&self, ask: &Ask) -> Result<Vec<(SessionId, Option<Timestamp>)>> {
+    pub fn sessions_for_model_facts(
+        &self,
+        ask: &FactSessionFilter,
+    ) -> Result<Vec<(SessionId, Option<Timestamp>)>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT name, asked FROM (
@@ -163,8 +166,8 @@ impl Store {
                 params![
                     ask.since.as_millisecond(),
                     ask.quiet_before.as_millisecond(),
-                    ask.least,
-                    ask.enough,
+                    ask.new_records_min,
+                    ask.live_new_records_min,
                     i64::try_from(ask.limit).unwrap_or(i64::MAX)
                 ],
                 |row| {
@@ -189,8 +192,8 @@ impl Store {
         let workspace = fact.workspace.map(|w| (clean(&w.key), clean(&w.root)));
         let key = workspace.as_ref().map(|(key, _)| key.as_str());
         CleanFact {
-            id: FactId::of(key, text.as_str()),
-            words: Words::of(text.as_str()).line(),
+            id: FactId::from_text(key, text.as_str()),
+            words: StemmedText::parse(text.as_str()).to_line(),
             workspace,
             kind: fact.kind,
             text,

@@ -6,28 +6,28 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use memory::{FactId, Kind, RecordId, SessionId};
+use memory::{FactId, RecordId, RecordKind, SessionId};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::Store;
 use crate::error::Result;
-use crate::records::kind;
-use crate::sessions::timestamp;
+use crate::records::kind_from_number;
+use crate::sessions::timestamp_from_millis;
 
 /// Up to where somebody has heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct FeedPosition {
     pub record: i64,
     pub tombstone: i64,
 }
 
 /// A record that came.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Came {
+pub struct FeedRecord {
     pub row: i64,
     pub id: RecordId,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub at: Option<jiff::Timestamp>,
     pub session: SessionId,
     pub workspace: Option<String>,
@@ -35,22 +35,22 @@ pub struct Came {
 
 /// What has changed, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
-    pub came: Vec<Came>,
+pub struct FeedChanges {
+    pub new_records: Vec<FeedRecord>,
     /// The numbers of tombstones, and how many records lie under each.
     pub forgotten: Vec<(i64, u64)>,
 }
 
 /// A fact or a summary as it stands, in short.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum VersionedItem {
     Fact(FactId),
     Summary(SessionId),
 }
 
 impl Store {
     /// Returns every fact and summary with a number that is another once it has changed.
-    pub fn standings(&self) -> Result<BTreeMap<Standing, u64>> {
+    pub fn item_versions(&self) -> Result<BTreeMap<VersionedItem, u64>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT id, text, tags, kind, trust, pinned, seen, times, superseded FROM facts",
@@ -61,7 +61,7 @@ impl Store {
                     hash(row.get_ref(column)?, &mut hasher);
                 }
                 let id = FactId::from_bytes(row.get(0)?);
-                Ok((Standing::Fact(id), hasher.finish()))
+                Ok((VersionedItem::Fact(id), hasher.finish()))
             })?;
             let mut all: BTreeMap<_, _> = facts.collect::<Result<_, _>>()?;
             let mut statement = connection.prepare_cached(
@@ -70,7 +70,7 @@ impl Store {
             )?;
             let summaries = statement.query_map([], |row| {
                 let session = SessionId::new(row.get::<_, String>(0)?);
-                Ok((Standing::Summary(session), row.get(1)?))
+                Ok((VersionedItem::Summary(session), row.get(1)?))
             })?;
             for summary in summaries {
                 let (standing, version) = summary?;
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Returns where the feed stands now.
-    pub fn heard_all(&self) -> Result<Heard> {
+    pub fn feed_end(&self) -> Result<FeedPosition> {
         self.read(last)
     }
 
@@ -89,7 +89,7 @@ impl Store {
     ///
     /// Rows that went give their numbers to others: where the last row is before what was heard,
     /// it is gone on from there.
-    pub fn changes_since(&self, heard: &mut Heard, limit: usize) -> Result<Changes> {
+    pub fn changes_since(&self, heard: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {
             let last = last(connection)?;
@@ -101,7 +101,7 @@ impl Store {
                  LEFT JOIN workspaces w ON w.id = s.workspace
                  WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
             )?;
-            let came = statement.query_map(params![heard.record, limit], came)?;
+            let came = statement.query_map(params![heard.record, limit], read_new_record)?;
             let came: Vec<_> = came.collect::<Result<_, _>>()?;
             let mut statement = connection.prepare_cached(
                 "SELECT id, records FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2",
@@ -112,7 +112,10 @@ impl Store {
             let forgotten: Vec<(i64, u64)> = forgotten.collect::<Result<_, _>>()?;
             heard.record = came.last().map_or(heard.record, |last| last.row);
             heard.tombstone = forgotten.last().map_or(heard.tombstone, |last| last.0);
-            Ok(Changes { came, forgotten })
+            Ok(FeedChanges {
+                new_records: came,
+                forgotten,
+            })
         })
     }
 }
@@ -126,20 +129,20 @@ fn hash(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
     }
 }
 
-fn last(connection: &Connection) -> Result<Heard> {
+fn last(connection: &Connection) -> Result<FeedPosition> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
-    Ok(Heard {
+    Ok(FeedPosition {
         record: number("SELECT coalesce(max(row), 0) FROM records")?,
         tombstone: number("SELECT coalesce(max(id), 0) FROM tombstones")?,
     })
 }
 
-fn came(row: &Row<'_>) -> rusqlite::Result<Came> {
-    Ok(Came {
+fn read_new_record(row: &Row<'_>) -> rusqlite::Result<FeedRecord> {
+    Ok(FeedRecord {
         row: row.get(0)?,
         id: RecordId::from_bytes(row.get(1)?),
-        kind: kind(row.get(2)?),
-        at: timestamp(row.get(3)?),
+        kind: kind_from_number(row.get(2)?),
+        at: timestamp_from_millis(row.get(3)?),
         session: SessionId::new(row.get::<_, String>(4)?),
         workspace: row.get(5)?,
     })

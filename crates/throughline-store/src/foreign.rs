@@ -20,15 +20,15 @@ const TRIES: usize = 3;
 
 /// Another program's database, as it was when it was opened.
 #[derive(Debug)]
-pub struct Database {
+pub struct ForeignDatabase {
     connection: Connection,
 }
 
 /// One row of an answer.
 #[derive(Debug)]
-pub struct Row<'a, 'b>(&'b rusqlite::Row<'a>);
+pub struct ForeignRow<'a, 'b>(&'b rusqlite::Row<'a>);
 
-impl Database {
+impl ForeignDatabase {
     pub fn open(path: &Path) -> Result<Self> {
         let mut last = None;
         for _ in 0..TRIES {
@@ -48,7 +48,7 @@ impl Database {
     }
 
     fn open_once(path: &Path) -> Result<Self> {
-        let log = fs::read(log_path(path)).unwrap_or_default();
+        let log = fs::read(wal_path(path)).unwrap_or_default();
         let size = fs::metadata(path).map_err(Error::io(path))?.len();
         let connection = if log.is_empty() || size > OVERLAY_BYTES_MAX {
             immutable(path)?
@@ -72,22 +72,22 @@ impl Database {
     }
 
     /// Calls `each` with every row of an answer.
-    pub fn each(
+    pub fn each_row(
         &self,
         sql: &str,
         values: &[&dyn ToSql],
-        mut each: impl FnMut(Row<'_, '_>),
+        mut each: impl FnMut(ForeignRow<'_, '_>),
     ) -> Result<()> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(values)?;
         while let Some(row) = rows.next()? {
-            each(Row(row));
+            each(ForeignRow(row));
         }
         Ok(())
     }
 }
 
-impl Row<'_, '_> {
+impl ForeignRow<'_, '_> {
     /// Returns a column as text; a blob that is text counts.
     pub fn text(&self, column: usize) -> Option<&str> {
         match self.0.get_ref(column).ok()? {
@@ -118,7 +118,7 @@ impl Row<'_, '_> {
 }
 
 /// Returns where SQLite keeps the write-ahead log of a file.
-pub fn log_path(path: &Path) -> PathBuf {
+pub fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
@@ -145,7 +145,7 @@ fn stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {
     if file.is_none() {
         fs::metadata(path).map_err(Error::io(path))?;
     }
-    Ok((file, of(&log_path(path))))
+    Ok((file, of(&wal_path(path))))
 }
 
 fn immutable(path: &Path) -> Result<Connection> {
@@ -263,11 +263,11 @@ mod tests {
         files
     }
 
-    fn texts(database: &Database) -> Vec<String> {
+    fn texts(database: &ForeignDatabase) -> Vec<String> {
         let mut all = Vec::new();
         let sql = "SELECT x FROM t ORDER BY rowid";
         database
-            .each(sql, &[], |row| all.push(row.text(0).unwrap().to_owned()))
+            .each_row(sql, &[], |row| all.push(row.text(0).unwrap().to_owned()))
             .unwrap();
         all
     }
@@ -291,13 +291,13 @@ mod tests {
             .execute_batch("BEGIN; INSERT INTO t VALUES ('not committed')")
             .unwrap();
         let before = listing(dir.path());
-        let database = Database::open(&path).unwrap();
+        let database = ForeignDatabase::open(&path).unwrap();
         assert_eq!(texts(&database), ["in the file", "in the log"]);
         assert!(database.has_table("t") && !database.has_table("u"));
         assert_eq!(listing(dir.path()), before);
         writer.execute_batch("COMMIT").unwrap();
         drop(writer);
-        assert_eq!(texts(&Database::open(&path).unwrap()).len(), 3);
+        assert_eq!(texts(&ForeignDatabase::open(&path).unwrap()).len(), 3);
     }
 
     #[test]
@@ -312,13 +312,13 @@ mod tests {
         for text in ["a", "b", "c"] {
             writer.execute("INSERT INTO t VALUES (?1)", [text]).unwrap();
         }
-        let mut log = fs::read(log_path(&path)).unwrap();
+        let mut log = fs::read(wal_path(&path)).unwrap();
         let end = log.len() - 100;
         log.truncate(end);
         let copy = dir.path().join("copy.db");
         fs::copy(&path, &copy).unwrap();
-        fs::write(log_path(&copy), log).unwrap();
-        assert_eq!(texts(&Database::open(&copy).unwrap()), ["a", "b"]);
+        fs::write(wal_path(&copy), log).unwrap();
+        assert_eq!(texts(&ForeignDatabase::open(&copy).unwrap()), ["a", "b"]);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
         fs::write(&path, "no database at all, just text".repeat(100)).unwrap();
-        assert!(Database::open(&path).is_err());
-        assert!(Database::open(&dir.path().join("absent.db")).is_err());
+        assert!(ForeignDatabase::open(&path).is_err());
+        assert!(ForeignDatabase::open(&dir.path().join("absent.db")).is_err());
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::records::Texts;
+use crate::records::TextReader;
 use crate::{Store, open, raw, records};
 
 /// Problems that SQLite lists before it gives up.
@@ -44,9 +44,9 @@ impl Store {
             })
             .sum();
         self.read(|connection| {
-            let mut problems = problems(connection, deep)?;
+            let mut problems = find_problems(connection, deep)?;
             let damaged = if deep {
-                Some(damaged(connection, &mut problems)?)
+                Some(count_damaged_texts(connection, &mut problems)?)
             } else {
                 None
             };
@@ -58,7 +58,7 @@ impl Store {
                 format: connection.query_row("PRAGMA user_version", [], |row| row.get(0))?,
                 sqlite: rusqlite::version().to_owned(),
                 size_bytes,
-                log_bytes: open::log_bytes(&self.path),
+                log_bytes: open::wal_bytes(&self.path),
                 sessions: count("SELECT count(*) FROM sessions WHERE records > 0")?,
                 records: count("SELECT count(*) FROM records")?,
                 workspaces: count("SELECT count(*) FROM workspaces")?,
@@ -81,13 +81,13 @@ impl Health {
     }
 
     /// Says whether the log has outgrown its limit: some process keeps an old reading open.
-    pub fn log_is_held(&self) -> bool {
-        self.log_bytes > open::LOG_BYTES_MAX
+    pub fn exceeds_wal_limit(&self) -> bool {
+        self.log_bytes > open::WAL_BYTES_MAX
     }
 }
 
 /// Asks SQLite, which looks at its pages, its indexes and the search index.
-pub(crate) fn problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
+pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let check = if deep {
         "integrity_check"
@@ -130,7 +130,7 @@ const GAPS: &[(&str, &str)] = &[
 ];
 
 /// Counts records and pieces of logs that are not as they were written.
-fn damaged(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
+fn count_damaged_texts(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
     let mut damaged = 0;
     let mut look = |sql: &str, is_sound: &mut dyn FnMut(&Row<'_>) -> Result<()>| -> Result<()> {
         let mut statement = connection.prepare(sql)?;
@@ -144,8 +144,8 @@ fn damaged(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
         }
         Ok(())
     };
-    let mut texts = Texts::default();
-    let records = look(records::SELECT, &mut |row| {
+    let mut texts = TextReader::default();
+    let records = look(records::RECORD_SELECT, &mut |row| {
         records::record_of(connection, row, &mut texts).map(drop)
     });
     let distinct = "SELECT DISTINCT body, block, start, length, hash FROM raw

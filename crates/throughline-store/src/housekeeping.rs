@@ -11,21 +11,21 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::Store;
-use crate::archive::Packed;
+use crate::archive::PackReport;
 use crate::error::Result;
-use crate::writer::{Hurry, Names};
+use crate::writer::{CommitMode, WriterState};
 
 /// Sessions are packed when nothing has happened in them for this long.
 pub const PACKED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// Facts that another has replaced are history for this long.
 const HISTORY: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// The note that `delete_after` left some sessions for another day.
-pub(crate) const AGE_HELD_BACK: &str = "age_held_back";
+pub(crate) const AGE_HELD_BACK_TASK: &str = "age_held_back";
 
 /// A recurring piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Chore {
+pub enum MaintenanceTask {
     /// Pack the sessions of more than a month ago.
     Archive,
     /// Merge facts that say the same.
@@ -34,7 +34,7 @@ pub enum Chore {
     CleanUp,
 }
 
-impl Chore {
+impl MaintenanceTask {
     pub const ALL: &[Self] = &[Self::Archive, Self::Consolidate, Self::CleanUp];
 
     pub const fn name(self) -> &'static str {
@@ -45,7 +45,7 @@ impl Chore {
         }
     }
 
-    pub const fn every(self) -> SignedDuration {
+    pub const fn interval(self) -> SignedDuration {
         SignedDuration::from_hours(match self {
             Self::Archive => 24 * 7,
             Self::Consolidate => 24 * 30,
@@ -56,9 +56,9 @@ impl Chore {
 
 /// What housekeeping did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct House {
-    pub done: Vec<Chore>,
-    pub packed: Packed,
+pub struct MaintenanceReport {
+    pub done: Vec<MaintenanceTask>,
+    pub packed: PackReport,
     /// Facts that were merged into others.
     pub merged_facts: usize,
     /// Rows that nothing referred to.
@@ -69,39 +69,43 @@ impl Store {
     /// Does the chores that are due. A chore that is interrupted is due again. Sessions are packed
     /// when nothing has happened in them for a month, and digested ones at the latest `raw_max_age`
     /// after they were captured.
-    pub fn keep_house(
+    pub fn run_due_tasks(
         &self,
         now: Timestamp,
         raw_max_age: Option<SignedDuration>,
         stop: &AtomicBool,
-        progress: &dyn Fn(&Packed),
-    ) -> Result<House> {
-        let mut house = House::default();
-        for chore in self.chores_due(now)? {
+        progress: &dyn Fn(&PackReport),
+    ) -> Result<MaintenanceReport> {
+        let mut house = MaintenanceReport::default();
+        for chore in self.due_tasks(now)? {
             match chore {
-                Chore::Archive => {
+                MaintenanceTask::Archive => {
                     let aged = raw_max_age.map(|age| now - age);
-                    house.packed = self.pack_old(now - PACKED_AFTER, aged, stop, progress)?;
+                    house.packed =
+                        self.pack_old_sessions(now - PACKED_AFTER, aged, stop, progress)?;
                 }
-                Chore::Consolidate => house.merged_facts = self.consolidate_facts()?,
-                Chore::CleanUp => house.cleared = self.clear_out(now)?,
+                MaintenanceTask::Consolidate => house.merged_facts = self.consolidate_facts()?,
+                MaintenanceTask::CleanUp => house.cleared = self.delete_unreferenced(now)?,
             }
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let note = move |tx: &Transaction<'_>, _: &mut Names| done(tx, chore.name(), now);
-            self.writer().submit(1, Hurry::Now, note).wait()?;
+            let note =
+                move |tx: &Transaction<'_>, _: &mut WriterState| mark_done(tx, chore.name(), now);
+            self.writer()
+                .submit(1, CommitMode::Immediate, note)
+                .wait()?;
             house.done.push(chore);
         }
         Ok(house)
     }
 
     /// Returns the chores that are due.
-    pub fn chores_due(&self, now: Timestamp) -> Result<Vec<Chore>> {
+    pub fn due_tasks(&self, now: Timestamp) -> Result<Vec<MaintenanceTask>> {
         self.read(|connection| {
             let mut due = Vec::new();
-            for chore in Chore::ALL {
-                if is_due(last(connection, *chore)?, chore.every(), now) {
+            for chore in MaintenanceTask::ALL {
+                if is_due(last(connection, *chore)?, chore.interval(), now) {
                     due.push(*chore);
                 }
             }
@@ -113,15 +117,17 @@ impl Store {
     /// were merged. The older stays; the other is marked as replaced by it. Pins are left alone.
     pub fn consolidate_facts(&self) -> Result<usize> {
         self.writer()
-            .submit(1, Hurry::Now, |tx, _| consolidate(tx))
+            .submit(1, CommitMode::Immediate, |tx, _| consolidate(tx))
             .wait()
     }
 
     /// Deletes what nothing refers to, and returns how many rows that were.
-    pub fn clear_out(&self, now: Timestamp) -> Result<usize> {
+    pub fn delete_unreferenced(&self, now: Timestamp) -> Result<usize> {
         let before = (now - HISTORY).as_millisecond();
         self.writer()
-            .submit(1, Hurry::Now, move |tx, names| clear(tx, names, before))
+            .submit(1, CommitMode::Immediate, move |tx, names| {
+                clear(tx, names, before)
+            })
             .wait()
     }
 }
@@ -134,14 +140,14 @@ fn is_due(last: Option<i64>, every: SignedDuration, now: Timestamp) -> bool {
     })
 }
 
-fn last(connection: &Connection, chore: Chore) -> Result<Option<i64>> {
+fn last(connection: &Connection, chore: MaintenanceTask) -> Result<Option<i64>> {
     Ok(connection
         .prepare_cached("SELECT at FROM chores WHERE name = ?1")?
         .query_row([chore.name()], |row| row.get(0))
         .optional()?)
 }
 
-pub(crate) fn done(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<()> {
+pub(crate) fn mark_done(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO chores (name, at) VALUES (?1, ?2)
          ON CONFLICT (name) DO UPDATE SET at = excluded.at",
@@ -151,7 +157,7 @@ pub(crate) fn done(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Result<(
 }
 
 /// Notes that something is done now, unless it was done less than `every` ago, and says which.
-pub(crate) fn claim(
+pub(crate) fn claim_if_due(
     tx: &Transaction<'_>,
     name: &str,
     every: SignedDuration,
@@ -163,7 +169,7 @@ pub(crate) fn claim(
         .optional()?;
     let is_due = is_due(last, every, now);
     if is_due {
-        done(tx, name, now)?;
+        mark_done(tx, name, now)?;
     }
     Ok(is_due)
 }
@@ -178,8 +184,8 @@ fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
         let key = (row.get(1)?, row.get(2)?, row.get(3)?, said);
         Ok((row.get(0)?, key))
     })?;
-    let facts: Vec<(Vec<u8>, Said)> = rows.collect::<Result<_, _>>()?;
-    let mut first: HashMap<Said, Vec<u8>> = HashMap::new();
+    let facts: Vec<(Vec<u8>, FactKey)> = rows.collect::<Result<_, _>>()?;
+    let mut first: HashMap<FactKey, Vec<u8>> = HashMap::new();
     let mut merged = 0;
     for (id, key) in facts {
         if let Some(kept) = first.get(&key) {
@@ -193,7 +199,7 @@ fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
 }
 
 /// Where, of which kind, on whose word, and what.
-type Said = (i64, String, i64, String);
+type FactKey = (i64, String, i64, String);
 
 /// Returns what a fact says, whatever its capitals, articles and punctuation. The order stays: it
 /// carries meaning, and so does every other word.
@@ -223,7 +229,7 @@ fn merge(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn clear(tx: &Transaction<'_>, names: &mut Names, before: i64) -> Result<usize> {
+fn clear(tx: &Transaction<'_>, names: &mut WriterState, before: i64) -> Result<usize> {
     let mut cleared = 0;
     for sql in [
         "DELETE FROM bodies WHERE hash NOT IN (SELECT body FROM records WHERE body IS NOT NULL)
@@ -269,7 +275,7 @@ mod tests {
     #[test]
     fn a_clock_that_was_wrong_does_not_stop_chores() {
         let now: Timestamp = "2026-01-05T09:00:00Z".parse().unwrap();
-        let week = Chore::Archive.every();
+        let week = MaintenanceTask::Archive.interval();
         let ms = now.as_millisecond();
         assert!(is_due(None, week, now));
         assert!(!is_due(Some(ms), week, now));

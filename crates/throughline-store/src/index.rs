@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use memory::Kind;
+use memory::RecordKind;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::error::{Error, Result};
-use crate::marks::{self, Mark};
-use crate::residue::{self, Remedy};
-use crate::sessions::{Known, timestamp};
-use crate::terms::{Document, SCOPE};
-use crate::writer::Hurry;
+use crate::marks::{self, RowAttributes};
+use crate::residue::{self, IndexRepair};
+use crate::sessions::{SessionRef, timestamp_from_millis};
+use crate::terms::{IndexDocument, SCOPE};
+use crate::writer::CommitMode;
 use crate::{Store, blocks, digest_rows, records, terms};
 
 /// More waiting terms than this are written before the end.
@@ -30,24 +30,24 @@ const ROWS_FOR_EACH_OUT: i64 = 1000;
 
 /// What waits to be written, by row: FTS5 gathers only what comes in ascending order.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    changes: BTreeMap<i64, Change>,
+pub(crate) struct PendingIndex {
+    changes: BTreeMap<i64, IndexChange>,
     size_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Change {
+struct IndexChange {
     /// Terms that the index holds and shall not.
-    out: Option<String>,
-    into: Option<(String, Mark)>,
+    removed: Option<String>,
+    added: Option<(String, RowAttributes)>,
 }
 
 /// A row on its way into the index.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct IndexRowEntry<'a> {
     pub row: i64,
-    pub session: Known,
-    pub kind: Kind,
+    pub session: SessionRef,
+    pub kind: RecordKind,
     pub at: Option<Timestamp>,
     /// How long the record's text is.
     pub size_bytes: usize,
@@ -56,14 +56,14 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Leaves nothing in the index of rows that were taken out.
-pub(crate) fn purge(tx: &Transaction<'_>) -> Result<()> {
-    match residue::remedy(tx)? {
+pub(crate) fn purge_deleted_terms(tx: &Transaction<'_>) -> Result<()> {
+    match residue::pending_repair(tx)? {
         None => Ok(()),
-        Some(Remedy::Merge) => {
+        Some(IndexRepair::Merge) => {
             command(tx, "optimize")?;
-            residue::clear(tx)
+            residue::clear_repairs(tx)
         }
-        Some(Remedy::Rebuild) => rebuild(tx, &|_, _| {}).map(drop),
+        Some(IndexRepair::Rebuild) => rebuild(tx, &|_, _| {}).map(drop),
     }
 }
 
@@ -81,29 +81,29 @@ fn remove_at_once(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
 }
 
 /// Lets what is about to be taken out be merged away, when it is too much to go at once.
-pub(crate) fn prepare_for(tx: &Transaction<'_>, out: usize) -> Result<()> {
+pub(crate) fn prepare_removal(tx: &Transaction<'_>, out: usize) -> Result<()> {
     if can_go_at_once(tx, out)? {
         Ok(())
     } else {
-        residue::note(tx, Remedy::Merge)
+        residue::require_repair(tx, IndexRepair::Merge)
     }
 }
 
 /// Returns the question that every indexed row answers.
-pub(crate) fn everything() -> String {
-    let kind = |kind: &Kind| format!("\"{SCOPE}k{}\"", *kind as i64);
-    let kinds: Vec<_> = Kind::ALL.iter().map(kind).collect();
+pub(crate) fn match_all_expression() -> String {
+    let kind = |kind: &RecordKind| format!("\"{SCOPE}k{}\"", *kind as i64);
+    let kinds: Vec<_> = RecordKind::ALL.iter().map(kind).collect();
     kinds.join(" OR ")
 }
 
 /// Says whether an indexed row holds a word, in whatever form.
-pub(crate) fn holds(connection: &Connection, word: &str) -> Result<bool> {
+pub(crate) fn contains_word(connection: &Connection, word: &str) -> Result<bool> {
     let mut all = Vec::new();
     terms::words(word, |word| all.push(terms::term(&word)));
     let mut statement =
         connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM search WHERE search MATCH ?1)")?;
     for term in all {
-        if statement.query_row([crate::search::quote(&term)], |row| row.get(0))? {
+        if statement.query_row([crate::search::quote_term(&term)], |row| row.get(0))? {
             return Ok(true);
         }
     }
@@ -112,8 +112,8 @@ pub(crate) fn holds(connection: &Connection, word: &str) -> Result<bool> {
 
 /// Returns the rows that hold every word of a question as it was typed, and not only other forms
 /// of it. Rows of digests are among them.
-pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<Vec<i64>> {
-    let Some((expression, words)) = crate::search::all_words(question) else {
+pub(crate) fn rows_with_all_words(connection: &Connection, question: &str) -> Result<Vec<i64>> {
+    let Some((expression, words)) = crate::search::all_words_expression(question) else {
         return Ok(Vec::new());
     };
     let mut statement =
@@ -122,11 +122,11 @@ pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<V
     let rows = rows.collect::<Result<Vec<i64>, _>>()?;
     let mut found = Vec::new();
     for row in rows {
-        if let Some(digest) = digest_rows::read(connection, row)? {
+        if let Some(digest) = digest_rows::read_digest_row(connection, row)? {
             let text = digest.text.to_lowercase();
             found.extend(words.iter().all(|word| text.contains(word)).then_some(row));
         }
-        for stored in records::rows_with_lost_texts(connection, "row = ?1", &[&row])? {
+        for stored in records::rows_where_lossy(connection, "row = ?1", &[&row])? {
             let around = [stored.path.as_deref(), stored.tool.as_deref()];
             let text = around
                 .into_iter()
@@ -141,10 +141,10 @@ pub(crate) fn rows_with_all(connection: &Connection, question: &str) -> Result<V
     Ok(found)
 }
 
-impl Entry<'_> {
+impl IndexRowEntry<'_> {
     /// Returns the row's terms with the scope's words, which let the index do the filtering.
     fn scoped(&self) -> String {
-        let Known {
+        let SessionRef {
             id,
             workspace,
             flavor,
@@ -156,8 +156,8 @@ impl Entry<'_> {
         )
     }
 
-    fn mark(&self) -> Mark {
-        Mark::new(self.session.id, self.at, self.kind, self.size_bytes)
+    fn mark(&self) -> RowAttributes {
+        RowAttributes::new(self.session.id, self.at, self.kind, self.size_bytes)
     }
 }
 
@@ -168,79 +168,79 @@ fn sum(terms: &str) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-impl Waiting {
+impl PendingIndex {
     /// Adds a row.
-    pub fn add(&mut self, tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<()> {
+    pub fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         let terms = entry.scoped();
         self.size_bytes += terms.len();
-        self.changes.entry(entry.row).or_default().into = Some((terms, entry.mark()));
+        self.changes.entry(entry.row).or_default().added = Some((terms, entry.mark()));
         self.write_when_full(tx)
     }
 
     /// Says whether a row is in the index, or about to be.
-    pub fn holds(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
+    pub fn contains_row(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
         match self.changes.get(&row) {
-            Some(change) => Ok(change.into.is_some()),
-            None => Ok(marks::sum(tx, row)?.is_some()),
+            Some(change) => Ok(change.added.is_some()),
+            None => Ok(marks::stored_checksum(tx, row)?.is_some()),
         }
     }
 
     /// Takes a row out that was added as this entry.
-    pub fn remove(&mut self, tx: &Transaction<'_>, entry: &Entry<'_>) -> Result<()> {
+    pub fn remove(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         if let Some(change) = self.changes.get_mut(&entry.row) {
-            change.into = None;
+            change.added = None;
             return Ok(());
         }
-        let Some(known) = marks::sum(tx, entry.row)? else {
+        let Some(known) = marks::stored_checksum(tx, entry.row)? else {
             return Ok(());
         };
         let terms = entry.scoped();
         if sum(&terms) != known {
-            return self.lose(tx, entry.row);
+            return self.remove_unknown(tx, entry.row);
         }
         self.size_bytes += terms.len();
-        self.changes.entry(entry.row).or_default().out = Some(terms);
+        self.changes.entry(entry.row).or_default().removed = Some(terms);
         self.write_when_full(tx)
     }
 
     /// Takes a row out whose terms nobody knows any more.
-    pub fn lose(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
+    pub fn remove_unknown(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
         let change = self.changes.entry(row).or_default();
-        if change.into.take().is_none() {
-            residue::note(tx, Remedy::Rebuild)?;
+        if change.added.take().is_none() {
+            residue::require_repair(tx, IndexRepair::Rebuild)?;
         }
         Ok(())
     }
 
     fn write_when_full(&mut self, tx: &Transaction<'_>) -> Result<()> {
         if self.size_bytes > WAITING_BYTES_MAX {
-            self.write(tx)
+            self.flush(tx)
         } else {
             Ok(())
         }
     }
 
     /// Writes what waits.
-    pub fn write(&mut self, tx: &Transaction<'_>) -> Result<()> {
+    pub fn flush(&mut self, tx: &Transaction<'_>) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
         let changes = std::mem::take(&mut self.changes);
         self.size_bytes = 0;
-        let trail = |change: &Change| {
-            let (terms, mark) = change.into.as_ref()?;
+        let trail = |change: &IndexChange| {
+            let (terms, mark) = change.added.as_ref()?;
             Some((*mark, sum(terms)))
         };
         let trails = changes.iter().map(|(row, change)| (*row, trail(change)));
         marks::write(tx, &trails.collect())?;
-        let out = changes.values().filter(|change| change.out.is_some());
+        let out = changes.values().filter(|change| change.removed.is_some());
         if can_go_at_once(tx, out.count())? {
             return changes.iter().try_for_each(|(row, change)| {
                 take_out(tx, *row, change)?;
                 put_in(tx, *row, change)
             });
         }
-        residue::note(tx, Remedy::Merge)?;
+        residue::require_repair(tx, IndexRepair::Merge)?;
         remove_at_once(tx, false)?;
         for (row, change) in &changes {
             take_out(tx, *row, change)?;
@@ -265,19 +265,19 @@ fn can_go_at_once(tx: &Transaction<'_>, out: usize) -> Result<bool> {
         .query_row([], |row| row.get(0))?;
     let out = i64::try_from(out).unwrap_or(i64::MAX);
     let few = out.saturating_mul(ROWS_FOR_EACH_OUT) <= latest.max(AT_ONCE_MIN * ROWS_FOR_EACH_OUT);
-    Ok(few && residue::remedy(tx)?.is_none())
+    Ok(few && residue::pending_repair(tx)?.is_none())
 }
 
-fn take_out(tx: &Transaction<'_>, row: i64, change: &Change) -> Result<()> {
-    if let Some(terms) = &change.out {
+fn take_out(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
+    if let Some(terms) = &change.removed {
         let sql = "INSERT INTO search (search, rowid, terms) VALUES ('delete', ?1, ?2)";
         tx.prepare_cached(sql)?.execute(params![row, terms])?;
     }
     Ok(())
 }
 
-fn put_in(tx: &Transaction<'_>, row: i64, change: &Change) -> Result<()> {
-    if let Some((terms, _)) = &change.into {
+fn put_in(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
+    if let Some((terms, _)) = &change.added {
         let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
         tx.prepare_cached(sql)?.execute(params![row, terms])?;
     }
@@ -285,14 +285,14 @@ fn put_in(tx: &Transaction<'_>, row: i64, change: &Change) -> Result<()> {
 }
 
 /// Called with how many records are indexed, and of how many.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+pub type IndexProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 impl Store {
     /// Makes the search index anew from the rows, all of it or nothing.
-    pub fn rebuild_index(&self, progress: Progress) -> Result<u64> {
+    pub fn rebuild_index(&self, progress: IndexProgress) -> Result<u64> {
         self.writer()
-            .submit(0, Hurry::Now, move |tx, names| {
-                names.index.write(tx)?;
+            .submit(0, CommitMode::Immediate, move |tx, names| {
+                names.index.flush(tx)?;
                 rebuild(tx, &*progress)
             })
             .wait()
@@ -303,11 +303,11 @@ impl Store {
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     command(tx, "delete-all")?;
     tx.execute_batch("DELETE FROM marks")?;
-    residue::clear(tx)?;
+    residue::clear_repairs(tx)?;
     let total = tx.query_row("SELECT count(*) FROM records WHERE copy = 0", [], |row| {
         row.get(0)
     })?;
-    let mut waiting = Waiting::default();
+    let mut waiting = PendingIndex::default();
     let mut done = 0;
     each_row(tx, |entry| {
         waiting.add(tx, entry)?;
@@ -318,29 +318,32 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
         Ok(())
     })?;
     digest_rows::index_all(tx, &mut waiting)?;
-    waiting.write(tx)?;
+    waiting.flush(tx)?;
     command(tx, "optimize")?;
     progress(done, total);
     Ok(done)
 }
 
-fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<()>) -> Result<()> {
+fn each_row(
+    connection: &Connection,
+    mut each: impl FnMut(&IndexRowEntry<'_>) -> Result<()>,
+) -> Result<()> {
     let sql = format!(
         "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind,
             coalesce(r.at, s.ended, s.started), r.tool, r.path,
             json_extract(r.metadata, '$.speaker'), {}
          FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row",
-        records::TEXT
+        records::TEXT_COLUMNS
     );
-    let cache = blocks::Cache::default();
+    let cache = blocks::BlockCache::default();
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Some(flavor) = memory::Flavor::from_name(&row.get::<_, String>(3)?) else {
             continue;
         };
-        let text = match records::text_cached(connection, row, 9, &cache) {
-            Err(error @ Error::LostBody(_)) => {
+        let text = match records::read_text_cached(connection, row, 9, &cache) {
+            Err(error @ Error::MissingText(_)) => {
                 // Nothing can be found in a text that cannot be read; the others still can.
                 tracing::warn!(%error, "a record is left out of the search index");
                 continue;
@@ -349,23 +352,23 @@ fn each_row(connection: &Connection, mut each: impl FnMut(&Entry<'_>) -> Result<
         };
         let (tool, path, speaker): (Option<String>, Option<String>, Option<String>) =
             (row.get(6)?, row.get(7)?, row.get(8)?);
-        let kind = records::kind(row.get(4)?);
-        let document = Document {
+        let kind = records::kind_from_number(row.get(4)?);
+        let document = IndexDocument {
             kind,
             text: &text,
             tool: tool.as_deref(),
             path: path.as_deref(),
             speaker: speaker.as_deref(),
         };
-        each(&Entry {
+        each(&IndexRowEntry {
             row: row.get(0)?,
-            session: Known {
+            session: SessionRef {
                 id: row.get(1)?,
                 workspace: row.get(2)?,
                 flavor,
             },
             kind,
-            at: timestamp(row.get(5)?),
+            at: timestamp_from_millis(row.get(5)?),
             size_bytes: text.len(),
             terms: &document.terms(),
         })?;

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use memory::{Item, SessionId, Tokens};
+use memory::{MemoryItem, SessionId, Tokens};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::sessions::timestamp;
-use crate::writer::Hurry;
+use crate::sessions::timestamp_from_millis;
+use crate::writer::CommitMode;
 use redact::CleanString;
 
 /// Older injections than these are dropped; what they taught is in the newer ones.
@@ -33,7 +33,7 @@ pub struct NewInjection {
     /// Only a keyed hash of it is kept.
     pub prompt: String,
     pub tokens: Tokens,
-    pub items: Vec<(Item, Tokens)>,
+    pub items: Vec<(MemoryItem, Tokens)>,
 }
 
 /// An injection as it was recorded.
@@ -45,13 +45,13 @@ pub struct Injection {
     pub workspace: Option<String>,
     pub at: Timestamp,
     pub tokens: Tokens,
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<InjectionVerdict>,
     pub items: Vec<InjectedItem>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InjectedItem {
-    pub item: Item,
+    pub item: MemoryItem,
     pub tokens: Tokens,
     /// Whether the session then used it; unknown until it has gone quiet.
     pub used: Option<bool>,
@@ -59,7 +59,7 @@ pub struct InjectedItem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum InjectionVerdict {
     Good,
     Bad,
 }
@@ -67,17 +67,17 @@ pub enum Verdict {
 impl Store {
     /// Records an injection after the prompt was answered.
     pub fn record_injection(&self, injection: NewInjection) -> Result<()> {
-        let prompt = self.prompt_mark(&injection.prompt);
-        self.record_injection_marked(injection, prompt)
+        let prompt = self.prompt_hash(&injection.prompt);
+        self.record_hashed_injection(injection, prompt)
     }
 
     /// Returns what is kept of a prompt.
-    pub fn prompt_mark(&self, prompt: &str) -> [u8; 16] {
+    pub fn prompt_hash(&self, prompt: &str) -> [u8; 16] {
         self.redactor().keyed_hash(&[prompt.as_bytes()])
     }
 
     /// Records an injection of whose prompt only the mark was kept.
-    pub fn record_injection_marked(&self, injection: NewInjection, prompt: [u8; 16]) -> Result<()> {
+    pub fn record_hashed_injection(&self, injection: NewInjection, prompt: [u8; 16]) -> Result<()> {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let name = clean(&injection.name);
         let session = injection.session.as_ref().map(|id| clean(id.as_str()));
@@ -86,7 +86,7 @@ impl Store {
             at, tokens, items, ..
         } = injection;
         self.writer()
-            .submit(1, Hurry::Now, move |tx, _| {
+            .submit(1, CommitMode::Immediate, move |tx, _| {
                 tx.execute(
                     "INSERT INTO injections (name, session, workspace, at, prompt, tokens)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// Returns the injections whose name begins with `prefix`, the latest first.
-    pub fn injections_named(&self, prefix: &str, limit: usize) -> Result<Vec<Injection>> {
+    pub fn injections_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
             "{SELECT} WHERE substr(name, 1, length(?1)) = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
         );
@@ -125,25 +125,32 @@ impl Store {
     }
 
     /// Returns what was put before a session already.
-    pub fn injected_into(&self, session: &SessionId) -> Result<BTreeSet<Item>> {
+    pub fn items_injected_into(&self, session: &SessionId) -> Result<BTreeSet<MemoryItem>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT x.kind, x.item FROM injections i JOIN injected x ON x.injection = i.id
                  WHERE i.session = ?1",
             )?;
             let rows = statement.query_map([session.as_str()], |row| {
-                Ok(Item::from_parts(&row.get::<_, String>(0)?, row.get(1)?))
+                Ok(MemoryItem::from_parts(
+                    &row.get::<_, String>(0)?,
+                    row.get(1)?,
+                ))
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 
     /// Keeps what a person thinks of an injection. Says whether there was one of that name.
-    pub fn judge(&self, name: &str, verdict: Verdict) -> Result<bool> {
+    pub fn set_verdict(&self, name: &str, verdict: InjectionVerdict) -> Result<bool> {
         let name = name.to_owned();
         self.writer()
-            .submit(1, Hurry::Now, move |tx, _| {
-                let sign = if verdict == Verdict::Good { 1 } else { -1 };
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                let sign = if verdict == InjectionVerdict::Good {
+                    1
+                } else {
+                    -1
+                };
                 let sql = "UPDATE injections SET verdict = ?2 WHERE name = ?1";
                 Ok(tx.execute(sql, params![name, sign])? > 0)
             })
@@ -152,7 +159,7 @@ impl Store {
 
     /// Returns injections whose use is not known yet and whose session has gone quiet since
     /// `before`.
-    pub fn injections_to_look_at(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
+    pub fn unscored_injections(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
             "{SELECT} WHERE looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
                 WHERE s.name = injections.session AND coalesce(s.ended, s.started, 0) < ?1)
@@ -167,7 +174,7 @@ impl Store {
     pub fn set_used(&self, name: &str, used: &[bool]) -> Result<()> {
         let (name, used) = (name.to_owned(), used.to_vec());
         self.writer()
-            .submit(1, Hurry::Now, move |tx, _| {
+            .submit(1, CommitMode::Immediate, move |tx, _| {
                 for (position, used) in used.iter().enumerate() {
                     tx.prepare_cached(
                         "UPDATE injected SET used = ?3 WHERE position = ?2 AND injection IN
@@ -183,12 +190,12 @@ impl Store {
 
     /// Returns how useful items proved, from 0 to 1: the share of times they were used or praised,
     /// smoothed. Items that were never injected are left out; think [`USEFULNESS_UNKNOWN`] of them.
-    pub fn usefulness(&self, items: &[Item]) -> Result<BTreeMap<Item, f64>> {
+    pub fn usefulness(&self, items: &[MemoryItem]) -> Result<BTreeMap<MemoryItem, f64>> {
         self.read(|connection| {
             let mut known = BTreeMap::new();
             for item in items {
                 let (_, id) = item.parts();
-                if let Some(share) = useful(connection, &id)? {
+                if let Some(share) = item_usefulness(connection, &id)? {
                     known.insert(*item, share);
                 }
             }
@@ -229,28 +236,28 @@ fn listed(
             name: row.get(1)?,
             session: row.get::<_, Option<String>>(2)?.map(SessionId::new),
             workspace: row.get(3)?,
-            at: timestamp(row.get(4)?).unwrap_or(Timestamp::UNIX_EPOCH),
+            at: timestamp_from_millis(row.get(4)?).unwrap_or(Timestamp::UNIX_EPOCH),
             tokens: Tokens(row.get(5)?),
             verdict: verdict.map(|sign| {
                 if sign > 0 {
-                    Verdict::Good
+                    InjectionVerdict::Good
                 } else {
-                    Verdict::Bad
+                    InjectionVerdict::Bad
                 }
             }),
-            items: items(connection, row.get(0)?)?,
+            items: injected_items(connection, row.get(0)?)?,
         });
     }
     Ok(all)
 }
 
-fn items(connection: &Connection, injection: i64) -> Result<Vec<InjectedItem>> {
+fn injected_items(connection: &Connection, injection: i64) -> Result<Vec<InjectedItem>> {
     let mut statement = connection.prepare_cached(
         "SELECT kind, item, tokens, used FROM injected WHERE injection = ?1 ORDER BY position",
     )?;
     let rows = statement.query_map([injection], |row| {
         Ok(InjectedItem {
-            item: Item::from_parts(&row.get::<_, String>(0)?, row.get(1)?),
+            item: MemoryItem::from_parts(&row.get::<_, String>(0)?, row.get(1)?),
             tokens: Tokens(row.get(2)?),
             used: row.get(3)?,
         })
@@ -258,7 +265,11 @@ fn items(connection: &Connection, injection: i64) -> Result<Vec<InjectedItem>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn insert_items(tx: &Transaction<'_>, injection: i64, items: &[(Item, Tokens)]) -> Result<()> {
+fn insert_items(
+    tx: &Transaction<'_>,
+    injection: i64,
+    items: &[(MemoryItem, Tokens)],
+) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "INSERT INTO injected (injection, position, kind, item, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
@@ -311,7 +322,7 @@ pub(crate) fn forget_workspace(tx: &Transaction<'_>, key: &str) -> Result<()> {
 }
 
 /// Returns how useful an item proved; `None` when it was never shown.
-pub(crate) fn useful(connection: &Connection, item: &[u8]) -> Result<Option<f64>> {
+pub(crate) fn item_usefulness(connection: &Connection, item: &[u8]) -> Result<Option<f64>> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(sum(x.used), 0), count(x.used), coalesce(sum(i.verdict > 0), 0),
             count(i.verdict), count(*)

@@ -9,15 +9,15 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::sessions::timestamp;
-use crate::writer::Hurry;
+use crate::sessions::timestamp_from_millis;
+use crate::writer::CommitMode;
 
 /// A lease that is this old has been lost.
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is done to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum LeaseKind {
     /// Its summary is being written.
     Extraction,
     /// It is being compacted.
@@ -26,7 +26,7 @@ pub enum Work {
     Facts,
 }
 
-impl Work {
+impl LeaseKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Extraction => "extraction",
@@ -40,7 +40,7 @@ impl Work {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId,
-    pub work: Work,
+    pub kind: LeaseKind,
     pub since: Timestamp,
     pub(crate) number: i64,
     pub(crate) holder: [u8; 16],
@@ -48,7 +48,7 @@ pub struct Lease {
 
 /// What became of asking for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum LeaseOutcome {
     Granted(Lease),
     /// Somebody else holds it.
     Busy {
@@ -60,59 +60,77 @@ pub enum Asked {
 
 impl Store {
     /// Asks for the lease of a session's work. One that is stale changes hands.
-    pub fn lease(&self, session: &SessionId, work: Work, now: Timestamp) -> Result<Asked> {
+    pub fn acquire_lease(
+        &self,
+        session: &SessionId,
+        work: LeaseKind,
+        now: Timestamp,
+    ) -> Result<LeaseOutcome> {
         let mut holder = [0; 16];
         getrandom::fill(&mut holder)
             .map_err(|error| Error::io(self.path())(std::io::Error::other(error.to_string())))?;
         let session = session.clone();
-        let ticket = self.writer().submit(1, Hurry::Now, move |tx, _| {
-            let Some(number) = number(tx, &session)? else {
-                return Ok(Asked::Unknown);
-            };
-            if let Some((_, since)) = held(tx, number, work)?
-                && !is_stale(since, now)
-            {
-                return Ok(Asked::Busy { since });
-            }
-            tx.prepare_cached(
-                "INSERT OR REPLACE INTO leases (session, kind, holder, since)
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                let Some(number) = session_number(tx, &session)? else {
+                    return Ok(LeaseOutcome::Unknown);
+                };
+                if let Some((_, since)) = held(tx, number, work)?
+                    && !is_stale(since, now)
+                {
+                    return Ok(LeaseOutcome::Busy { since });
+                }
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO leases (session, kind, holder, since)
                  VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![number, work.name(), holder, now.as_millisecond()])?;
-            Ok(Asked::Granted(Lease {
-                session: session.clone(),
-                work,
-                since: now,
-                number,
-                holder,
-            }))
-        });
+                )?
+                .execute(params![
+                    number,
+                    work.name(),
+                    holder,
+                    now.as_millisecond()
+                ])?;
+                Ok(LeaseOutcome::Granted(Lease {
+                    session: session.clone(),
+                    kind: work,
+                    since: now,
+                    number,
+                    holder,
+                }))
+            });
         ticket.wait()
     }
 
     /// Gives a lease back, unless it has been lost to another.
-    pub fn release(&self, lease: &Lease) -> Result<()> {
+    pub fn release_lease(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
-        let ticket = self.writer().submit(1, Hurry::Now, move |tx, _| {
-            tx.prepare_cached(
-                "DELETE FROM leases WHERE session = ?1 AND kind = ?2 AND holder = ?3",
-            )?
-            .execute(params![lease.number, lease.work.name(), lease.holder])?;
-            Ok(())
-        });
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                tx.prepare_cached(
+                    "DELETE FROM leases WHERE session = ?1 AND kind = ?2 AND holder = ?3",
+                )?
+                .execute(params![
+                    lease.number,
+                    lease.kind.name(),
+                    lease.holder
+                ])?;
+                Ok(())
+            });
         ticket.wait()
     }
 
     /// Returns since when somebody has been working on a session; `None` for nobody, or somebody
     /// who must have died.
-    pub fn working(
+    pub fn active_lease(
         &self,
         session: &SessionId,
-        work: Work,
+        work: LeaseKind,
         now: Timestamp,
     ) -> Result<Option<Timestamp>> {
         self.read(|connection| {
-            let Some(number) = number(connection, session)? else {
+            let Some(number) = session_number(connection, session)? else {
                 return Ok(None);
             };
             let held = held(connection, number, work)?.map(|(_, since)| since);
@@ -123,7 +141,7 @@ impl Store {
 
 /// Says whether a lease is still its holder's. Only counts inside a transaction that writes.
 pub(crate) fn is_held(tx: &Transaction<'_>, lease: &Lease) -> Result<bool> {
-    let held = held(tx, lease.number, lease.work)?;
+    let held = held(tx, lease.number, lease.kind)?;
     Ok(held.is_some_and(|(holder, _)| holder == lease.holder))
 }
 
@@ -132,18 +150,22 @@ fn is_stale(since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= STALE_AFTER
 }
 
-fn held(connection: &Connection, number: i64, work: Work) -> Result<Option<([u8; 16], Timestamp)>> {
+fn held(
+    connection: &Connection,
+    number: i64,
+    work: LeaseKind,
+) -> Result<Option<([u8; 16], Timestamp)>> {
     let row: Option<([u8; 16], i64)> = connection
         .prepare_cached("SELECT holder, since FROM leases WHERE session = ?1 AND kind = ?2")?
         .query_row(params![number, work.name()], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    Ok(row.and_then(|(holder, since)| Some((holder, timestamp(Some(since))?))))
+    Ok(row.and_then(|(holder, since)| Some((holder, timestamp_from_millis(Some(since))?))))
 }
 
 /// Returns the number of a session's row.
-pub(crate) fn number(connection: &Connection, session: &SessionId) -> Result<Option<i64>> {
+pub(crate) fn session_number(connection: &Connection, session: &SessionId) -> Result<Option<i64>> {
     Ok(connection
         .prepare_cached("SELECT id FROM sessions WHERE name = ?1")?
         .query_row([session.as_str()], |row| row.get(0))

@@ -85,47 +85,54 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-pub use crate::archive::Packed;
-pub use crate::backup::{Backup, CopyProgress, Overwrite};
-pub use crate::batch::{Batch, From, Log, Oddities, Reading, Written};
-pub use crate::clean::{Cleaned, Door, Incoming};
+pub use crate::archive::PackReport;
+pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
+pub use crate::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
+pub use crate::clean::{CleanEntries, IncomingEntries, Sanitizer};
 pub use crate::digest_rows::DigestText;
-pub use crate::digests::{Pending, StoredDigest};
+pub use crate::digests::{PendingDigest, StoredDigest};
 pub use crate::error::{Error, Result};
-pub use crate::facts::{Ask, FactFilter, FactScope, NewFact, Remembered};
-pub use crate::feed::{Came, Changes, Heard, Standing};
+pub use crate::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
+pub use crate::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
 pub use crate::health::Health;
-pub use crate::injections::{InjectedItem, Injection, NewInjection, USEFULNESS_UNKNOWN, Verdict};
-pub use crate::lease::{Asked, Lease, Work};
-pub use crate::lookup::{Detail, Held, Lookup, Presence, Scope, Within};
-pub use crate::marks::Mark;
+pub use crate::injections::{
+    InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
+};
+pub use crate::lease::{Lease, LeaseKind, LeaseOutcome};
+pub use crate::lookup::{CandidateRow, Lookup, Presence, ScopedRows, SearchScope, TermRows};
+pub use crate::marks::RowAttributes;
 pub use crate::open::check_folder;
-pub use crate::portable::{Claims, ExportFilter, Exported, ImportScope, Imported, LogRule};
+pub use crate::portable::{
+    ExportFilter, ExportReport, ImportReport, ImportScope, ImportTrust, LogPieceFilter,
+};
 pub use crate::raw::RawPiece;
 pub use crate::records::StoredRecord;
-pub use crate::repair::{Repaired, repair};
-pub use crate::rescan::{Rescan, RescanProgress, Which};
-pub use crate::restore::{RedactionKey, RestoreFrom, Restored, restore};
-pub use crate::scrub::ArchiveScrub;
-pub use crate::search::{Found, Hit, Query, Rung};
+pub use crate::repair::{RepairReport, repair};
+pub use crate::rescan::{RescanProgress, RescanReport, RescanScope};
+pub use crate::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
+pub use crate::scrub::ScrubReport;
+pub use crate::search::{Hit, MatchLevel, Query, TextSearchResult};
 pub use crate::sessions::SessionFilter;
 pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, NOT_CAPTURED, SourceReport, Stamp, UNREAD};
-pub use crate::spending::{ModelCall, Spent};
-pub use crate::steps::Step;
-pub use crate::summaries::{Kept, Look, NewSummary, Notes, Reached, StoredSummary, Way};
-pub use crate::swap::{OnStep, Recovered, SwapStep};
-pub use crate::timeline::Counts;
-pub use crate::tombstones::{CarriedTombstones, Grave, Lifted, Tombstone};
-pub use crate::touches::Touch;
+pub use crate::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
+pub use crate::spending::{ModelCall, ModelSpending};
+pub use crate::steps::SessionStep;
+pub use crate::summaries::{
+    NewSummary, SessionPosition, StoredSummary, SummaryInfo, SummaryMethod, SummaryProgress,
+    SummaryWrite,
+};
+pub use crate::swap::{OnStep, SwapRecovery, SwapStep};
+pub use crate::timeline::StoreCounts;
+pub use crate::tombstones::{CarriedTombstones, LiftOutcome, Tombstone, TombstoneKind};
+pub use crate::touches::FileTouch;
 pub use crate::usage::{RequestSize, UsageFilter, UsageRow};
 pub use crate::verify::DamagedTexts;
-pub use crate::worth::Worth;
+pub use crate::worth::RecordSignals;
 pub use crate::writer::Ticket;
 
-use crate::lock::Guard;
+use crate::lock::StoreLock;
 use crate::readers::ReaderPool;
-use crate::seal::{Key, Keychain, NoKeychain};
+use crate::seal::{EncryptionKey, Keychain, NoKeychain};
 use crate::writer::Writer;
 use redact::Redactor;
 
@@ -141,10 +148,10 @@ pub struct Store {
     redactor: Arc<Redactor>,
     writer: Writer,
     readers: ReaderPool,
-    key: Option<Key>,
-    recovered: Option<Recovered>,
+    key: Option<EncryptionKey>,
+    recovered: Option<SwapRecovery>,
     /// Given up last, when nothing is open any more.
-    _guard: Guard,
+    _guard: StoreLock,
 }
 
 impl Store {
@@ -157,11 +164,11 @@ impl Store {
     /// Opens the store in a folder, whose key may lie in the keychain.
     pub fn open_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
         check_folder(folder)?;
-        open::private_dir(folder)?;
-        let (guard, recovered) = swap::settle(folder)?;
-        let path = Self::path_in(folder);
-        let find = || Ok::<_, Error>(seal::key_of_store(folder, keychain)?.map(|(key, _)| key));
-        let mut key = if seal::places::any(folder) {
+        open::create_private_dir(folder)?;
+        let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
+        let path = Self::database_path(folder);
+        let find = || Ok::<_, Error>(seal::find_store_key(folder, keychain)?.map(|(key, _)| key));
+        let mut key = if seal::places::has_key_list(folder) {
             find()?
         } else {
             None
@@ -189,18 +196,18 @@ impl Store {
     /// is encrypted, or something must be done to it first; then [`Store::open_with`] opens it.
     pub fn open_to_ask(folder: &Path) -> Result<Option<Self>> {
         check_folder(folder)?;
-        let (guard, recovered) = swap::settle(folder)?;
-        let path = Self::path_in(folder);
-        if recovered.is_some() || seal::places::any(folder) {
+        let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
+        let path = Self::database_path(folder);
+        if recovered.is_some() || seal::places::has_key_list(folder) {
             return Ok(None);
         }
-        let Some(reader) = open::settled_reader(&path)? else {
+        let Some(reader) = open::open_current_reader(&path)? else {
             return Ok(None);
         };
         Ok(Some(Self {
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
-            writer: Writer::later(&path),
-            readers: ReaderPool::with(reader),
+            writer: Writer::lazy(&path),
+            readers: ReaderPool::with_connection(reader),
             path,
             key: None,
             recovered: None,
@@ -216,14 +223,14 @@ impl Store {
     /// The same, of a store whose key may lie in the keychain.
     pub fn open_to_read_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
         check_folder(folder)?;
-        let guard = lock::shared(folder)?;
-        let path = Self::path_in(folder);
-        let key = seal::key_of_store(folder, keychain)?.map(|(key, _)| key);
-        let reader = open::reader(&path, key.as_ref(), open::FileAccess::Mapped)?;
+        let guard = lock::lock_shared(folder)?;
+        let path = Self::database_path(folder);
+        let key = seal::find_store_key(folder, keychain)?.map(|(key, _)| key);
+        let reader = open::open_reader(&path, key.as_ref(), open::FileAccess::Mapped)?;
         let store = Self {
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
-            writer: Writer::none(&path),
-            readers: ReaderPool::with(reader),
+            writer: Writer::read_only(&path),
+            readers: ReaderPool::with_connection(reader),
             path,
             key,
             recovered: None,
@@ -233,7 +240,7 @@ impl Store {
     }
 
     /// Returns what became of an exchange that a crash had interrupted, if opening found one.
-    pub fn recovered(&self) -> Option<Recovered> {
+    pub fn recovered(&self) -> Option<SwapRecovery> {
         self.recovered
     }
 
@@ -242,7 +249,7 @@ impl Store {
     }
 
     /// Returns where the database of a folder lies.
-    pub fn path_in(folder: &Path) -> PathBuf {
+    pub fn database_path(folder: &Path) -> PathBuf {
         folder.join(DATABASE)
     }
 
@@ -255,8 +262,8 @@ impl Store {
     }
 
     /// Returns a door for the batches of one source.
-    pub fn door(&self) -> Door<'_> {
-        Door::new(&self.redactor, |session| {
+    pub fn sanitizer(&self) -> Sanitizer<'_> {
+        Sanitizer::new(&self.redactor, |session| {
             self.fingerprints(session).unwrap_or_else(|error| {
                 tracing::warn!(%session, %error, "secrets seen before are not known");
                 Vec::new()
@@ -279,22 +286,22 @@ impl Store {
 
     /// Says whether the write-ahead log has outgrown its limit, as it does while a reader holds an
     /// old snapshot and others write.
-    pub fn is_log_over_limit(&self) -> bool {
-        open::log_bytes(&self.path) > open::LOG_BYTES_MAX
+    pub fn is_wal_over_limit(&self) -> bool {
+        open::wal_bytes(&self.path) > open::WAL_BYTES_MAX
     }
 
     /// Writes the write-ahead log back into the database and cuts it to nothing. Says whether that
     /// could be done: another reader may still need it.
-    pub fn empty_log(&self) -> Result<bool> {
-        let mut connection = open::plainly(&self.path, self.key.as_ref())?;
-        forget::traces::empty_log(&mut connection, forget::traces::PATIENCE)
+    pub fn truncate_wal(&self) -> Result<bool> {
+        let mut connection = open::connect(&self.path, self.key.as_ref())?;
+        forget::traces::truncate_wal(&mut connection, forget::traces::READER_WAIT)
     }
 }
 
 /// Returns the key that marks and fingerprints are made with, making it on first use.
 pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     use std::io::Write;
-    open::private_dir(folder)?;
+    open::create_private_dir(folder)?;
     let path = &folder.join(KEY);
     if let Ok(bytes) = std::fs::read(path)
         && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())

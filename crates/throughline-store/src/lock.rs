@@ -23,23 +23,23 @@ const ALONE_TRIES: u32 = 100;
 
 /// A hold on a store's lock, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct StoreLock {
     _file: Option<File>,
 }
 
 /// Joins those who use the store; waits while somebody exchanges the database.
-pub(crate) fn shared(folder: &Path) -> Result<Guard> {
+pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
     hold(folder, OPEN_TRIES, File::try_lock_shared).or_else(|error| {
         if !excuses(&error) {
             return Err(error);
         }
         tracing::debug!(%error, "the store is used without a lock");
-        Ok(Guard { _file: None })
+        Ok(StoreLock { _file: None })
     })
 }
 
 /// Keeps everybody else out; waits a moment for them to close the store.
-pub(crate) fn alone(folder: &Path) -> Result<Guard> {
+pub(crate) fn lock_exclusive(folder: &Path) -> Result<StoreLock> {
     hold(folder, ALONE_TRIES, File::try_lock)
 }
 
@@ -58,12 +58,12 @@ fn hold(
     folder: &Path,
     tries: u32,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
-) -> Result<Guard> {
+) -> Result<StoreLock> {
     let path = folder.join(LOCK);
     let file = lock_file(&path)?;
     for _ in 0..tries {
         match lock(&file) {
-            Ok(()) => return Ok(Guard { _file: Some(file) }),
+            Ok(()) => return Ok(StoreLock { _file: Some(file) }),
             Err(TryLockError::WouldBlock) => std::thread::sleep(STEP),
             Err(TryLockError::Error(error)) => return Err(Error::io(path)(error)),
         }
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn one_alone_or_many_together() {
         let dir = tempfile::tempdir().unwrap();
-        let first = shared(dir.path()).unwrap();
-        let second = shared(dir.path()).unwrap();
+        let first = lock_shared(dir.path()).unwrap();
+        let second = lock_shared(dir.path()).unwrap();
         let try_alone = || hold(dir.path(), 1, File::try_lock);
         assert!(matches!(try_alone(), Err(Error::InUse { .. })));
         drop((first, second));

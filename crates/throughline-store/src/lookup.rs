@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId, Trust};
+use memory::{RecordId, RecordKind, SessionId, Trust};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
-use crate::marks::{Mark, Pages};
+use crate::marks::{AttributePages, RowAttributes};
 use crate::postings::Postings;
-use crate::sessions::timestamp;
+use crate::sessions::timestamp_from_millis;
 use crate::terms::{SCOPE, SPEAKER};
-use crate::worth::{self, Worth};
+use crate::worth::{self, RecordSignals};
 use crate::{Query, Store, blocks, digest_rows, records};
 use redact::Redactor;
 
@@ -25,34 +25,34 @@ use redact::Redactor;
 pub struct Lookup<'c> {
     connection: &'c Connection,
     redactor: &'c Redactor,
-    pages: Pages<'c>,
-    blocks: blocks::Cache,
+    attribute_pages: AttributePages<'c>,
+    blocks: blocks::BlockCache,
     postings: Option<Postings>,
     /// Room for the list that is being read.
-    list: RefCell<Vec<u32>>,
+    scratch: RefCell<Vec<u32>>,
 }
 
 /// The words of the index, and the conditions on rows, that the filters ask for.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct SearchScope {
     /// Of each group, one must be there.
     groups: Vec<Vec<String>>,
-    kinds: Vec<Kind>,
+    kinds: Vec<RecordKind>,
     conditions: Vec<(&'static str, Value)>,
 }
 
 /// The rows of a scope.
 #[derive(Debug)]
-pub struct Within {
+pub struct ScopedRows {
     /// All of them when there is no set.
-    rows: Option<Rows>,
+    rows: Option<RowSet>,
     /// The lists that were read: a question comes back to those of its common terms.
     lists: RefCell<HashMap<String, Rc<[u32]>>>,
 }
 
 /// Rows that hold a term.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct TermRows {
     /// The newest first.
     pub rows: Vec<i64>,
     /// How many there are.
@@ -61,10 +61,10 @@ pub struct Held {
 
 /// What is shown and weighed of a record.
 #[derive(Clone, Debug)]
-pub struct Detail {
+pub struct CandidateRow {
     pub row: i64,
     pub id: RecordId,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub trust: Trust,
     pub at: Option<Timestamp>,
     pub session: SessionId,
@@ -99,10 +99,10 @@ impl Store {
             let lookup = Lookup {
                 connection: &snapshot,
                 redactor: self.redactor(),
-                pages: Pages::new(&snapshot),
-                blocks: blocks::Cache::default(),
+                attribute_pages: AttributePages::new(&snapshot),
+                blocks: blocks::BlockCache::default(),
                 postings: Postings::open(&snapshot)?,
-                list: RefCell::default(),
+                scratch: RefCell::default(),
             };
             answer(&lookup)
         })
@@ -111,7 +111,7 @@ impl Store {
 
 impl Lookup<'_> {
     /// Returns the scope of a query's filters, or `None` when nothing can match.
-    pub fn scope(&self, query: &Query) -> Result<Option<Scope>> {
+    pub fn scope(&self, query: &Query) -> Result<Option<SearchScope>> {
         let mut groups = Vec::new();
         if let Some(part) = &query.workspace {
             let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) UNION
@@ -131,7 +131,7 @@ impl Lookup<'_> {
         if groups.iter().any(Vec::is_empty) {
             return Ok(None);
         }
-        Ok(Some(Scope {
+        Ok(Some(SearchScope {
             groups,
             kinds: query.kinds.clone(),
             conditions: conditions(query),
@@ -139,14 +139,14 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows of a scope, or `None` where only the index itself can tell them.
-    pub fn within(&self, scope: &Scope) -> Result<Option<Within>> {
+    pub fn scoped_rows(&self, scope: &SearchScope) -> Result<Option<ScopedRows>> {
         let Some(postings) = &self.postings else {
             return Ok(None);
         };
         if !scope.conditions.is_empty() {
             return Ok(None);
         }
-        let mut rows: Option<Rows> = None;
+        let mut rows: Option<RowSet> = None;
         for group in &scope.groups {
             let words = group.iter().map(|word| format!("{SCOPE}{word}"));
             let Some(any) = self.any(postings, words)? else {
@@ -163,7 +163,7 @@ impl Lookup<'_> {
             };
             rows = Some(kept);
         }
-        Ok(Some(Within {
+        Ok(Some(ScopedRows {
             rows,
             lists: RefCell::default(),
         }))
@@ -174,9 +174,9 @@ impl Lookup<'_> {
         &self,
         postings: &Postings,
         terms: impl Iterator<Item = String>,
-    ) -> Result<Option<Rows>> {
-        let mut list = self.list.borrow_mut();
-        let mut any = Rows::default();
+    ) -> Result<Option<RowSet>> {
+        let mut list = self.scratch.borrow_mut();
+        let mut any = RowSet::default();
         for term in terms {
             if !postings.rows(self.connection, &term, |_| true, &mut list)? {
                 return Ok(None);
@@ -190,12 +190,12 @@ impl Lookup<'_> {
     fn of_kinds(
         &self,
         postings: &Postings,
-        rows: Option<Rows>,
-        kinds: &[Kind],
-    ) -> Result<Option<Rows>> {
-        let wanted = |kind: &Kind| kinds.contains(kind);
-        let are_most = kinds.len() * 2 > Kind::ALL.len();
-        let terms = Kind::ALL
+        rows: Option<RowSet>,
+        kinds: &[RecordKind],
+    ) -> Result<Option<RowSet>> {
+        let wanted = |kind: &RecordKind| kinds.contains(kind);
+        let are_most = kinds.len() * 2 > RecordKind::ALL.len();
+        let terms = RecordKind::ALL
             .iter()
             .filter(|kind| wanted(kind) != (are_most && rows.is_some()))
             .map(|kind| format!("{SCOPE}k{}", *kind as i64));
@@ -209,9 +209,14 @@ impl Lookup<'_> {
 
     /// Returns the rows within a scope that hold all of some terms, at most `max`; `None` where only the index
     /// itself can tell them.
-    pub fn holding(&self, within: &Within, terms: &[&str], max: usize) -> Result<Option<Held>> {
+    pub fn rows_with_terms(
+        &self,
+        within: &ScopedRows,
+        terms: &[&str],
+        max: usize,
+    ) -> Result<Option<TermRows>> {
         let Some((first, others)) = terms.split_first() else {
-            return Ok(Some(Held::default()));
+            return Ok(Some(TermRows::default()));
         };
         let Some(list) = self.listed(within, first)? else {
             return Ok(None);
@@ -231,13 +236,13 @@ impl Lookup<'_> {
 
     /// Returns the rows within a scope that hold a term and one of others, in ascending order; `None` where only the
     /// index itself can tell them.
-    pub fn holding_any(
+    pub fn rows_with_term_and_any(
         &self,
-        within: &Within,
+        within: &ScopedRows,
         term: &str,
         others: &[&str],
     ) -> Result<Option<Vec<i64>>> {
-        let mut any = Rows::default();
+        let mut any = RowSet::default();
         for other in others {
             let Some(list) = self.listed(within, other)? else {
                 return Ok(None);
@@ -252,14 +257,14 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows within a scope that hold a term, in ascending order.
-    fn listed(&self, within: &Within, term: &str) -> Result<Option<Rc<[u32]>>> {
+    fn listed(&self, within: &ScopedRows, term: &str) -> Result<Option<Rc<[u32]>>> {
         if let Some(list) = within.lists.borrow().get(term) {
             return Ok(Some(list.clone()));
         }
         let Some(postings) = &self.postings else {
             return Ok(None);
         };
-        let mut list = self.list.borrow_mut();
+        let mut list = self.scratch.borrow_mut();
         let is_read = match &within.rows {
             Some(rows) => postings.rows(self.connection, term, |row| rows.has(row), &mut list)?,
             None => postings.rows(self.connection, term, |_| true, &mut list)?,
@@ -290,7 +295,7 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows that fit an expression of the index, newest first, at most `max`.
-    pub fn rows(&self, scope: &Scope, expression: &str, max: usize) -> Result<Vec<i64>> {
+    pub fn rows(&self, scope: &SearchScope, expression: &str, max: usize) -> Result<Vec<i64>> {
         let words = scope.words();
         let expression = if words.is_empty() {
             expression.to_owned()
@@ -319,7 +324,7 @@ impl Lookup<'_> {
     }
 
     /// Returns about how many rows a query's workspace holds, and the number of the latest row.
-    pub fn size(&self, query: &Query) -> Result<(u64, i64)> {
+    pub fn scope_size(&self, query: &Query) -> Result<(u64, i64)> {
         let latest: i64 = self
             .connection
             .prepare_cached("SELECT coalesce(max(row), 0) FROM records")?
@@ -345,12 +350,12 @@ impl Lookup<'_> {
     }
 
     /// Returns what is known of rows at a glance; `None` for a row that is not indexed.
-    pub fn marks(&self, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
-        self.pages.marks(rows)
+    pub fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
+        self.attribute_pages.attributes(rows)
     }
 
     /// Returns the records of rows, in the order of the rows; what is gone is left out.
-    pub fn details(&self, rows: &[i64]) -> Result<Vec<Detail>> {
+    pub fn candidate_rows(&self, rows: &[i64]) -> Result<Vec<CandidateRow>> {
         let sql = format!(
             "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
                 w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
@@ -359,7 +364,7 @@ impl Lookup<'_> {
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
              LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
-            records::TEXT
+            records::TEXT_COLUMNS
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut details = Vec::with_capacity(rows.len());
@@ -369,12 +374,12 @@ impl Lookup<'_> {
                 details.extend(self.digest(*number)?);
                 continue;
             };
-            details.push(Detail {
+            details.push(CandidateRow {
                 row: row.get(0)?,
                 id: RecordId::from_bytes(row.get(1)?),
-                kind: records::kind(row.get(2)?),
-                trust: records::trust(row.get(3)?),
-                at: timestamp(row.get(4)?),
+                kind: records::kind_from_number(row.get(2)?),
+                trust: records::trust_from_number(row.get(3)?),
+                at: timestamp_from_millis(row.get(4)?),
                 session: SessionId::new(row.get::<_, String>(5)?),
                 title: row.get(6)?,
                 workspace: row.get(7)?,
@@ -387,7 +392,7 @@ impl Lookup<'_> {
                     (false, true) => Presence::SourceGone,
                     (false, false) => Presence::InSource,
                 },
-                text: records::text_cached(self.connection, row, 14, &self.blocks)?,
+                text: records::read_text_cached(self.connection, row, 14, &self.blocks)?,
                 digest_only: false,
             });
         }
@@ -400,15 +405,15 @@ impl Lookup<'_> {
     }
 
     /// Returns the digest of an evicted session as if it were a record.
-    fn digest(&self, row: i64) -> Result<Option<Detail>> {
-        let Some(digest) = digest_rows::read(self.connection, row)? else {
+    fn digest(&self, row: i64) -> Result<Option<CandidateRow>> {
+        let Some(digest) = digest_rows::read_digest_row(self.connection, row)? else {
             return Ok(None);
         };
         let is_sensitive = self.redactor.clean(&digest.text).sensitive();
-        Ok(Some(Detail {
+        Ok(Some(CandidateRow {
             row,
             id: digest.id,
-            kind: digest_rows::KIND,
+            kind: digest_rows::DIGEST_KIND,
             trust: digest.trust,
             at: digest.at,
             session: digest.session,
@@ -428,12 +433,12 @@ impl Lookup<'_> {
     }
 
     /// Returns what people and use have said of a record.
-    pub fn worth(&self, id: RecordId) -> Result<Worth> {
-        worth::of(self.connection, id)
+    pub fn record_signals(&self, id: RecordId) -> Result<RecordSignals> {
+        worth::read_record_signals(self.connection, id)
     }
 
     /// Returns terms of the index that begin with `prefix`, with how many rows hold them.
-    pub fn terms(&self, prefix: &str, max: usize) -> Result<Vec<(String, u64)>> {
+    pub fn terms_with_prefix(&self, prefix: &str, max: usize) -> Result<Vec<(String, u64)>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT term, doc FROM search_terms WHERE term >= ?1 AND term < ?2 LIMIT ?3",
         )?;
@@ -458,7 +463,7 @@ impl Lookup<'_> {
     }
 }
 
-impl Scope {
+impl SearchScope {
     /// Returns the same scope with records of every kind.
     #[must_use]
     pub fn of_any_kind(&self) -> Self {
@@ -487,9 +492,9 @@ impl Scope {
 
 /// A set of rows, a bit for each.
 #[derive(Debug, Default)]
-struct Rows(Vec<u64>);
+struct RowSet(Vec<u64>);
 
-impl Rows {
+impl RowSet {
     fn has(&self, row: u32) -> bool {
         let word = self.0.get(row as usize / 64).copied().unwrap_or(0);
         word >> (row % 64) & 1 == 1
@@ -532,8 +537,8 @@ fn keep_common(rows: &mut Vec<u32>, other: &[u32]) {
     });
 }
 
-fn newest(rows: &[u32], max: usize) -> Held {
-    Held {
+fn newest(rows: &[u32], max: usize) -> TermRows {
+    TermRows {
         rows: rows
             .iter()
             .rev()

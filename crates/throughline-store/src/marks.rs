@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use memory::Kind;
+use memory::RecordKind;
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -28,18 +28,23 @@ static SIZES: LazyLock<[u32; 256]> = LazyLock::new(|| {
 
 /// What is known of a row at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct RowAttributes {
     /// The session's number, good for comparing only.
     pub session: u32,
     /// Days since 1970; 0 when the time is not known.
     pub day: u16,
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// About how long the text is.
     pub size_bytes: u32,
 }
 
-impl Mark {
-    pub(crate) fn new(session: i64, at: Option<Timestamp>, kind: Kind, size_bytes: usize) -> Self {
+impl RowAttributes {
+    pub(crate) fn new(
+        session: i64,
+        at: Option<Timestamp>,
+        kind: RecordKind,
+        size_bytes: usize,
+    ) -> Self {
         let day = at.map_or(0, |at| at.as_millisecond().div_euclid(DAY_MS));
         Self {
             session: u32::try_from(session).unwrap_or(u32::MAX),
@@ -65,17 +70,20 @@ impl Mark {
         Some(Self {
             session: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             day: u16::from_le_bytes([bytes[4], bytes[5]]),
-            kind: records::kind(i64::from(kind)),
+            kind: records::kind_from_number(i64::from(kind)),
             size_bytes: SIZES[usize::from(bytes[7])],
         })
     }
 }
 
 /// What an indexed row leaves beside the index: its mark, and a sum of the terms it is indexed by.
-pub(crate) type Trail = (Mark, u32);
+pub(crate) type IndexedRow = (RowAttributes, u32);
 
 /// Writes marks and sums; `None` takes both away.
-pub(crate) fn write(tx: &Transaction<'_>, trails: &BTreeMap<i64, Option<Trail>>) -> Result<()> {
+pub(crate) fn write(
+    tx: &Transaction<'_>,
+    trails: &BTreeMap<i64, Option<IndexedRow>>,
+) -> Result<()> {
     let mut trails = trails.iter().peekable();
     while let Some(&(row, _)) = trails.peek() {
         let page = row / PAGE_ROWS;
@@ -102,12 +110,12 @@ fn put(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 }
 
 /// Returns the sum of the terms a row is indexed by; `None` when it is not indexed.
-pub(crate) fn sum(connection: &Connection, row: i64) -> Result<Option<u32>> {
+pub(crate) fn stored_checksum(connection: &Connection, row: i64) -> Result<Option<u32>> {
     let (marks, sums) = read_both(connection, row / PAGE_ROWS)?;
     let (mark, sum) = (place(row) * MARK_BYTES, place(row) * SUM_BYTES);
     if marks
         .get(mark..mark + MARK_BYTES)
-        .and_then(Mark::from_bytes)
+        .and_then(RowAttributes::from_bytes)
         .is_none()
     {
         return Ok(None);
@@ -131,13 +139,13 @@ fn read_both(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Marks as one question reads them: from their pages, of which only the part that is wanted is copied.
-pub(crate) struct Pages<'c> {
+pub(crate) struct AttributePages<'c> {
     connection: &'c Connection,
     /// The page that was read last, moved on to the next.
     open: RefCell<Option<Blob<'c>>>,
 }
 
-impl<'c> Pages<'c> {
+impl<'c> AttributePages<'c> {
     pub const fn new(connection: &'c Connection) -> Self {
         Self {
             connection,
@@ -146,7 +154,7 @@ impl<'c> Pages<'c> {
     }
 
     /// Returns the marks of rows; `None` for a row that is not indexed. Rows of one page should stand together.
-    pub fn marks(&self, rows: &[i64]) -> Result<Vec<Option<Mark>>> {
+    pub fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
         let mut marks = Vec::with_capacity(rows.len());
         let mut part = Vec::new();
         for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {
@@ -194,15 +202,16 @@ impl<'c> Pages<'c> {
     }
 }
 
-impl std::fmt::Debug for Pages<'_> {
+impl std::fmt::Debug for AttributePages<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pages").finish_non_exhaustive()
     }
 }
 
-fn mark_at(page: &[u8], place: usize) -> Option<Mark> {
+fn mark_at(page: &[u8], place: usize) -> Option<RowAttributes> {
     let at = place * MARK_BYTES;
-    page.get(at..at + MARK_BYTES).and_then(Mark::from_bytes)
+    page.get(at..at + MARK_BYTES)
+        .and_then(RowAttributes::from_bytes)
 }
 
 #[cfg(test)]
@@ -212,13 +221,13 @@ mod tests {
     #[test]
     fn a_mark_survives_nearly() {
         let at = "2026-01-05T09:00:00Z".parse().ok();
-        let mark = Mark::new(70_000, at, Kind::Thinking, 1000);
-        let read = Mark::from_bytes(&mark.to_bytes()).unwrap();
+        let mark = RowAttributes::new(70_000, at, RecordKind::Thinking, 1000);
+        let read = RowAttributes::from_bytes(&mark.to_bytes()).unwrap();
         assert_eq!(
             (read.session, read.day, read.kind),
-            (70_000, 20_458, Kind::Thinking)
+            (70_000, 20_458, RecordKind::Thinking)
         );
         assert!((940..1060).contains(&read.size_bytes), "{read:?}");
-        assert_eq!(Mark::from_bytes(&[0; MARK_BYTES]), None);
+        assert_eq!(RowAttributes::from_bytes(&[0; MARK_BYTES]), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::digest_rows;
 use crate::error::{Error, Result};
 use crate::index;
 use crate::safety;
-use crate::seal::{self, Key};
+use crate::seal::{self, EncryptionKey};
 
 /// "thrl", so that `file` and we can tell our files from others.
 pub(crate) const APPLICATION_ID: i64 = 0x7468_726c;
@@ -34,7 +34,7 @@ const MIGRATIONS: &[&str] = &[
 /// How many had run when the search index got its present form.
 const INDEXED_SINCE: i64 = 8;
 /// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
-pub(crate) const LOG_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const WAL_BYTES_MAX: u64 = 64 << 20;
 /// A log with no more than its header holds nothing.
 const LOG_HEADER_BYTES: u64 = 32;
 
@@ -46,25 +46,25 @@ const LOCKED_TRIES: u32 = 500;
 const LOCKED_STEP: Duration = Duration::from_millis(10);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
-pub(crate) fn writer(path: &Path, key: Option<&Key>) -> Result<Connection> {
+pub(crate) fn open_writer(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     require_sound_sqlite()?;
     if let Some(parent) = path.parent() {
-        private_dir(parent)?;
+        create_private_dir(parent)?;
     }
     check_log(path)?;
     private_file(path)?;
-    let mut connection = plainly(path, key)?;
+    let mut connection = connect(path, key)?;
     settle(&connection)?;
-    let found = version(&connection)?;
-    if (1..known_format()).contains(&found) {
-        safety::copy(&connection, path, found)?;
+    let found = format_version(&connection)?;
+    if (1..current_format()).contains(&found) {
+        safety::write_safety_copy(&connection, path, found)?;
     }
-    migrate(&mut connection, path, known_format())?;
+    migrate(&mut connection, path, current_format())?;
     Ok(connection)
 }
 
 /// Makes a store of an earlier format, or of ours.
-pub(crate) fn at_format(path: &Path, format: i64) -> Result<Connection> {
+pub(crate) fn create_at_format(path: &Path, format: i64) -> Result<Connection> {
     private_file(path)?;
     let mut connection = Connection::open(path)?;
     settle(&connection)?;
@@ -79,7 +79,7 @@ fn settle(connection: &Connection) -> Result<()> {
         "PRAGMA foreign_keys = OFF;
          PRAGMA synchronous = FULL;
          PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA journal_size_limit = {LOG_BYTES_MAX};
+         PRAGMA journal_size_limit = {WAL_BYTES_MAX};
          PRAGMA secure_delete = ON;
          PRAGMA cache_size = -32000;
          PRAGMA temp_store = MEMORY;"
@@ -110,7 +110,7 @@ const BUSY_NOTICE: Duration = Duration::from_secs(2);
 const BUSY_STEP: Duration = Duration::from_millis(5);
 
 /// Lets a connection wait for the writes of other processes, and say so when it takes long.
-pub(crate) fn wait_for_writers(connection: &mut Connection) -> Result<()> {
+pub(crate) fn set_busy_handler(connection: &mut Connection) -> Result<()> {
     fn wait(tries: i32) -> bool {
         let waited = BUSY_STEP.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX));
         if waited >= BUSY_NOTICE && waited < BUSY_NOTICE + BUSY_STEP {
@@ -129,9 +129,9 @@ pub(crate) fn wait_for_writers(connection: &mut Connection) -> Result<()> {
 }
 
 /// Opens one of our files as it is: no settings, no migration.
-pub(crate) fn plainly(path: &Path, key: Option<&Key>) -> Result<Connection> {
+pub(crate) fn connect(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
-    wait_for_writers(&mut connection)?;
+    set_busy_handler(&mut connection)?;
     seal::unlock(&connection, path, key)?;
     check_ours(&connection, path)?;
     Ok(connection)
@@ -161,12 +161,16 @@ impl FileAccess {
 const STATEMENTS_KEPT: usize = 96;
 
 /// Opens a connection that cannot write.
-pub(crate) fn reader(path: &Path, key: Option<&Key>, access: FileAccess) -> Result<Connection> {
+pub(crate) fn open_reader(
+    path: &Path,
+    key: Option<&EncryptionKey>,
+    access: FileAccess,
+) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match reading(path, flags, key, access) {
         // Where nothing can be written there can be no index of the log. Without a log, the file
         // alone is the store, and nobody can change it: SQLite may be told so.
-        Err(error) if error.is_read_only() && log_bytes(path) == 0 => {
+        Err(error) if error.is_read_only() && wal_bytes(path) == 0 => {
             let uri = format!("file:{}?immutable=1", escaped(path));
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             reading(Path::new(&uri), flags, key, access)
@@ -177,13 +181,15 @@ pub(crate) fn reader(path: &Path, key: Option<&Key>, access: FileAccess) -> Resu
 
 /// Opens a connection that cannot write to a store in which nothing has to be done first: it is of our format, and
 /// nothing that was forgotten has left traces. `None` for any other.
-pub(crate) fn settled_reader(path: &Path) -> Result<Option<Connection>> {
+pub(crate) fn open_current_reader(path: &Path) -> Result<Option<Connection>> {
     check_log(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     check_ours(&connection, path)?;
-    if version(&connection)? != known_format() || crate::forget::traces::pending(&connection)? {
+    if format_version(&connection)? != current_format()
+        || crate::forget::traces::is_pending(&connection)?
+    {
         return Ok(None);
     }
     set_up_reader(&connection, FileAccess::Mapped)?;
@@ -201,7 +207,7 @@ fn escaped(path: &Path) -> String {
 fn reading(
     path: &Path,
     flags: OpenFlags,
-    key: Option<&Key>,
+    key: Option<&EncryptionKey>,
     access: FileAccess,
 ) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
@@ -209,8 +215,8 @@ fn reading(
     seal::unlock(&connection, path, key)?;
     set_up_reader(&connection, access)?;
     // SQLite looks at the file only when it is asked something.
-    let found = version(&connection)?;
-    if key.is_none() && (1..known_format()).contains(&found) {
+    let found = format_version(&connection)?;
+    if key.is_none() && (1..current_format()).contains(&found) {
         return in_memory(&connection, path);
     }
     Ok(connection)
@@ -235,7 +241,7 @@ fn in_memory(old: &Connection, path: &Path) -> Result<Connection> {
     let mut memory = Connection::open_in_memory()?;
     rusqlite::backup::Backup::new(old, &mut memory)?.step(-1)?;
     harden(&memory)?;
-    migrate(&mut memory, path, known_format())?;
+    migrate(&mut memory, path, current_format())?;
     memory.pragma_update(None, "query_only", true)?;
     Ok(memory)
 }
@@ -251,7 +257,7 @@ fn harden(connection: &Connection) -> Result<()> {
 /// A checkpoint racing a writer could corrupt the file before 3.51.3.
 fn require_sound_sqlite() -> Result<()> {
     if rusqlite::version_number() < 3_051_003 {
-        return Err(Error::OldSqlite(rusqlite::version().to_owned()));
+        return Err(Error::UnsupportedSqlite(rusqlite::version().to_owned()));
     }
     Ok(())
 }
@@ -278,12 +284,12 @@ pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
 }
 
 /// Returns the format that this program writes.
-pub(crate) fn known_format() -> i64 {
+pub(crate) fn current_format() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn migrate(connection: &mut Connection, path: &Path, known: i64) -> Result<()> {
-    if version(connection)? == known {
+    if format_version(connection)? == known {
         return Ok(());
     }
     // Another process may be migrating too: the version counts only once we hold the lock.
@@ -295,7 +301,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, known: i64) -> R
 
 /// Runs the migrations that a store lacks.
 pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -> Result<()> {
-    let found = version(transaction)?;
+    let found = format_version(transaction)?;
     if found > known {
         return Err(Error::TooNew {
             path: path.to_owned(),
@@ -311,7 +317,7 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
         tracing::info!(path = %path.display(), "the search index is made anew");
         index::rebuild(transaction, &|_, _| {})?;
     }
-    if known == known_format() {
+    if known == current_format() {
         digest_rows::index_missing(transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -323,9 +329,9 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
 fn check_log(path: &Path) -> Result<()> {
     // The log is looked at first: another process may be making the store, and makes the file
     // before its log.
-    let has_log = log_bytes(path) > LOG_HEADER_BYTES;
+    let has_log = wal_bytes(path) > LOG_HEADER_BYTES;
     if has_log && !fs::metadata(path).is_ok_and(|file| file.len() > 0) {
-        return Err(Error::OnlyLog {
+        return Err(Error::WalWithoutDatabase {
             path: path.to_owned(),
         });
     }
@@ -333,13 +339,13 @@ fn check_log(path: &Path) -> Result<()> {
 }
 
 /// Returns the size of the log beside a database.
-pub(crate) fn log_bytes(path: &Path) -> u64 {
+pub(crate) fn wal_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     fs::metadata(log).map_or(0, |file| file.len())
 }
 
-pub(crate) fn version(connection: &Connection) -> Result<i64> {
+pub(crate) fn format_version(connection: &Connection) -> Result<i64> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
@@ -379,7 +385,7 @@ pub fn check_folder(_: &Path) -> Result<()> {
 }
 
 /// Makes a folder that only its owner can enter.
-pub(crate) fn private_dir(path: &Path) -> Result<()> {
+pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -411,11 +417,11 @@ mod tests {
     fn a_newer_store_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        writer(&path, None)
+        open_writer(&path, None)
             .unwrap()
             .pragma_update(None, "user_version", 999)
             .unwrap();
-        let error = writer(&path, None).unwrap_err();
+        let error = open_writer(&path, None).unwrap_err();
         assert!(matches!(error, Error::TooNew { found: 999, .. }), "{error}");
     }
 
@@ -428,7 +434,7 @@ mod tests {
             .execute_batch("CREATE TABLE theirs (x)")
             .unwrap();
         assert!(matches!(
-            writer(&path, None).unwrap_err(),
+            open_writer(&path, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
         let text = dir.path().join("notes.txt");
@@ -438,7 +444,7 @@ mod tests {
         )
         .unwrap();
         assert!(matches!(
-            writer(&text, None).unwrap_err(),
+            open_writer(&text, None).unwrap_err(),
             Error::NotAStore { .. }
         ));
     }
@@ -459,11 +465,11 @@ mod tests {
         )
         .unwrap();
         drop(old);
-        let new = writer(&path, None).unwrap();
+        let new = open_writer(&path, None).unwrap();
         let sql = "SELECT count(*) FROM sessions s LEFT JOIN summaries m ON m.session = s.id";
         let count: i64 = new.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(count, 1);
-        assert_eq!(version(&new).unwrap(), MIGRATIONS.len() as i64);
+        assert_eq!(format_version(&new).unwrap(), MIGRATIONS.len() as i64);
     }
 
     #[cfg(unix)]
@@ -472,7 +478,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home").join("t.db");
-        let connection = writer(&path, None).unwrap();
+        let connection = open_writer(&path, None).unwrap();
         connection
             .execute_batch("INSERT INTO workspaces (key) VALUES ('k')")
             .unwrap();
@@ -490,7 +496,7 @@ mod tests {
         let path = dir.path().join("t.db");
         std::thread::scope(|scope| {
             let opened: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| writer(&path, None).map(drop)))
+                .map(|_| scope.spawn(|| open_writer(&path, None).map(drop)))
                 .collect();
             for thread in opened {
                 thread.join().unwrap().unwrap();

@@ -41,19 +41,19 @@ struct Segment {
 
 /// Part of a list, as one segment has it.
 #[derive(Debug, Default)]
-struct List {
+struct SegmentRows {
     rows: Vec<u32>,
     /// Rows of older segments that are gone or replaced.
     hidden: Vec<u32>,
 }
 
 /// What a leaf says of a term.
-enum Found {
-    No,
+enum LeafMatch {
+    Absent,
     /// The list ends on this leaf.
-    Whole,
+    Complete,
     /// It may go on on the next one.
-    Begun,
+    Continues,
 }
 
 impl Postings {
@@ -117,8 +117,8 @@ impl Segment {
         connection: &Connection,
         key: &[u8],
         is_wanted: impl Fn(u32) -> bool + Copy,
-    ) -> Result<Option<List>> {
-        let mut list = List::default();
+    ) -> Result<Option<SegmentRows>> {
+        let mut list = SegmentRows::default();
         let start = self.leaf(connection, key)?;
         let mut statement = connection.prepare_cached(
             "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
@@ -138,8 +138,8 @@ impl Segment {
             is_first = false;
             match found {
                 None => return Ok(None),
-                Some(Found::No | Found::Whole) => break,
-                Some(Found::Begun) => {}
+                Some(LeafMatch::Absent | LeafMatch::Complete) => break,
+                Some(LeafMatch::Continues) => {}
             }
         }
         Ok(Some(list))
@@ -158,7 +158,7 @@ impl Segment {
 }
 
 /// Takes out of each list what a newer one hides.
-fn hide(lists: &mut [List]) {
+fn hide(lists: &mut [SegmentRows]) {
     let mut hidden: HashSet<u32> = HashSet::new();
     for list in lists {
         if !hidden.is_empty() {
@@ -199,8 +199,8 @@ fn find(
     leaf: &[u8],
     key: &[u8],
     is_wanted: impl Fn(u32) -> bool,
-    list: &mut List,
-) -> Option<Found> {
+    list: &mut SegmentRows,
+) -> Option<LeafMatch> {
     let end = terms_at(leaf)?;
     let mut index = end;
     let mut place = 0;
@@ -215,7 +215,7 @@ fn find(
         term.extend_from_slice(leaf.get(at..at.checked_add(added)?)?);
         match term.as_slice().cmp(key) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Greater => return Some(Found::No),
+            std::cmp::Ordering::Greater => return Some(LeafMatch::Absent),
             std::cmp::Ordering::Equal => {
                 let mut after = index;
                 let next = (index < leaf.len()).then(|| size(leaf, &mut after));
@@ -225,27 +225,31 @@ fn find(
                 };
                 read(leaf.get(..list_end)?, at + added, is_wanted, list)?;
                 return Some(if next.is_some() {
-                    Found::Whole
+                    LeafMatch::Complete
                 } else {
-                    Found::Begun
+                    LeafMatch::Continues
                 });
             }
         }
     }
-    Some(Found::No)
+    Some(LeafMatch::Absent)
 }
 
 /// Reads a list further that began on an earlier leaf.
-fn go_on(leaf: &[u8], is_wanted: impl Fn(u32) -> bool, list: &mut List) -> Option<Found> {
+fn go_on(
+    leaf: &[u8],
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut SegmentRows,
+) -> Option<LeafMatch> {
     let end = terms_at(leaf)?;
     let mut index = end;
     if index < leaf.len() {
         let first_term = size(leaf, &mut index)?;
         read(leaf.get(..first_term)?, HEADER_BYTES, is_wanted, list)?;
-        Some(Found::Whole)
+        Some(LeafMatch::Complete)
     } else {
         read(leaf.get(..end)?, HEADER_BYTES, is_wanted, list)?;
-        Some(Found::Begun)
+        Some(LeafMatch::Continues)
     }
 }
 
@@ -254,7 +258,7 @@ fn read(
     bytes: &[u8],
     mut at: usize,
     is_wanted: impl Fn(u32) -> bool,
-    list: &mut List,
+    list: &mut SegmentRows,
 ) -> Option<()> {
     let mut row = 0_u64;
     while at < bytes.len() {

@@ -10,12 +10,12 @@ use memory::SessionId;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::blocks::ZSTD_LEVEL;
-use crate::clean::Body;
+use crate::clean::CompressedText;
 use crate::error::{Error, Result};
-use crate::forget::{Lines, Needles};
-use crate::records::Texts;
-use crate::secrets::ScrubbedValues;
-use crate::sessions::Known;
+use crate::forget::{LineNumbers, Needles};
+use crate::records::TextReader;
+use crate::secrets::SecretMatcher;
+use crate::sessions::SessionRef;
 use crate::verify::DamagedTexts;
 use crate::{Store, blocks, bodies};
 use redact::CleanString;
@@ -29,41 +29,41 @@ pub(crate) const WITHOUT_TEXT: &str = "CASE WHEN block IS NULL
 
 /// A piece of a log, clean and compressed.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct LogPiece {
     pub offset: u64,
     /// How much of the log it covers; its own text differs where secrets were.
     pub size: u64,
-    pub body: Body,
+    pub body: CompressedText,
 }
 
-impl Piece {
+impl LogPiece {
     pub fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
         Some(Self {
             offset,
             size,
-            body: body(text.as_str())?,
+            body: compress_text(text.as_str())?,
         })
     }
 
-    pub fn text(&self) -> Result<String> {
+    pub fn read_text_at(&self) -> Result<String> {
         bodies::unpack(&self.body.hash, &self.body.data)
     }
 
     /// Returns the piece with another text, which came out of its own.
-    pub fn with(&self, text: &str) -> Option<Self> {
+    pub fn with_text(&self, text: &str) -> Option<Self> {
         Some(Self {
             offset: self.offset,
             size: self.size,
-            body: body(text)?,
+            body: compress_text(text)?,
         })
     }
 }
 
-pub(crate) fn body(text: &str) -> Option<Body> {
+pub(crate) fn compress_text(text: &str) -> Option<CompressedText> {
     let bytes = text.as_bytes();
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
-    Some(Body {
+    Some(CompressedText {
         hash,
         data: zstd::bulk::compress(bytes, ZSTD_LEVEL).ok()?,
     })
@@ -84,7 +84,7 @@ impl Store {
     /// Calls `each` with every piece of a session's logs, in their order, the log as it is now
     /// before its earlier generations. A log that several sessions share is given whole. Returns
     /// the pieces that were left out because their text is not what was written.
-    pub fn each_raw(
+    pub fn each_log_piece(
         &self,
         session: &SessionId,
         mut each: impl FnMut(RawPiece<'_>),
@@ -99,7 +99,7 @@ impl Store {
                  WHERE s.name = ?1 ORDER BY f.path, f.id, r.generation DESC, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
-            let mut texts = Texts::default();
+            let mut texts = TextReader::default();
             let mut damaged = DamagedTexts::default();
             while let Some(row) = rows.next()? {
                 let path: String = row.get(0)?;
@@ -110,7 +110,7 @@ impl Store {
                         path: &path,
                         text: &text,
                     }),
-                    Err(Error::LostBody(_)) => {
+                    Err(Error::MissingText(_)) => {
                         let offset: i64 = row.get(7)?;
                         damaged.add(format!("log {path} from byte {offset}"));
                     }
@@ -130,7 +130,7 @@ pub(crate) fn generation(connection: &Connection, source: i64) -> Result<i64> {
 }
 
 /// Says whether anything of a source's log is kept.
-pub(crate) fn is_held(connection: &Connection, source: i64) -> Result<bool> {
+pub(crate) fn has_log_pieces(connection: &Connection, source: i64) -> Result<bool> {
     Ok(connection
         .prepare_cached("SELECT 1 FROM raw WHERE source = ?1")?
         .exists([source])?)
@@ -140,12 +140,12 @@ pub(crate) fn insert(
     tx: &Transaction<'_>,
     source: i64,
     generation: i64,
-    piece: &Piece,
+    piece: &LogPiece,
 ) -> Result<()> {
     bodies::insert(tx, &piece.body)?;
     // A reading that was interrupted may have left a piece here.
     let here = "source = ?1 AND generation = ?2 AND offset = ?3";
-    let left = kept_of(tx, here, &[&source, &generation, &piece.offset])?;
+    let left = text_locations(tx, here, &[&source, &generation, &piece.offset])?;
     tx.prepare_cached(
         "INSERT OR REPLACE INTO raw (source, generation, offset, size, body)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -157,12 +157,12 @@ pub(crate) fn insert(
         piece.size,
         piece.body.hash
     ])?;
-    left.iter().try_for_each(|kept| release(tx, kept))
+    left.iter().try_for_each(|kept| release_text(tx, kept))
 }
 
 /// Makes a generation the current one. The one before it is deleted, unless it holds text that the
 /// source has lost since.
-pub(crate) fn replace(
+pub(crate) fn switch_generation(
     tx: &Transaction<'_>,
     source: i64,
     current: i64,
@@ -204,26 +204,26 @@ fn delete_generation(tx: &Transaction<'_>, source: i64, generation: i64) -> Resu
 }
 
 fn delete_where(tx: &Transaction<'_>, condition: &str, source: i64, generation: i64) -> Result<()> {
-    let old = kept_of(tx, condition, &[&source, &generation])?;
+    let old = text_locations(tx, condition, &[&source, &generation])?;
     if old.is_empty() {
         return Ok(());
     }
     tx.prepare_cached(&format!("DELETE FROM raw WHERE {condition}"))?
         .execute([source, generation])?;
-    old.iter().try_for_each(|kept| release(tx, kept))
+    old.iter().try_for_each(|kept| release_text(tx, kept))
 }
 
 /// Where the text of a piece is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum TextLocation {
     Body(Vec<u8>),
     /// Packed: block, start and length.
     Block(i64, usize, usize),
 }
 
-impl Kept {
+impl TextLocation {
     /// The columns `body, block, start, length` begin at `first`.
-    pub fn of(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+    pub fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(match row.get::<_, Option<i64>>(first + 1)? {
             Some(block) => Self::Block(block, row.get(first + 2)?, row.get(first + 3)?),
             None => Self::Body(row.get(first)?),
@@ -232,26 +232,28 @@ impl Kept {
 }
 
 /// Returns where the texts of pieces are kept.
-pub(crate) fn kept_of(
+pub(crate) fn text_locations(
     connection: &Connection,
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<TextLocation>> {
     let sql = format!("SELECT body, block, start, length FROM raw WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(values, |row| Kept::of(row, 0))?;
+    let rows = statement.query_map(values, |row| TextLocation::from_row(row, 0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Lets go of a text that its piece no longer refers to.
-pub(crate) fn release(tx: &Transaction<'_>, kept: &Kept) -> Result<()> {
+pub(crate) fn release_text(tx: &Transaction<'_>, kept: &TextLocation) -> Result<()> {
     match kept {
-        Kept::Body(hash) => bodies::release(tx, hash),
-        Kept::Block(block, start, length) => blocks::blank(tx, *block, *start, *length),
+        TextLocation::Body(hash) => bodies::delete_unused_body(tx, hash),
+        TextLocation::Block(block, start, length) => {
+            blocks::blank_text(tx, *block, *start, *length)
+        }
     }
 }
 
-impl Texts {
+impl TextReader {
     /// Returns the text of a piece if it is what was written. Its columns `body, block, start,
     /// length, hash` begin at `first`.
     pub fn piece(
@@ -261,12 +263,13 @@ impl Texts {
         first: usize,
     ) -> Result<String> {
         let Some(block) = row.get(first + 1)? else {
-            return bodies::verified(connection, &row.get::<_, Vec<u8>>(first)?);
+            return bodies::read_verified_body(connection, &row.get::<_, Vec<u8>>(first)?);
         };
-        let text = self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?)?;
+        let text =
+            self.read_from_block(connection, block, row.get(first + 2)?, row.get(first + 3)?)?;
         match row.get::<_, Option<Vec<u8>>>(first + 4)? {
-            Some(hash) if !bodies::is_named(&text, &hash) => {
-                Err(Error::LostBody(format!("block {block}")))
+            Some(hash) if !bodies::matches_hash(&text, &hash) => {
+                Err(Error::MissingText(format!("block {block}")))
             }
             _ => Ok(text),
         }
@@ -277,13 +280,13 @@ impl Texts {
 /// calls `read` with every text.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
-    session: Known,
-    values: &mut ScrubbedValues<'_>,
+    session: SessionRef,
+    values: &mut SecretMatcher<'_>,
     read: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let of_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
     // Two generations of a log may share a text, which is replaced in both at once.
-    let mut all = kept_of(tx, of_session, &[&session.id])?;
+    let mut all = text_locations(tx, of_session, &[&session.id])?;
     let mut met = HashSet::new();
     all.retain(|kept| met.insert(kept.clone()));
     for old in all {
@@ -291,11 +294,13 @@ pub(crate) fn scrub(
             continue;
         };
         read(&text);
-        if !values.are_in(&text) {
+        if !values.matches(&text) {
             continue;
         }
-        let clean = values.redactor.lines_in(&text, &mut values.seen, &mut []);
-        let Some(body) = body(clean.as_str()) else {
+        let clean = values
+            .redactor
+            .clean_lines(&text, &mut values.seen, &mut []);
+        let Some(body) = compress_text(clean.as_str()) else {
             continue;
         };
         replace_text(tx, &old, &body)?;
@@ -304,28 +309,35 @@ pub(crate) fn scrub(
 }
 
 /// Gives every piece with this text another one: a log that was copied is cleaned with its copy.
-pub(crate) fn replace_text(tx: &Transaction<'_>, old: &Kept, new: &Body) -> Result<()> {
+pub(crate) fn replace_text(
+    tx: &Transaction<'_>,
+    old: &TextLocation,
+    new: &CompressedText,
+) -> Result<()> {
     bodies::insert(tx, new)?;
     match old {
-        Kept::Body(hash) => tx
+        TextLocation::Body(hash) => tx
             .prepare_cached("UPDATE raw SET body = ?2 WHERE body = ?1 AND block IS NULL")?
             .execute(params![hash, new.hash])?,
-        Kept::Block(block, start, _) => tx
+        TextLocation::Block(block, start, _) => tx
             .prepare_cached(
                 "UPDATE raw SET body = ?3, block = NULL, start = NULL, length = NULL, hash = NULL
                  WHERE block = ?1 AND start = ?2",
             )?
             .execute(params![block, start, new.hash])?,
     };
-    release(tx, old)
+    release_text(tx, old)
 }
 
 /// Returns the text of a piece, or `None` where it is missing or unreadable. What is damaged must
 /// not stop the work on the rest; `doctor --deep` reports it.
-pub(crate) fn readable_text(connection: &Connection, kept: &Kept) -> Result<Option<String>> {
+pub(crate) fn readable_text(
+    connection: &Connection,
+    kept: &TextLocation,
+) -> Result<Option<String>> {
     match text(connection, kept) {
         Ok(text) => Ok(Some(text)),
-        Err(error @ Error::LostBody(_)) => {
+        Err(error @ Error::MissingText(_)) => {
             tracing::warn!(%error, "a piece of an archived log cannot be read");
             Ok(None)
         }
@@ -334,36 +346,40 @@ pub(crate) fn readable_text(connection: &Connection, kept: &Kept) -> Result<Opti
 }
 
 /// Returns the text of a piece.
-fn text(connection: &Connection, kept: &Kept) -> Result<String> {
+fn text(connection: &Connection, kept: &TextLocation) -> Result<String> {
     match kept {
-        Kept::Body(hash) => bodies::text(connection, hash),
-        Kept::Block(block, start, length) => {
-            Texts::default().part(connection, *block, *start, *length)
+        TextLocation::Body(hash) => bodies::read_body(connection, hash),
+        TextLocation::Block(block, start, length) => {
+            TextReader::default().read_from_block(connection, *block, *start, *length)
         }
     }
 }
 
 /// Deletes a source's log, and counts its pieces.
-pub(crate) fn erase(tx: &Transaction<'_>, source: i64) -> Result<usize> {
-    let old = kept_of(tx, "source = ?1", &[&source])?;
+pub(crate) fn delete_log(tx: &Transaction<'_>, source: i64) -> Result<usize> {
+    let old = text_locations(tx, "source = ?1", &[&source])?;
     tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
         .execute([source])?;
-    old.iter().try_for_each(|kept| release(tx, kept))?;
+    old.iter().try_for_each(|kept| release_text(tx, kept))?;
     Ok(old.len())
 }
 
 /// Empties the lines of a source's log in which one of these values stands as a JSON string. The
 /// lines keep their numbers. A piece that cannot be read is counted and stays as it is.
-pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) -> Result<Blanked> {
+pub(crate) fn blank_lines_naming(
+    tx: &Transaction<'_>,
+    source: i64,
+    values: &[String],
+) -> Result<BlankedPieces> {
     let quoted: Vec<String> = values
         .iter()
         .filter(|value| !value.is_empty())
         .map(|value| serde_json::Value::from(value.as_str()).to_string())
         .collect();
     let names = |line: &str| quoted.iter().any(|value| line.contains(value.as_str()));
-    let mut blanked = Blanked::default();
+    let mut blanked = BlankedPieces::default();
     let mut seen = HashSet::new();
-    for old in kept_of(tx, "source = ?1", &[&source])? {
+    for old in text_locations(tx, "source = ?1", &[&source])? {
         // Two pieces may share one text, which is replaced for both at once.
         if !seen.insert(old.clone()) {
             continue;
@@ -379,7 +395,9 @@ pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) 
             .split_inclusive('\n')
             .map(|line| if names(line) { "\n" } else { line })
             .collect();
-        let Some(new) = body(&kept) else { continue };
+        let Some(new) = compress_text(&kept) else {
+            continue;
+        };
         replace_text(tx, &old, &new)?;
         blanked.pieces += 1;
     }
@@ -388,7 +406,7 @@ pub(crate) fn blank_lines(tx: &Transaction<'_>, source: i64, values: &[String]) 
 
 /// What taking forgotten texts out of a source's log changed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Blanked {
+pub(crate) struct BlankedPieces {
     /// Pieces that held something forgotten.
     pub pieces: usize,
     /// Pieces whose text could not be read. They may have held something forgotten, so they are
@@ -396,7 +414,7 @@ pub(crate) struct Blanked {
     pub unreadable: usize,
 }
 
-impl Blanked {
+impl BlankedPieces {
     pub fn add(&mut self, other: Self) {
         self.pieces += other.pieces;
         self.unreadable += other.unreadable;
@@ -405,13 +423,13 @@ impl Blanked {
 
 /// Takes forgotten texts and lines out of a source's log. `lines` are those of the log as it was
 /// last read, `earlier` those of its earlier generations.
-pub(crate) fn blank(
+pub(crate) fn blank_forgotten(
     tx: &Transaction<'_>,
     source: i64,
     needles: &Needles,
-    lines: &Lines,
-    earlier: &Lines,
-) -> Result<Blanked> {
+    lines: &LineNumbers,
+    earlier: &LineNumbers,
+) -> Result<BlankedPieces> {
     let current = generation(tx, source)?;
     let mut statement = tx.prepare_cached(
         "SELECT generation, offset FROM raw WHERE source = ?1 ORDER BY generation, offset",
@@ -419,7 +437,7 @@ pub(crate) fn blank(
     let places: Vec<(i64, u64)> = statement
         .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
-    let mut blanked = Blanked::default();
+    let mut blanked = BlankedPieces::default();
     // Lines can be counted only from the start of a log.
     let mut before: Option<u64> = None;
     for (generation, offset) in places {
@@ -428,23 +446,27 @@ pub(crate) fn blank(
         // Where a text is kept is asked for when its turn comes: replacing the text of a piece
         // moves every other piece with the same text.
         let here = "source = ?1 AND generation = ?2 AND offset = ?3";
-        let Some(old) = kept_of(tx, here, &[&source, &generation, &offset])?.pop() else {
+        let Some(old) = text_locations(tx, here, &[&source, &generation, &offset])?.pop() else {
             continue;
         };
         let Some(text) = readable_text(tx, &old)? else {
             tx.prepare_cached(&format!("DELETE FROM raw WHERE {here}"))?
                 .execute(params![source, generation, offset])?;
-            release(tx, &old)?;
+            release_text(tx, &old)?;
             blanked.unreadable += 1;
             before = None;
             continue;
         };
-        let here = first.map_or_else(Lines::new, |first| {
+        let here = first.map_or_else(LineNumbers::new, |first| {
             let within = lines.iter().filter(|line| **line > first);
             within.map(|line| line - first).collect()
         });
         before = first.map(|first| first + text.matches('\n').count() as u64);
-        let Some(new) = needles.blank(&text, &here).as_deref().and_then(body) else {
+        let Some(new) = needles
+            .blank(&text, &here)
+            .as_deref()
+            .and_then(compress_text)
+        else {
             continue;
         };
         replace_text(tx, &old, &new)?;

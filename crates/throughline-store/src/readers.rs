@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::open::{self, FileAccess};
-use crate::seal::Key;
+use crate::seal::EncryptionKey;
 
 /// Connections of one store that map the database into memory.
 const MAPPED_MAX: usize = 1;
@@ -22,13 +22,13 @@ const IDLE_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct ReaderPool {
     /// The mapped connection comes last, so that it is taken first.
-    idle: Mutex<Vec<Reader>>,
+    idle: Mutex<Vec<PooledReader>>,
     /// Mapped connections that are open, in use or idle.
     mapped: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
-struct Reader {
+struct PooledReader {
     connection: Connection,
     /// Held by a connection that maps the database.
     slot: Option<MappedSlot>,
@@ -36,10 +36,10 @@ struct Reader {
 
 impl ReaderPool {
     /// Starts with a connection that is open already, which maps the database.
-    pub fn with(connection: Connection) -> Self {
+    pub fn with_connection(connection: Connection) -> Self {
         let pool = Self::default();
         let slot = MappedSlot::claim(&pool.mapped);
-        pool.idle().push(Reader { connection, slot });
+        pool.idle().push(PooledReader { connection, slot });
         pool
     }
 
@@ -47,7 +47,7 @@ impl ReaderPool {
     pub fn read<T>(
         &self,
         path: &Path,
-        key: Option<&Key>,
+        key: Option<&EncryptionKey>,
         read: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         let idle = self.idle().pop();
@@ -60,18 +60,18 @@ impl ReaderPool {
         result
     }
 
-    fn open(&self, path: &Path, key: Option<&Key>) -> Result<Reader> {
+    fn open(&self, path: &Path, key: Option<&EncryptionKey>) -> Result<PooledReader> {
         let slot = MappedSlot::claim(&self.mapped);
         let access = if slot.is_some() {
             FileAccess::Mapped
         } else {
             FileAccess::Cached
         };
-        let connection = open::reader(path, key, access)?;
-        Ok(Reader { connection, slot })
+        let connection = open::open_reader(path, key, access)?;
+        Ok(PooledReader { connection, slot })
     }
 
-    fn give_back(&self, reader: Reader) {
+    fn give_back(&self, reader: PooledReader) {
         let mut idle = self.idle();
         if reader.slot.is_some() {
             idle.push(reader);
@@ -84,7 +84,7 @@ impl ReaderPool {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Reader>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<PooledReader>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     fn many_readers_at_once_map_the_database_once_and_few_stay_open() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        drop(open::writer(&path, None).unwrap());
+        drop(open::open_writer(&path, None).unwrap());
         let pool = ReaderPool::default();
         for _ in 0..3 {
             let mut sizes = Vec::new();
@@ -146,7 +146,7 @@ mod tests {
     fn a_read_that_panics_does_not_take_the_mapped_slot_with_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        drop(open::writer(&path, None).unwrap());
+        drop(open::open_writer(&path, None).unwrap());
         let pool = ReaderPool::default();
         let panics = || pool.read::<()>(&path, None, |_| panic!("in the middle of a read"));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());

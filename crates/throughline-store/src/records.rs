@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use memory::{Context, Kind, MessageId, RecordId, SessionId, Trust};
+use memory::{MessageId, RecordEnvironment, RecordId, RecordKind, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 
-use crate::clean::{CleanRecord, Place, checksum};
+use crate::clean::{CleanRecord, TextPlacement, record_checksum};
 use crate::error::{Error, Result};
-use crate::index::Entry;
-use crate::sessions::{Known, context, last_active, timestamp};
-use crate::terms::Document;
-use crate::writer::Names;
+use crate::index::IndexRowEntry;
+use crate::sessions::{SessionRef, find_or_insert_context, last_active, timestamp_from_millis};
+use crate::terms::IndexDocument;
+use crate::writer::WriterState;
 use crate::{Store, blocks, bodies, digest_rows};
 use redact::CleanString;
 
@@ -34,7 +34,7 @@ pub struct StoredRecord {
     #[serde(skip)]
     pub ordinal: u32,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub at: Option<Timestamp>,
     pub session: SessionId,
     pub workspace: Option<String>,
@@ -45,7 +45,7 @@ pub struct StoredRecord {
     pub metadata: serde_json::Map<String, serde_json::Value>,
     pub trust: Trust,
     #[serde(flatten)]
-    pub context: Context,
+    pub context: RecordEnvironment,
     /// A fork's or a resume's repetition of an earlier record.
     pub copy: bool,
     /// False once the record's log has lost it, or the log itself is gone.
@@ -75,7 +75,7 @@ impl Store {
 
     /// Returns the ids that begin with these hexadecimal digits; at most `limit`, and none for fewer
     /// than four digits.
-    pub fn records_named(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
+    pub fn records_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
         let digits = prefix.to_ascii_lowercase();
         let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !(PREFIX_DIGITS_MIN..=32).contains(&digits.len()) || !is_id(&digits) {
@@ -99,8 +99,8 @@ impl Store {
     }
 
     /// Returns the record with an id.
-    pub fn record(&self, id: RecordId) -> Result<Option<StoredRecord>> {
-        let sql = format!("{SELECT} WHERE r.id = ?1");
+    pub fn read_record(&self, id: RecordId) -> Result<Option<StoredRecord>> {
+        let sql = format!("{RECORD_SELECT} WHERE r.id = ?1");
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([id.as_bytes()])?;
@@ -113,21 +113,21 @@ impl Store {
 const PART_RECORDS: usize = 500;
 
 /// The place of a record in its session: line, ordinal, row.
-type Position = (i64, i64, i64);
+type RecordPosition = (i64, i64, i64);
 
 /// Reads the records of a session that follow a place.
 fn part_of(
     connection: &Connection,
     session: &SessionId,
-    after: Position,
-) -> Result<(Vec<StoredRecord>, Option<Position>)> {
+    after: RecordPosition,
+) -> Result<(Vec<StoredRecord>, Option<RecordPosition>)> {
     let sql = format!(
-        "{SELECT} WHERE s.name = ?1 AND (r.line, r.ordinal, r.row) > (?2, ?3, ?4)
+        "{RECORD_SELECT} WHERE s.name = ?1 AND (r.line, r.ordinal, r.row) > (?2, ?3, ?4)
          ORDER BY r.line, r.ordinal, r.row LIMIT {PART_RECORDS}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![session.as_str(), after.0, after.1, after.2])?;
-    let mut texts = Texts::default();
+    let mut texts = TextReader::default();
     let (mut part, mut last) = (Vec::new(), None);
     while let Some(row) = rows.next()? {
         last = Some((row.get(22)?, row.get(23)?, row.get(24)?));
@@ -138,7 +138,7 @@ fn part_of(
 
 /// A source that is gone has lost its records, if it was ever read here: one of an import was not.
 /// The head of all ones is [`crate::UNREAD`]: the source was to be read again.
-pub(crate) const SELECT: &str = "
+pub(crate) const RECORD_SELECT: &str = "
     SELECT r.id, r.kind, r.at, s.name, w.key, r.tool, r.path, r.call, r.tags, r.metadata, r.trust,
            c.cwd, c.branch, c.model, r.copy, r.checksum,
            r.content, r.block, r.start, r.size, r.body, r.message, r.line, r.ordinal, r.row,
@@ -150,17 +150,17 @@ pub(crate) const SELECT: &str = "
     LEFT JOIN sources f ON f.id = r.source";
 
 pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
-    record_of(connection, row, &mut Texts::default())
+    record_of(connection, row, &mut TextReader::default())
 }
 
 /// The same, for one of many that are read in their order.
 pub(crate) fn record_of(
     connection: &Connection,
     row: &Row<'_>,
-    texts: &mut Texts,
+    texts: &mut TextReader,
 ) -> Result<StoredRecord> {
     let id = RecordId::from_bytes(row.get(0)?);
-    let content = texts.verified(connection, row, 16, id, row.get(15)?)?;
+    let content = texts.read_verified(connection, row, 16, id, row.get(15)?)?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     let tags: Option<String> = row.get(8)?;
     let metadata: Option<String> = row.get(9)?;
@@ -169,8 +169,8 @@ pub(crate) fn record_of(
         message: MessageId::new(row.get::<_, String>(21)?),
         line: row.get(22)?,
         ordinal: row.get(23)?,
-        kind: kind(row.get(1)?),
-        at: timestamp(row.get(2)?),
+        kind: kind_from_number(row.get(1)?),
+        at: timestamp_from_millis(row.get(2)?),
         session: SessionId::new(row.get::<_, String>(3)?),
         workspace: row.get(4)?,
         tool: row.get(5)?,
@@ -182,8 +182,8 @@ pub(crate) fn record_of(
         metadata: metadata
             .and_then(|json| serde_json::from_str(&json).ok())
             .unwrap_or_default(),
-        trust: trust(row.get(10)?),
-        context: Context {
+        trust: trust_from_number(row.get(10)?),
+        context: RecordEnvironment {
             cwd: some(row.get(11)?),
             branch: some(row.get(12)?),
             model: some(row.get(13)?),
@@ -195,22 +195,22 @@ pub(crate) fn record_of(
 }
 
 /// The columns that [`text`] reads.
-pub(crate) const TEXT: &str = "r.content, r.block, r.start, r.size, r.body";
+pub(crate) const TEXT_COLUMNS: &str = "r.content, r.block, r.start, r.size, r.body";
 
 /// Returns a record's text, wherever it is kept. The columns of [`TEXT`] begin at `first`.
-pub(crate) fn text(connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
-    Texts::default().text(connection, row, first)
+pub(crate) fn read_text(connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
+    TextReader::default().read(connection, row, first)
 }
 
 /// Reads texts one after the other. Neighbours lie in the same block, so the last one is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextReader {
     block: Option<(i64, Vec<u8>)>,
 }
 
-impl Texts {
+impl TextReader {
     /// Returns a record's text if it matches the checksum. The columns of [`TEXT`] begin at `first`.
-    pub fn verified(
+    pub fn read_verified(
         &mut self,
         connection: &Connection,
         row: &Row<'_>,
@@ -218,28 +218,33 @@ impl Texts {
         id: RecordId,
         sum: i64,
     ) -> Result<String> {
-        let text = self.text(connection, row, first)?;
-        if sum != checksum(id, blake3::hash(text.as_bytes()).as_bytes()) {
-            return Err(Error::Damaged(id));
+        let text = self.read(connection, row, first)?;
+        if sum != record_checksum(id, blake3::hash(text.as_bytes()).as_bytes()) {
+            return Err(Error::ChecksumMismatch(id));
         }
         Ok(text)
     }
 
-    pub fn text(&mut self, connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
+    pub fn read(&mut self, connection: &Connection, row: &Row<'_>, first: usize) -> Result<String> {
         if let Some(content) = row.get(first)? {
             return Ok(content);
         }
         if let Some(block) = row.get(first + 1)? {
-            return self.part(connection, block, row.get(first + 2)?, row.get(first + 3)?);
+            return self.read_from_block(
+                connection,
+                block,
+                row.get(first + 2)?,
+                row.get(first + 3)?,
+            );
         }
         match row.get::<_, Option<Vec<u8>>>(first + 4)? {
-            Some(hash) => bodies::text(connection, &hash),
+            Some(hash) => bodies::read_body(connection, &hash),
             None => Ok(String::new()),
         }
     }
 
     /// Returns a text by its place in a block.
-    pub fn part(
+    pub fn read_from_block(
         &mut self,
         connection: &Connection,
         block: i64,
@@ -255,31 +260,34 @@ impl Texts {
                     .1
             }
         };
-        blocks::part(bytes, block, start, size)
+        blocks::slice_text(bytes, block, start, size)
     }
 }
 
 /// The same, for many records in a row.
-pub(crate) fn text_cached(
+pub(crate) fn read_text_cached(
     connection: &Connection,
     row: &Row<'_>,
     first: usize,
-    cache: &blocks::Cache,
+    cache: &blocks::BlockCache,
 ) -> Result<String> {
     match (row.get(first)?, row.get(first + 1)?) {
         (None::<String>, Some(block)) => {
             cache.text(connection, block, row.get(first + 2)?, row.get(first + 3)?)
         }
-        _ => text(connection, row, first),
+        _ => read_text(connection, row, first),
     }
 }
 
-pub(crate) fn kind(number: i64) -> Kind {
+pub(crate) fn kind_from_number(number: i64) -> RecordKind {
     let at = usize::try_from(number).unwrap_or_default();
-    Kind::ALL.get(at).copied().unwrap_or(Kind::ToolResult)
+    RecordKind::ALL
+        .get(at)
+        .copied()
+        .unwrap_or(RecordKind::ToolResult)
 }
 
-pub(crate) fn trust(number: i64) -> Trust {
+pub(crate) fn trust_from_number(number: i64) -> Trust {
     [Trust::Tool, Trust::Model, Trust::User]
         .get(usize::try_from(number).unwrap_or_default())
         .copied()
@@ -305,7 +313,7 @@ pub(crate) struct RecordSource {
 pub(crate) enum Insertion {
     New,
     /// The record was stored before.
-    Known,
+    AlreadyStored,
     /// The record was stored before, and its source had lost it.
     Reattached,
     Evicted,
@@ -314,11 +322,11 @@ pub(crate) enum Insertion {
 /// Writes a record unless it is stored already.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    session: Known,
+    names: &mut WriterState,
+    session: SessionRef,
     source: RecordSource,
     record: &CleanRecord,
-    blocks: &mut Blocks<'_>,
+    blocks: &mut BatchBlocks<'_>,
 ) -> Result<Insertion> {
     let copies = copies(tx, record.id)?;
     let log_line = i64::try_from(record.line).unwrap_or(i64::MAX);
@@ -341,27 +349,27 @@ pub(crate) fn insert(
         return Ok(if same.detached {
             Insertion::Reattached
         } else {
-            Insertion::Known
+            Insertion::AlreadyStored
         });
     }
-    if names.evicted.holds(tx, session.id, record.id)? {
+    if names.evicted.is_evicted(tx, session.id, record.id)? {
         return Ok(Insertion::Evicted);
     }
     let line = log_line.saturating_add(source.line_shift);
-    let first = copies.iter().find(|copy| !copy.copy);
+    let first = copies.iter().find(|copy| !copy.is_copy);
     let is_copy = match first {
         Some(first) => !starts_before(tx, session.id, first.session)?,
         None => false,
     };
-    let context = context(tx, names, &record.context)?;
+    let context = find_or_insert_context(tx, names, &record.context)?;
     names.stored_text.add(session.id, record.content.as_str());
-    let block = match &record.place {
-        Place::Block { index, start } => Some((blocks.id(tx, *index)?, *start)),
-        Place::Body(body) => {
+    let block = match &record.placement {
+        TextPlacement::Block { index, start } => Some((blocks.block_id(tx, *index)?, *start)),
+        TextPlacement::Body(body) => {
             bodies::insert(tx, body)?;
             None
         }
-        Place::Row => None,
+        TextPlacement::Row => None,
     };
     tx.prepare_cached(
         // Digests of evicted sessions have numbers of the same kind in the search index.
@@ -393,10 +401,10 @@ pub(crate) fn insert(
         record.content.as_str().len(),
         record.checksum,
         REDACTION_VERSION,
-        matches!(record.place, Place::Row).then(|| record.content.as_str()),
+        matches!(record.placement, TextPlacement::Row).then(|| record.content.as_str()),
         block.map(|(block, _)| block),
         block.map(|(_, start)| start),
-        if let Place::Body(body) = &record.place {
+        if let TextPlacement::Body(body) = &record.placement {
             Some(body.hash)
         } else {
             None
@@ -412,7 +420,7 @@ pub(crate) fn insert(
             Some(at) => Some(at),
             None => last_active(tx, session.id)?,
         };
-        let entry = Entry {
+        let entry = IndexRowEntry {
             row,
             session,
             kind: record.kind,
@@ -430,8 +438,13 @@ pub(crate) fn insert(
 
 /// Gives a record back to its session. A record's id is made of its session's name, so it can only
 /// lie in another since a repair that found the one without the other.
-fn come_home(tx: &Transaction<'_>, names: &mut Names, record: &Copy, session: Known) -> Result<()> {
-    let stored = rows_of(tx, "row = ?1 AND copy = 0", &[&record.row])?;
+fn come_home(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    record: &DuplicateRow,
+    session: SessionRef,
+) -> Result<()> {
+    let stored = rows_where(tx, "row = ?1 AND copy = 0", &[&record.row])?;
     for stored in &stored {
         take_from_index(tx, names, stored)?;
     }
@@ -447,12 +460,12 @@ fn come_home(tx: &Transaction<'_>, names: &mut Names, record: &Copy, session: Kn
 
 /// The blocks of a batch, written when the first record that lies in one is.
 #[derive(Debug)]
-pub(crate) struct Blocks<'a> {
+pub(crate) struct BatchBlocks<'a> {
     data: &'a [Vec<u8>],
     ids: Vec<Option<i64>>,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BatchBlocks<'a> {
     pub fn new(data: &'a [Vec<u8>]) -> Self {
         Self {
             data,
@@ -461,10 +474,10 @@ impl<'a> Blocks<'a> {
     }
 
     /// Takes texts that were not written out of the blocks that were.
-    pub fn blank(&self, tx: &Transaction<'_>, unwritten: &[&CleanRecord]) -> Result<()> {
+    pub fn blank_unwritten(&self, tx: &Transaction<'_>, unwritten: &[&CleanRecord]) -> Result<()> {
         let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
         for record in unwritten {
-            if let Place::Block { index, start } = record.place
+            if let TextPlacement::Block { index, start } = record.placement
                 && let Some(id) = self.ids[index]
             {
                 let size = record.content.as_str().len();
@@ -477,7 +490,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    fn id(&mut self, tx: &Transaction<'_>, index: usize) -> Result<i64> {
+    fn block_id(&mut self, tx: &Transaction<'_>, index: usize) -> Result<i64> {
         if let Some(id) = self.ids[index] {
             return Ok(id);
         }
@@ -487,47 +500,47 @@ impl<'a> Blocks<'a> {
     }
 }
 
-struct Copy {
+struct DuplicateRow {
     row: i64,
     id: RecordId,
     session: i64,
     source: i64,
-    copy: bool,
+    is_copy: bool,
     line: i64,
     log_line: Option<i64>,
     detached: bool,
 }
 
 /// Returns the record itself and its repetitions in other sessions.
-fn copies(connection: &Connection, id: RecordId) -> Result<Vec<Copy>> {
-    let (low, high) = id.copies();
+fn copies(connection: &Connection, id: RecordId) -> Result<Vec<DuplicateRow>> {
+    let (low, high) = id.duplicate_range();
     let mut statement = connection.prepare_cached(
         "SELECT row, id, session, source, copy, line, log_line, detached FROM records
          WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
     )?;
-    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], Copy::read)?;
+    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], DuplicateRow::read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the record whose entry has been renamed so that it would have this id.
-fn by_alias(connection: &Connection, id: RecordId) -> Result<Option<Copy>> {
+fn by_alias(connection: &Connection, id: RecordId) -> Result<Option<DuplicateRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT row, id, session, source, copy, line, log_line, detached FROM records
          WHERE alias = ?1 LIMIT 1",
     )?;
     Ok(statement
-        .query_row([id.as_bytes()], Copy::read)
+        .query_row([id.as_bytes()], DuplicateRow::read)
         .optional()?)
 }
 
-impl Copy {
+impl DuplicateRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
             source: row.get(3)?,
-            copy: row.get(4)?,
+            is_copy: row.get(4)?,
             line: row.get(5)?,
             log_line: row.get(6)?,
             detached: row.get(7)?,
@@ -546,7 +559,7 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
         .query_row([a, b], |row| row.get(0))?)
 }
 
-fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
+fn set_copy(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
     unindex(tx, names, row)?;
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
@@ -560,15 +573,15 @@ fn set_copy(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
 }
 
 /// Indexes the records of a session anew, after its workspace became known or another one.
-pub(crate) fn reindex(
+pub(crate) fn reindex_records(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    before: Known,
-    session: Known,
+    names: &mut WriterState,
+    before: SessionRef,
+    session: SessionRef,
 ) -> Result<()> {
-    for stored in rows_with_lost_texts(tx, "session = ?1 AND copy = 0", &[&session.id])? {
+    for stored in rows_where_lossy(tx, "session = ?1 AND copy = 0", &[&session.id])? {
         if stored.is_lost {
-            names.index.lose(tx, stored.row)?;
+            names.index.remove_unknown(tx, stored.row)?;
             continue;
         }
         take_as(tx, names, before, &stored)?;
@@ -581,24 +594,24 @@ pub(crate) fn reindex(
 }
 
 /// Takes a row out of the index that is still as it was when it was put in.
-pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
-    if !names.index.holds(tx, row)? {
+pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
+    if !names.index.contains_row(tx, row)? {
         return Ok(());
     }
-    match rows_of(tx, "row = ?1", &[&row]) {
+    match rows_where(tx, "row = ?1", &[&row]) {
         Ok(all) => all
             .iter()
             .try_for_each(|stored| take_from_index(tx, names, stored)),
         // Who takes a damaged record away does not have to read it.
-        Err(Error::LostBody(_)) => names.index.lose(tx, row),
+        Err(Error::MissingText(_)) => names.index.remove_unknown(tx, row),
         Err(error) => Err(error),
     }
 }
 
 /// Puts a row into the index that is not there, unless it is a copy.
-pub(crate) fn index_again(tx: &Transaction<'_>, names: &mut Names, row: i64) -> Result<()> {
-    for stored in rows_of(tx, "row = ?1 AND copy = 0", &[&row])? {
-        if let Some(session) = session_of(tx, stored.session)? {
+pub(crate) fn index_row(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
+    for stored in rows_where(tx, "row = ?1 AND copy = 0", &[&row])? {
+        if let Some(session) = session_ref(tx, stored.session)? {
             add_to_index(tx, names, session, &stored, &stored.text)?;
         }
     }
@@ -606,25 +619,31 @@ pub(crate) fn index_again(tx: &Transaction<'_>, names: &mut Names, row: i64) -> 
 }
 
 /// Takes a row out of the index that was read before.
-fn take_from_index(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
-    match session_of(tx, stored.session)? {
+fn take_from_index(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    stored: &RecordRow,
+) -> Result<()> {
+    match session_ref(tx, stored.session)? {
         Some(session) => take_as(tx, names, session, stored),
-        None if names.index.holds(tx, stored.row)? => names.index.lose(tx, stored.row),
+        None if names.index.contains_row(tx, stored.row)? => {
+            names.index.remove_unknown(tx, stored.row)
+        }
         None => Ok(()),
     }
 }
 
 fn take_as(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    session: Known,
-    stored: &StoredRow,
+    names: &mut WriterState,
+    session: SessionRef,
+    stored: &RecordRow,
 ) -> Result<()> {
-    if !names.index.holds(tx, stored.row)? {
+    if !names.index.contains_row(tx, stored.row)? {
         return Ok(());
     }
     if stored.is_lost {
-        return names.index.lose(tx, stored.row);
+        return names.index.remove_unknown(tx, stored.row);
     }
     let terms = stored.terms(&stored.text);
     names
@@ -634,9 +653,9 @@ fn take_as(
 
 fn add_to_index(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    session: Known,
-    stored: &StoredRow,
+    names: &mut WriterState,
+    session: SessionRef,
+    stored: &RecordRow,
     text: &str,
 ) -> Result<()> {
     let terms = stored.terms(text);
@@ -650,26 +669,26 @@ fn add_to_index(
 /// Indexes the records of a session anew that was in another workspace, or in none.
 pub(crate) fn reindex_session(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     session: i64,
     workspace_before: i64,
 ) -> Result<()> {
-    let Some(known) = session_of(tx, session)? else {
+    let Some(known) = session_ref(tx, session)? else {
         return Ok(());
     };
-    let before = Known {
+    let before = SessionRef {
         workspace: workspace_before,
         ..known
     };
-    reindex(tx, names, before, known)
+    reindex_records(tx, names, before, known)
 }
 
 /// A row that is about to change.
-pub(crate) struct StoredRow {
+pub(crate) struct RecordRow {
     pub row: i64,
     pub id: RecordId,
     pub session: i64,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub copy: bool,
     pub at: Option<Timestamp>,
     pub tool: Option<String>,
@@ -683,9 +702,9 @@ pub(crate) struct StoredRow {
     pub is_lost: bool,
 }
 
-impl StoredRow {
+impl RecordRow {
     fn terms(&self, text: &str) -> String {
-        Document {
+        IndexDocument {
             kind: self.kind,
             text,
             tool: self.tool.as_deref(),
@@ -695,8 +714,8 @@ impl StoredRow {
         .terms()
     }
 
-    fn entry<'t>(&self, session: Known, text: &str, terms: &'t str) -> Entry<'t> {
-        Entry {
+    fn entry<'t>(&self, session: SessionRef, text: &str, terms: &'t str) -> IndexRowEntry<'t> {
+        IndexRowEntry {
             row: self.row,
             session,
             kind: self.kind,
@@ -708,21 +727,21 @@ impl StoredRow {
 }
 
 /// Returns rows with their texts. Fails where a text is missing or unreadable.
-pub(crate) fn rows_of(
+pub(crate) fn rows_where(
     connection: &Connection,
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<StoredRow>> {
+) -> Result<Vec<RecordRow>> {
     read_rows(connection, condition, values, LostText::Fail)
 }
 
 /// Returns rows with their texts; a text that is missing or unreadable is empty. For work that must
 /// not stop at a damaged record, such as removing it.
-pub(crate) fn rows_with_lost_texts(
+pub(crate) fn rows_where_lossy(
     connection: &Connection,
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<StoredRow>> {
+) -> Result<Vec<RecordRow>> {
     read_rows(connection, condition, values, LostText::Empty)
 }
 
@@ -738,31 +757,31 @@ fn read_rows(
     condition: &str,
     values: &[&dyn rusqlite::ToSql],
     lost_text: LostText,
-) -> Result<Vec<StoredRow>> {
+) -> Result<Vec<RecordRow>> {
     let sql = format!(
-        "SELECT row, id, session, kind, copy, {TEXT}, at, tool, path,
+        "SELECT row, id, session, kind, copy, {TEXT_COLUMNS}, at, tool, path,
             json_extract(metadata, '$.speaker') FROM records r WHERE {condition}"
     );
-    let cache = blocks::Cache::default();
+    let cache = blocks::BlockCache::default();
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let block: Option<i64> = row.get(6)?;
         let (start, size): (Option<usize>, usize) = (row.get(7)?, row.get(8)?);
-        let text = match text_cached(connection, row, 5, &cache) {
-            Err(Error::LostBody(_)) if lost_text == LostText::Empty => None,
+        let text = match read_text_cached(connection, row, 5, &cache) {
+            Err(Error::MissingText(_)) if lost_text == LostText::Empty => None,
             text => Some(text?),
         };
-        all.push(StoredRow {
+        all.push(RecordRow {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
             session: row.get(2)?,
-            kind: kind(row.get(3)?),
+            kind: kind_from_number(row.get(3)?),
             copy: row.get(4)?,
             is_lost: text.is_none(),
             text: text.unwrap_or_default(),
-            at: timestamp(row.get(10)?),
+            at: timestamp_from_millis(row.get(10)?),
             tool: row.get(11)?,
             path: row.get(12)?,
             speaker: row.get(13)?,
@@ -774,13 +793,17 @@ fn read_rows(
 }
 
 /// Deletes a record whose text another record holds.
-pub(crate) fn delete(tx: &Transaction<'_>, names: &mut Names, stored: &StoredRow) -> Result<()> {
+pub(crate) fn delete_record(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    stored: &RecordRow,
+) -> Result<()> {
     take_from_index(tx, names, stored)?;
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
     release(tx, stored)?;
     if !stored.copy {
-        promote(tx, names, stored.id)?;
+        promote_copy(tx, names, stored.id)?;
     }
     Ok(())
 }
@@ -793,39 +816,43 @@ pub(crate) fn mark_detached(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
 }
 
 /// Takes a text that its row no longer refers to out of where it was kept.
-fn release(tx: &Transaction<'_>, stored: &StoredRow) -> Result<()> {
+fn release(tx: &Transaction<'_>, stored: &RecordRow) -> Result<()> {
     if let Some((block, start, size)) = stored.block {
-        blocks::blank(tx, block, start, size)?;
+        blocks::blank_text(tx, block, start, size)?;
     }
     match &stored.body {
-        Some(body) => bodies::release(tx, body),
+        Some(body) => bodies::delete_unused_body(tx, body),
         None => Ok(()),
     }
 }
 
 /// Lets the first remaining copy of a deleted record be found by search.
-pub(crate) fn promote(tx: &Transaction<'_>, names: &mut Names, id: RecordId) -> Result<()> {
+pub(crate) fn promote_copy(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    id: RecordId,
+) -> Result<()> {
     let Some(heir) = copies(tx, id)?.into_iter().next() else {
         return Ok(());
     };
     tx.prepare_cached("UPDATE records SET copy = 0 WHERE row = ?1")?
         .execute([heir.row])?;
-    let Some(session) = session_of(tx, heir.session)? else {
+    let Some(session) = session_ref(tx, heir.session)? else {
         return Ok(());
     };
-    for stored in rows_of(tx, "row = ?1", &[&heir.row])? {
+    for stored in rows_where(tx, "row = ?1", &[&heir.row])? {
         add_to_index(tx, names, session, &stored, &stored.text)?;
     }
     Ok(())
 }
 
-pub(crate) fn session_of(connection: &Connection, id: i64) -> Result<Option<Known>> {
+pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<SessionRef>> {
     let found: Option<(i64, String)> = connection
         .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     Ok(found.and_then(|(workspace, flavor)| {
-        Some(Known {
+        Some(SessionRef {
             id,
             workspace,
             flavor: memory::Flavor::from_name(&flavor)?,
@@ -834,11 +861,11 @@ pub(crate) fn session_of(connection: &Connection, id: i64) -> Result<Option<Know
 }
 
 /// Replaces the text of a row that turned out to hold a secret.
-pub(crate) fn rewrite(
+pub(crate) fn replace_record_text(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    session: Known,
-    stored: &StoredRow,
+    names: &mut WriterState,
+    session: SessionRef,
+    stored: &RecordRow,
     text: &CleanString,
 ) -> Result<()> {
     let hash = blake3::hash(text.as_str().as_bytes());
@@ -850,7 +877,7 @@ pub(crate) fn rewrite(
         stored.row,
         text.as_str(),
         text.as_str().len(),
-        checksum(stored.id, hash.as_bytes())
+        record_checksum(stored.id, hash.as_bytes())
     ])?;
     release(tx, stored)?;
     if !stored.copy {
@@ -861,7 +888,11 @@ pub(crate) fn rewrite(
 }
 
 /// Deletes records, texts and all. Their copies are the caller's business.
-pub(crate) fn erase(tx: &Transaction<'_>, names: &mut Names, all: &[&StoredRow]) -> Result<()> {
+pub(crate) fn delete_records(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    all: &[&RecordRow],
+) -> Result<()> {
     let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
     for stored in all {
         tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
@@ -870,7 +901,7 @@ pub(crate) fn erase(tx: &Transaction<'_>, names: &mut Names, all: &[&StoredRow])
             places.entry(block).or_default().push((start, size));
         }
         if let Some(body) = &stored.body {
-            bodies::release(tx, body)?;
+            bodies::delete_unused_body(tx, body)?;
         }
         take_from_index(tx, names, stored)?;
     }
@@ -895,9 +926,9 @@ pub(crate) fn recount(tx: &Transaction<'_>, session: i64) -> Result<()> {
     )?
     .execute(params![
         session,
-        Kind::Prompt as i64,
-        Kind::ToolUse as i64,
-        Kind::Error as i64
+        RecordKind::Prompt as i64,
+        RecordKind::ToolUse as i64,
+        RecordKind::Error as i64
     ])?;
     Ok(())
 }

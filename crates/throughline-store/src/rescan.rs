@@ -8,21 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use memory::words::Words;
+use memory::words::StemmedText;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::forget::{Traces, traces};
-use crate::records::{REDACTION_VERSION, StoredRow};
-use crate::writer::{Hurry, Names};
+use crate::records::{REDACTION_VERSION, RecordRow};
+use crate::writer::{CommitMode, WriterState};
 use crate::{Store, digest_rows, raw, records, summaries};
-use redact::{CleanString, Redactor, Seen};
+use redact::{CleanString, Redactor, SessionSecrets};
 
 /// Which of the stored texts to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RescanScope {
     /// Those that older rules have cleaned.
     Outdated,
     All,
@@ -30,7 +30,7 @@ pub enum Which {
 
 /// What a rescan found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Rescan {
+pub struct RescanReport {
     pub looked_at: usize,
     pub changed: usize,
     /// New marks, by rule.
@@ -47,20 +47,20 @@ pub struct RescanProgress {
 
 impl Store {
     /// Counts what today's rules would change.
-    pub fn survey_redaction(
+    pub fn preview_rescan(
         &self,
-        which: Which,
+        which: RescanScope,
         progress: &dyn Fn(RescanProgress),
-    ) -> Result<Rescan> {
-        let mut rescan = Rescan::default();
+    ) -> Result<RescanReport> {
+        let mut rescan = RescanReport::default();
         self.read(|connection| {
-            let mut seen = Seen::default();
+            let mut seen = SessionSecrets::default();
             self.each_session(connection, which, progress, |session| {
                 let found = look_at(connection, &self.redactor, session, which, &mut seen)?;
                 rescan.count(&found);
                 Ok(())
             })?;
-            if which == Which::All || rescan.looked_at > 0 {
+            if which == RescanScope::All || rescan.looked_at > 0 {
                 rescan.count(&look_around(connection, &self.redactor, &mut seen)?);
             }
             Ok(())
@@ -71,11 +71,11 @@ impl Store {
     /// Applies today's rules. Each session is a transaction: what is interrupted goes on next time.
     pub fn rescan(
         &self,
-        which: Which,
+        which: RescanScope,
         now: Timestamp,
         progress: &dyn Fn(RescanProgress),
-    ) -> Result<Rescan> {
-        let mut rescan = Rescan::default();
+    ) -> Result<RescanReport> {
+        let mut rescan = RescanReport::default();
         let sessions = self.read(|connection| sessions_to_look_at(connection, which))?;
         for (done, &session) in sessions.iter().enumerate() {
             progress(RescanProgress {
@@ -83,26 +83,37 @@ impl Store {
                 sessions_total: sessions.len(),
             });
             let redactor = self.redactor_handle();
-            let work = move |tx: &Transaction<'_>, names: &mut Names| {
-                let mut seen = Seen::default();
+            let work = move |tx: &Transaction<'_>, names: &mut WriterState| {
+                let mut seen = SessionSecrets::default();
                 let found = look_at(tx, &redactor, session, which, &mut seen)?;
                 apply(tx, names, session, &found, now)?;
                 Ok(found)
             };
-            rescan.count(&self.writer().submit(1, Hurry::Now, work).wait()?);
+            rescan.count(
+                &self
+                    .writer()
+                    .submit(1, CommitMode::Immediate, work)
+                    .wait()?,
+            );
         }
-        if which == Which::All || rescan.looked_at > 0 {
+        if which == RescanScope::All || rescan.looked_at > 0 {
             let redactor = self.redactor_handle();
-            let work = move |tx: &Transaction<'_>, names: &mut Names| {
-                let found = look_around(tx, &redactor, &mut Seen::default())?;
+            let work = move |tx: &Transaction<'_>, names: &mut WriterState| {
+                let found = look_around(tx, &redactor, &mut SessionSecrets::default())?;
                 apply(tx, names, 0, &found, now)?;
-                names.forget();
+                names.clear_ids();
                 Ok(found)
             };
-            rescan.count(&self.writer().submit(1, Hurry::Now, work).wait()?);
+            rescan.count(
+                &self
+                    .writer()
+                    .submit(1, CommitMode::Immediate, work)
+                    .wait()?,
+            );
         }
         if rescan.changed > 0 {
-            rescan.traces = traces::clear(&self.path, self.key.as_ref(), traces::PATIENCE)?.traces;
+            rescan.traces =
+                traces::remove_traces(&self.path, self.key.as_ref(), traces::READER_WAIT)?.traces;
         }
         Ok(rescan)
     }
@@ -110,7 +121,7 @@ impl Store {
     fn each_session(
         &self,
         connection: &Connection,
-        which: Which,
+        which: RescanScope,
         progress: &dyn Fn(RescanProgress),
         mut each: impl FnMut(i64) -> Result<()>,
     ) -> Result<()> {
@@ -128,37 +139,37 @@ impl Store {
 
 /// What must be rewritten.
 #[derive(Default)]
-struct Found {
+struct RescanFindings {
     looked_at: usize,
-    texts: Vec<(StoredRow, CleanString)>,
+    texts: Vec<(RecordRow, CleanString)>,
     /// Table, column, row and the text that belongs there.
-    cells: Vec<Cell>,
+    cells: Vec<ChangedCell>,
     /// Bodies of logs, by hash.
-    pieces: Vec<(raw::Kept, CleanString)>,
+    pieces: Vec<(raw::TextLocation, CleanString)>,
     /// A session's notes.
-    notes: Option<(PathBuf, CleanString)>,
+    summary_file: Option<(PathBuf, CleanString)>,
     marks: BTreeMap<String, usize>,
 }
 
-struct Cell {
-    place: &'static Place,
+struct ChangedCell {
+    column: &'static TextColumn,
     key: Value,
     text: CleanString,
 }
 
 /// A column that holds captured text.
-struct Place {
+struct TextColumn {
     table: &'static str,
     key: &'static str,
     column: &'static str,
 }
 
-const fn place(table: &'static str, key: &'static str, column: &'static str) -> Place {
-    Place { table, key, column }
+const fn place(table: &'static str, key: &'static str, column: &'static str) -> TextColumn {
+    TextColumn { table, key, column }
 }
 
 /// Columns of a session's records.
-const OF_RECORDS: &[Place] = &[
+const OF_RECORDS: &[TextColumn] = &[
     place("records", "row", "path"),
     place("records", "row", "metadata"),
     place("records", "row", "tags"),
@@ -167,7 +178,7 @@ const OF_RECORDS: &[Place] = &[
 ];
 
 /// Columns that belong to no record.
-const AROUND: &[Place] = &[
+const AROUND: &[TextColumn] = &[
     place("sessions", "id", "title"),
     place("sessions", "id", "cwd"),
     place("sessions", "id", "branch"),
@@ -183,10 +194,10 @@ const AROUND: &[Place] = &[
     place("roots", "path", "path"),
 ];
 
-fn sessions_to_look_at(connection: &Connection, which: Which) -> Result<Vec<i64>> {
+fn sessions_to_look_at(connection: &Connection, which: RescanScope) -> Result<Vec<i64>> {
     let sql = "SELECT DISTINCT session FROM records WHERE ?1 OR redaction < ?2 ORDER BY 1";
     let mut statement = connection.prepare_cached(sql)?;
-    let all = which == Which::All;
+    let all = which == RescanScope::All;
     let rows = statement.query_map(params![all, REDACTION_VERSION], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -196,18 +207,18 @@ fn look_at(
     connection: &Connection,
     redactor: &Redactor,
     session: i64,
-    which: Which,
-    seen: &mut Seen,
-) -> Result<Found> {
-    let mut found = Found::default();
-    let all = records::rows_of(connection, "session = ?1", &[&session])?;
-    let mut of_session = Seen::default();
+    which: RescanScope,
+    seen: &mut SessionSecrets,
+) -> Result<RescanFindings> {
+    let mut found = RescanFindings::default();
+    let all = records::rows_where(connection, "session = ?1", &[&session])?;
+    let mut of_session = SessionSecrets::default();
     for stored in &all {
-        redactor.learn(&stored.text, &mut of_session);
+        redactor.collect_secrets(&stored.text, &mut of_session);
     }
     let outdated = outdated(connection, session, which)?;
     for stored in all {
-        let clean = redactor.clean_in(&stored.text, &mut of_session);
+        let clean = redactor.clean_in_session(&stored.text, &mut of_session);
         found.looked_at += usize::from(outdated.contains(&stored.row));
         if clean.is_changed() {
             found.note(&stored.text, clean.as_str());
@@ -239,7 +250,7 @@ fn look_at(
     )?;
     notes(connection, redactor, session, &mut of_session, &mut found)?;
     for secret in of_session.new_values() {
-        redactor.learn(&secret.value, seen);
+        redactor.collect_secrets(&secret.value, seen);
     }
     Ok(found)
 }
@@ -249,27 +260,31 @@ fn notes(
     connection: &Connection,
     redactor: &Redactor,
     session: i64,
-    seen: &mut Seen,
-    found: &mut Found,
+    seen: &mut SessionSecrets,
+    found: &mut RescanFindings,
 ) -> Result<()> {
     let name: String = connection
         .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
         .query_row([session], |row| row.get(0))?;
-    let path = summaries::path_beside(connection, &name);
+    let path = summaries::summary_path_beside(connection, &name);
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(());
     };
-    let clean = redactor.clean_in(&text, seen);
+    let clean = redactor.clean_in_session(&text, seen);
     if clean.is_changed() {
         found.note(&text, clean.as_str());
-        found.notes = Some((path, clean.into_owned()));
+        found.summary_file = Some((path, clean.into_owned()));
     }
     Ok(())
 }
 
 /// Looks at what belongs to no session: names, titles, facts, and logs that told of none.
-fn look_around(connection: &Connection, redactor: &Redactor, seen: &mut Seen) -> Result<Found> {
-    let mut found = Found::default();
+fn look_around(
+    connection: &Connection,
+    redactor: &Redactor,
+    seen: &mut SessionSecrets,
+) -> Result<RescanFindings> {
+    let mut found = RescanFindings::default();
     for place in AROUND {
         cells(
             connection,
@@ -287,10 +302,10 @@ fn look_around(connection: &Connection, redactor: &Redactor, seen: &mut Seen) ->
     Ok(found)
 }
 
-fn outdated(connection: &Connection, session: i64, which: Which) -> Result<BTreeSet<i64>> {
+fn outdated(connection: &Connection, session: i64, which: RescanScope) -> Result<BTreeSet<i64>> {
     let sql = "SELECT row FROM records WHERE session = ?1 AND (?2 OR redaction < ?3)";
     let mut statement = connection.prepare_cached(sql)?;
-    let all = which == Which::All;
+    let all = which == RescanScope::All;
     let rows = statement.query_map(params![session, all, REDACTION_VERSION], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -298,13 +313,13 @@ fn outdated(connection: &Connection, session: i64, which: Which) -> Result<BTree
 fn cells(
     connection: &Connection,
     redactor: &Redactor,
-    place: &'static Place,
+    place: &'static TextColumn,
     condition: &str,
     session: i64,
-    seen: &mut Seen,
-    found: &mut Found,
+    seen: &mut SessionSecrets,
+    found: &mut RescanFindings,
 ) -> Result<()> {
-    let Place { table, key, column } = place;
+    let TextColumn { table, key, column } = place;
     let sql = format!(
         "SELECT {key}, {column} FROM {table} {condition} AND {column} IS NOT NULL ORDER BY 1"
     );
@@ -312,11 +327,11 @@ fn cells(
     let mut rows = statement.query([session])?;
     while let Some(row) = rows.next()? {
         let text: String = row.get(1)?;
-        let clean = redactor.clean_in(&text, seen);
+        let clean = redactor.clean_in_session(&text, seen);
         if clean.is_changed() {
             found.note(&text, clean.as_str());
-            found.cells.push(Cell {
-                place,
+            found.cells.push(ChangedCell {
+                column: place,
                 key: row.get(0)?,
                 text: clean.into_owned(),
             });
@@ -330,18 +345,18 @@ fn pieces(
     redactor: &Redactor,
     sql: &str,
     session: i64,
-    seen: &mut Seen,
-    found: &mut Found,
+    seen: &mut SessionSecrets,
+    found: &mut RescanFindings,
 ) -> Result<()> {
     let mut statement = connection.prepare_cached(sql)?;
-    let kept: Vec<raw::Kept> = statement
-        .query_map([session], |row| raw::Kept::of(row, 0))?
+    let kept: Vec<raw::TextLocation> = statement
+        .query_map([session], |row| raw::TextLocation::from_row(row, 0))?
         .collect::<Result<_, _>>()?;
     for kept in kept {
         let Some(text) = raw::readable_text(connection, &kept)? else {
             continue;
         };
-        let clean = redactor.lines_in(&text, seen, &mut []);
+        let clean = redactor.clean_lines(&text, seen, &mut []);
         if clean.as_str() != text {
             found.note(&text, clean.as_str());
             found.pieces.push((kept, clean));
@@ -352,17 +367,17 @@ fn pieces(
 
 fn apply(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     session: i64,
-    found: &Found,
+    found: &RescanFindings,
     now: Timestamp,
 ) -> Result<()> {
-    if found.changed() > 0 {
-        traces::note(tx, now)?;
+    if found.changed_count() > 0 {
+        traces::mark_pending(tx, now)?;
     }
-    if let Some(known) = records::session_of(tx, session)? {
+    if let Some(known) = records::session_ref(tx, session)? {
         for (stored, text) in &found.texts {
-            records::rewrite(tx, names, known, stored, text)?;
+            records::replace_record_text(tx, names, known, stored, text)?;
         }
     }
     let digests = found.digest_sessions();
@@ -373,8 +388,13 @@ fn apply(
     for row in &indexed {
         records::unindex(tx, names, *row)?;
     }
-    for Cell { place, key, text } in &found.cells {
-        let Place {
+    for ChangedCell {
+        column: place,
+        key,
+        text,
+    } in &found.cells
+    {
+        let TextColumn {
             table,
             key: name,
             column,
@@ -385,20 +405,20 @@ fn apply(
             .execute(params![key, text.as_str()])?;
         if (*table, *column) == ("facts", "text") {
             tx.prepare_cached("UPDATE facts SET words = ?2 WHERE id = ?1")?
-                .execute(params![key, Words::of(text.as_str()).line()])?;
+                .execute(params![key, StemmedText::parse(text.as_str()).to_line()])?;
         }
     }
-    if let Some((path, text)) = &found.notes {
-        summaries::put(path, text.as_str())?;
+    if let Some((path, text)) = &found.summary_file {
+        summaries::replace_summary_file(path, text.as_str())?;
     }
     for row in indexed {
-        records::index_again(tx, names, row)?;
+        records::index_row(tx, names, row)?;
     }
     for session in digests {
         digest_rows::index(tx, names, session)?;
     }
     for (kept, text) in &found.pieces {
-        if let Some(body) = raw::body(text.as_str()) {
+        if let Some(body) = raw::compress_text(text.as_str()) {
             raw::replace_text(tx, kept, &body)?;
         }
     }
@@ -407,17 +427,17 @@ fn apply(
     Ok(())
 }
 
-impl Found {
-    fn changed(&self) -> usize {
-        let notes = usize::from(self.notes.is_some());
+impl RescanFindings {
+    fn changed_count(&self) -> usize {
+        let notes = usize::from(self.summary_file.is_some());
         self.texts.len() + self.cells.len() + self.pieces.len() + notes
     }
 
     /// Returns the rows whose cells the index knows too.
     fn indexed_rows(&self) -> BTreeSet<i64> {
         let cells = self.cells.iter();
-        let of_records = cells.filter(|cell| cell.place.table == "records");
-        let row = |cell: &Cell| match cell.key {
+        let of_records = cells.filter(|cell| cell.column.table == "records");
+        let row = |cell: &ChangedCell| match cell.key {
             Value::Integer(row) => Some(row),
             _ => None,
         };
@@ -426,19 +446,19 @@ impl Found {
 
     /// Returns the sessions whose title or digest changes.
     fn digest_sessions(&self) -> BTreeSet<i64> {
-        let session = |cell: &Cell| match (cell.place.table, cell.place.column, &cell.key) {
-            ("sessions", "title", Value::Integer(id)) | ("digests", "data", Value::Integer(id)) => {
-                Some(*id)
-            }
-            _ => None,
-        };
+        let session =
+            |cell: &ChangedCell| match (cell.column.table, cell.column.column, &cell.key) {
+                ("sessions", "title", Value::Integer(id))
+                | ("digests", "data", Value::Integer(id)) => Some(*id),
+                _ => None,
+            };
         self.cells.iter().filter_map(session).collect()
     }
 
     /// Counts the marks that a text got.
     fn note(&mut self, before: &str, after: &str) {
-        let mut old = marks(before);
-        for (rule, count) in marks(after) {
+        let mut old = count_marks(before);
+        for (rule, count) in count_marks(after) {
             let known = old.remove(rule).unwrap_or_default();
             if count > known {
                 *self.marks.entry(rule.to_owned()).or_default() += count - known;
@@ -447,17 +467,17 @@ impl Found {
     }
 }
 
-impl Rescan {
-    fn count(&mut self, found: &Found) {
+impl RescanReport {
+    fn count(&mut self, found: &RescanFindings) {
         self.looked_at += found.looked_at;
-        self.changed += found.changed();
+        self.changed += found.changed_count();
         for (rule, count) in &found.marks {
             *self.marks.entry(rule.clone()).or_default() += count;
         }
     }
 }
 
-fn marks(text: &str) -> BTreeMap<&str, usize> {
+fn count_marks(text: &str) -> BTreeMap<&str, usize> {
     let mut marks = BTreeMap::new();
     for mark in text.split("[redacted:").skip(1) {
         if let Some((rule, _)) = mark.split_once(':') {
@@ -478,7 +498,9 @@ mod tests {
 
     use super::*;
     use crate::bodies;
-    use crate::{Batch, Cursor, From, Incoming, Log, Oddities, Reading, blocks};
+    use crate::{
+        Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, ReadPhase, blocks,
+    };
 
     /// A text that no rule knew when it was stored: put in behind the door's back.
     #[test]
@@ -487,26 +509,28 @@ mod tests {
         let store = Store::open(dir.path()).unwrap();
         let session = SessionId::of(Flavor::Claude, "s");
         let secret = format!("ghp_{}", "aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q");
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingEntries::default();
         for n in 0..30 {
             let name = MessageId::new(format!("m{n}"));
             let mut message = Message::new(name, session.clone(), Role::User, Origin::Human);
             let text = format!("prompt {n} with PLACEHOLDER_OF_FORTY_CHARACTERS_IN_IT_42 in it");
             message.blocks = vec![Block::Text(text)];
-            incoming.records.extend(memory::record::records(message));
+            incoming
+                .records
+                .extend(memory::record::project_records(message));
         }
         incoming
             .sessions
             .push((SessionPatch::new(session, Flavor::Claude), None));
-        let mut door = store.door();
+        let mut door = store.sanitizer();
         let cleaned = door.clean(incoming);
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/logs/a.jsonl"),
             cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
-            log: Some(Log {
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
+            log: Some(LogChunk {
                 offset: 0,
                 size: 50,
                 text: "{\"t\":\"PLACEHOLDER_OF_FORTY_CHARACTERS_IN_IT_42\"}\n".into(),
@@ -519,14 +543,14 @@ mod tests {
         let now = Timestamp::from_second(1_767_700_000).unwrap();
         assert_eq!(
             store
-                .rescan(Which::Outdated, now, &|_| {})
+                .rescan(RescanScope::Outdated, now, &|_| {})
                 .unwrap()
                 .looked_at,
             0
         );
-        let survey = store.survey_redaction(Which::All, &|_| {}).unwrap();
+        let survey = store.preview_rescan(RescanScope::All, &|_| {}).unwrap();
         assert!(holds(&store, &secret));
-        let rescan = store.rescan(Which::All, now, &|_| {}).unwrap();
+        let rescan = store.rescan(RescanScope::All, now, &|_| {}).unwrap();
         assert_eq!((rescan.looked_at, rescan.changed), (30, 31));
         assert_eq!(rescan.marks.get("github-token"), Some(&31), "{rescan:?}");
         assert_eq!(
@@ -535,7 +559,13 @@ mod tests {
         );
         assert!(!holds(&store, &secret));
         assert_eq!(store.health(true).unwrap().damaged, Some(0));
-        assert_eq!(store.rescan(Which::All, now, &|_| {}).unwrap().changed, 0);
+        assert_eq!(
+            store
+                .rescan(RescanScope::All, now, &|_| {})
+                .unwrap()
+                .changed,
+            0
+        );
     }
 
     /// Puts a secret where a word was: in blocks, bodies, the index and the checksums.
@@ -544,11 +574,11 @@ mod tests {
         connection
             .execute_batch("PRAGMA secure_delete = ON")
             .unwrap();
-        let stored = records::rows_of(&connection, "1", &[]).unwrap();
+        let stored = records::rows_where(&connection, "1", &[]).unwrap();
         for row in stored {
             let text = row.text.replace(word, secret);
             let hash = blake3::hash(text.as_bytes());
-            let sum = crate::clean::checksum(row.id, hash.as_bytes());
+            let sum = crate::clean::record_checksum(row.id, hash.as_bytes());
             let sql = "UPDATE records SET content = ?2, block = NULL, start = NULL, size = ?3,
                 checksum = ?4 WHERE row = ?1";
             connection
@@ -561,7 +591,7 @@ mod tests {
         let hash: Vec<u8> = connection
             .query_row("SELECT body FROM raw", [], |row| row.get(0))
             .unwrap();
-        let text = bodies::text(&connection, &hash)
+        let text = bodies::read_body(&connection, &hash)
             .unwrap()
             .replace(word, secret);
         let data = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
@@ -588,12 +618,16 @@ mod tests {
             .any(|file| within(&std::fs::read(&file.path).unwrap()))
             || texts("SELECT hash FROM bodies")
                 .iter()
-                .any(|hash| within(bodies::text(&connection, hash).unwrap().as_bytes()))
+                .any(|hash| within(bodies::read_body(&connection, hash).unwrap().as_bytes()))
             || texts("SELECT CAST(id AS BLOB) FROM blocks")
                 .iter()
                 .any(|id| {
                     let id = String::from_utf8(id.clone()).unwrap().parse().unwrap();
-                    within(blocks::whole(&connection, id).unwrap().as_bytes())
+                    within(
+                        blocks::read_whole_block(&connection, id)
+                            .unwrap()
+                            .as_bytes(),
+                    )
                 })
     }
 }

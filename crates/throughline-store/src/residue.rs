@@ -10,14 +10,14 @@ use crate::error::Result;
 
 /// What takes it away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Remedy {
+pub(crate) enum IndexRepair {
     /// All pages are merged into new ones.
     Merge,
     /// The index is made anew: a row is indexed by terms that nobody knows any more.
     Rebuild,
 }
 
-impl Remedy {
+impl IndexRepair {
     /// Returns the name by which it is noted among the chores.
     const fn chore(self) -> &'static str {
         match self {
@@ -28,9 +28,9 @@ impl Remedy {
 }
 
 /// Returns what must be done, if anything.
-pub(crate) fn remedy(connection: &Connection) -> Result<Option<Remedy>> {
+pub(crate) fn pending_repair(connection: &Connection) -> Result<Option<IndexRepair>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM chores WHERE name = ?1")?;
-    for remedy in [Remedy::Rebuild, Remedy::Merge] {
+    for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
         if statement.exists([remedy.chore()])? {
             return Ok(Some(remedy));
         }
@@ -39,15 +39,15 @@ pub(crate) fn remedy(connection: &Connection) -> Result<Option<Remedy>> {
 }
 
 /// Notes that something is left.
-pub(crate) fn note(tx: &Transaction<'_>, remedy: Remedy) -> Result<()> {
+pub(crate) fn require_repair(tx: &Transaction<'_>, remedy: IndexRepair) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO chores (name, at) VALUES (?1, 0)")?
         .execute([remedy.chore()])?;
     Ok(())
 }
 
 /// Notes that nothing is left.
-pub(crate) fn clear(tx: &Transaction<'_>) -> Result<()> {
-    for remedy in [Remedy::Rebuild, Remedy::Merge] {
+pub(crate) fn clear_repairs(tx: &Transaction<'_>) -> Result<()> {
+    for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
         tx.prepare_cached("DELETE FROM chores WHERE name = ?1")?
             .execute([remedy.chore()])?;
     }

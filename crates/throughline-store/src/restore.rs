@@ -10,15 +10,17 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::backup::{self, CopyProgress};
 use crate::error::{Error, Result};
-use crate::seal::{self, Form, Key, KeyId, KeyPlace, Keychain, SealError, places};
-use crate::swap::{self, Old, OnStep, SwapStep};
+use crate::seal::{
+    self, EncryptionError, EncryptionKey, KeyId, KeyLocation, Keychain, StoreFileKind, places,
+};
+use crate::swap::{self, OldFile, OnStep, SwapStep};
 use crate::tombstones::{self, CarriedTombstones};
 use crate::verify;
 use crate::{DATABASE, KEY, Store, installation_key, lock, open, schema};
 use redact::Redactor;
 
 /// Folders of what was there before begin with this.
-pub(crate) const SAFETY: &str = "before-restore-";
+pub(crate) const PREVIOUS_STORE_PREFIX: &str = "before-restore-";
 /// More of them are not kept; the oldest goes.
 const SAFETY_COPIES_MAX: usize = 3;
 
@@ -27,7 +29,7 @@ const SAFETY_COPIES_MAX: usize = 3;
     missing_debug_implementations,
     reason = "a keychain need not show itself"
 )]
-pub struct RestoreFrom<'a> {
+pub struct RestoreSource<'a> {
     pub file: &'a Path,
     /// The file with the key, for a copy from another machine.
     pub key_file: Option<&'a Path>,
@@ -35,9 +37,9 @@ pub struct RestoreFrom<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub struct Restored {
+pub struct RestoreResult {
     pub records: u64,
-    pub key: Option<(KeyId, KeyPlace)>,
+    pub key: Option<(KeyId, KeyLocation)>,
     /// Where the store that was there lies now.
     pub safety_copy: Option<PathBuf>,
     /// Older ones that had to go.
@@ -59,70 +61,70 @@ pub enum RedactionKey {
 /// Puts a copy into the place of the store in a folder.
 pub fn restore(
     folder: &Path,
-    from: &RestoreFrom<'_>,
+    from: &RestoreSource<'_>,
     now: Timestamp,
     progress: &mut dyn FnMut(CopyProgress),
     on_step: OnStep<'_>,
-) -> Result<Restored> {
+) -> Result<RestoreResult> {
     open::check_folder(folder)?;
-    open::private_dir(folder)?;
+    open::create_private_dir(folder)?;
     refuse_other_files(from.file)?;
-    if swap::is_name_of_store(from.file, &Store::path_in(folder)) {
-        return Err(Error::Unsound {
+    if swap::is_store_file(from.file, &Store::database_path(folder)) {
+        return Err(Error::InvalidFile {
             path: from.file.to_owned(),
             why: "it is the store itself, not a copy".to_owned(),
         });
     }
     let key = key_of(folder, from)?;
     let source = source(from.file, key.as_ref().map(|(key, _)| key))?;
-    let _alone = lock::alone(folder)?;
-    swap::recover(folder)?;
+    let _alone = lock::lock_exclusive(folder)?;
+    swap::recover_swap(folder)?;
     let restored = exchange(folder, from, key, &source, now, progress, on_step);
     if restored.is_err() {
-        swap::recover(folder)?;
+        swap::recover_swap(folder)?;
     }
     restored
 }
 
 fn exchange(
     folder: &Path,
-    from: &RestoreFrom<'_>,
-    key: Option<(Key, KeyPlace)>,
+    from: &RestoreSource<'_>,
+    key: Option<(EncryptionKey, KeyLocation)>,
     source: &Connection,
     now: Timestamp,
     progress: &mut dyn FnMut(CopyProgress),
     on_step: OnStep<'_>,
-) -> Result<Restored> {
+) -> Result<RestoreResult> {
     let (key, place) = key.unzip();
-    let aside = swap::aside(folder);
-    let expected = verify::count(source)?;
+    let aside = swap::new_database_path(folder);
+    let expected = verify::count_records(source)?;
     open::private_file(&aside)?;
-    backup::copy(source, &aside, key.as_ref(), progress)?;
-    let mut copy = open::plainly(&aside, key.as_ref())?;
-    schema::check(&copy, from.file)?;
-    let carried = backup::unpack(&copy)?;
-    open::migrate(&mut copy, from.file, open::known_format())?;
+    backup::copy_database(source, &aside, key.as_ref(), progress)?;
+    let mut copy = open::connect(&aside, key.as_ref())?;
+    schema::check_schema(&copy, from.file)?;
+    let carried = backup::detach_redaction_key(&copy)?;
+    open::migrate(&mut copy, from.file, open::current_format())?;
     on_step(SwapStep::Written)?;
-    let records = verify::whole(&copy, from.file)?;
+    let records = verify::check_thoroughly(&copy, from.file)?;
     if records != expected {
-        return Err(Error::Unsound {
+        return Err(Error::InvalidFile {
             path: from.file.to_owned(),
             why: format!("{expected} records, of which {records} arrived"),
         });
     }
     let redaction_key = carried.or_else(|| key_beside(from.file));
     let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
-    let records = verify::count(&copy)?;
+    let records = verify::count_records(&copy)?;
     drop(copy);
     on_step(SwapStep::Checked)?;
-    let key = key.as_ref().map(Key::id).zip(place);
+    let key = key.as_ref().map(EncryptionKey::id).zip(place);
     if let Some((id, place)) = &key {
         places::remember(folder, *id, place)?;
-        on_step(SwapStep::KeyKept)?;
+        on_step(SwapStep::KeyStored)?;
     }
     let safety_copy = keep(folder, now)?;
-    swap::commit(folder, redaction_key.as_deref(), Old::Drop, on_step)?;
-    Ok(Restored {
+    swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
+    Ok(RestoreResult {
         records,
         key,
         safety_copy,
@@ -161,17 +163,17 @@ fn refuse_other_files(path: &Path) -> Result<()> {
 /// Forgets in the copy what was forgotten in the store that it replaces.
 fn carry_tombstones(
     folder: &Path,
-    from: &RestoreFrom<'_>,
+    from: &RestoreSource<'_>,
     restored_key: Option<&[u8]>,
     copy: &mut Connection,
     now: Timestamp,
 ) -> Result<CarriedTombstones> {
-    if !Store::path_in(folder).exists() {
+    if !Store::database_path(folder).exists() {
         return Ok(CarriedTombstones::default());
     }
-    let present = seal::key_of_store(folder, from.keychain).and_then(|key| {
+    let present = seal::find_store_key(folder, from.keychain).and_then(|key| {
         let key = key.as_ref().map(|(key, _)| key);
-        open::reader(&Store::path_in(folder), key, open::FileAccess::Cached)
+        open::open_reader(&Store::database_path(folder), key, open::FileAccess::Cached)
     });
     let present = match present {
         Ok(present) => present,
@@ -195,22 +197,22 @@ fn carry_tombstones(
     }
 }
 
-fn key_of(folder: &Path, from: &RestoreFrom<'_>) -> Result<Option<(Key, KeyPlace)>> {
+fn key_of(folder: &Path, from: &RestoreSource<'_>) -> Result<Option<(EncryptionKey, KeyLocation)>> {
     let path = from.file;
-    match Form::of(path)? {
-        Form::Plain => Ok(None),
-        Form::Sealed(_) if !seal::BUILT => Err(SealError::NotBuilt {
+    match StoreFileKind::of(path)? {
+        StoreFileKind::Plain => Ok(None),
+        StoreFileKind::Encrypted(_) if !seal::ENCRYPTION_BUILT => Err(EncryptionError::NotBuilt {
             path: path.to_owned(),
         }
         .into()),
-        Form::Sealed(id) => match from.key_file {
+        StoreFileKind::Encrypted(id) => match from.key_file {
             Some(file) => {
-                let key = places::named(Key::from_file(file)?, id, path, file)?;
-                Ok(Some((key, KeyPlace::File(file.to_owned()))))
+                let key = places::check_key_id(EncryptionKey::from_file(file)?, id, path, file)?;
+                Ok(Some((key, KeyLocation::File(file.to_owned()))))
             }
-            None => places::find(folder, path, id, from.keychain).map(Some),
+            None => places::find_key(folder, path, id, from.keychain).map(Some),
         },
-        Form::Absent | Form::Foreign => {
+        StoreFileKind::Absent | StoreFileKind::Foreign => {
             fs::metadata(path).map_err(Error::io(path))?;
             Err(Error::NotAStore {
                 path: path.to_owned(),
@@ -220,7 +222,7 @@ fn key_of(folder: &Path, from: &RestoreFrom<'_>) -> Result<Option<(Key, KeyPlace
 }
 
 /// Opens a copy, which is not changed: it may lie on a medium that cannot be written.
-fn source(path: &Path, key: Option<&Key>) -> Result<Connection> {
+fn source(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     seal::unlock(&connection, path, key)?;
@@ -239,24 +241,24 @@ fn key_beside(file: &Path) -> Option<Vec<u8>> {
 
 /// Gives the files of the present store a second place. It need not be sound.
 fn keep(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
-    let database = Store::path_in(folder);
+    let database = Store::database_path(folder);
     if !database.exists() {
         return Ok(None);
     }
-    let name = format!("{SAFETY}{}", now.strftime("%Y%m%dT%H%M%SZ"));
+    let name = format!("{PREVIOUS_STORE_PREFIX}{}", now.strftime("%Y%m%dT%H%M%SZ"));
     let mut copy = folder.join(&name);
     let mut again = 2;
     while copy.exists() {
         copy = folder.join(format!("{name}-{again}"));
         again += 1;
     }
-    open::private_dir(&copy)?;
-    let to = Store::path_in(&copy);
+    open::create_private_dir(&copy)?;
+    let to = Store::database_path(&copy);
     fs::hard_link(&database, &to)
         .or_else(|_| fs::copy(&database, &to).map(drop))
         .map_err(Error::io(&to))?;
-    let log = swap::beside(&database, "-wal");
-    for file in [log, folder.join(KEY), folder.join(places::LIST)] {
+    let log = swap::with_suffix(&database, "-wal");
+    for file in [log, folder.join(KEY), folder.join(places::KEY_LIST_FILE)] {
         if let Some(name) = file.file_name()
             && file.exists()
         {
@@ -268,11 +270,15 @@ fn keep(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
 }
 
 /// Returns the folders of what was there before, oldest first.
-pub(crate) fn safety_copies(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn previous_stores(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let entry = entry.map_err(Error::io(folder))?;
-        if entry.file_name().to_string_lossy().starts_with(SAFETY) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(PREVIOUS_STORE_PREFIX)
+        {
             copies.push(entry.path());
         }
     }
@@ -281,7 +287,7 @@ pub(crate) fn safety_copies(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn thin_out(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut copies = safety_copies(folder)?;
+    let mut copies = previous_stores(folder)?;
     copies.truncate(copies.len().saturating_sub(SAFETY_COPIES_MAX));
     for copy in &copies {
         fs::remove_dir_all(copy).map_err(Error::io(copy))?;

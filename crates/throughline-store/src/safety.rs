@@ -18,9 +18,9 @@ const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// Copies a store that is about to be migrated. There is at most one copy, the latest; where the
 /// disk has no room for one, the migration goes on without: it is one transaction.
-pub(crate) fn copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
+pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
     let folder = folder_of(store);
-    open::private_dir(&folder)?;
+    open::create_private_dir(&folder)?;
     let path = folder.join(format!("format-{format}.db"));
     // Several processes may find the same old store: one after the other.
     let _turn = turn(&folder)?;
@@ -71,14 +71,14 @@ fn write(connection: &Connection, path: &Path) -> Result<()> {
 impl Store {
     /// Lists the copies of the store that are kept beside it: from before a change of its format,
     /// from before a repair. Whoever forgets something must not leave it in them.
-    pub fn kept_copies(&self) -> Vec<PathBuf> {
-        let folders = [folder_of(&self.path), repair::quarantine_of(&self.path)];
+    pub fn safety_copy_paths(&self) -> Vec<PathBuf> {
+        let folders = [folder_of(&self.path), repair::quarantine_folder(&self.path)];
         let kept = folders.iter().filter_map(|folder| files(folder).ok());
         kept.flatten().collect()
     }
 
     /// Removes the safety copy; unless `now` is given, whatever its age. Says whether it did.
-    pub fn drop_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
+    pub fn remove_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
         let folder = folder_of(&self.path);
         let mut removed = false;
         for path in files(&folder)? {

@@ -16,9 +16,9 @@ use crate::{backup, open};
 const NAMED_MAX: usize = 5;
 
 /// Fails unless the schema of a store is the one of its format.
-pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
-    let format = open::version(connection)?;
-    let known = open::known_format();
+pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
+    let format = open::format_version(connection)?;
+    let known = open::current_format();
     if format > known {
         return Err(Error::TooNew {
             path: path.to_owned(),
@@ -31,10 +31,10 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
     let expected = objects(&expected)?;
     let mut found = objects(connection)?;
     // What a backup carries beside its tables.
-    let carried = ("table".to_owned(), backup::CARRIED.to_owned());
+    let carried = ("table".to_owned(), backup::CARRIED_TABLE.to_owned());
     if found
         .get(&carried)
-        .is_some_and(|sql| sql == backup::CARRIED_SQL)
+        .is_some_and(|sql| sql == backup::CARRIED_TABLE_SQL)
     {
         found.remove(&carried);
     }

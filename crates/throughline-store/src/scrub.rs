@@ -9,8 +9,8 @@ use rusqlite::{Connection, Transaction};
 use crate::error::Result;
 use crate::forget::traces;
 use crate::portable::ImportScope;
-use crate::raw::{self, Kept};
-use crate::writer::{Hurry, Names};
+use crate::raw::{self, TextLocation};
+use crate::writer::{CommitMode, WriterState};
 use crate::{Store, housekeeping, sources};
 
 /// Names the chore; a new rule that old archives must obey gets a new name.
@@ -18,7 +18,7 @@ const CHORE: &str = "archive-scope-1";
 
 /// What was done to the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArchiveScrub {
+pub struct ScrubReport {
     /// Pieces that were rewritten.
     pub rewritten: usize,
     /// Pieces of logs that must not be kept at all.
@@ -30,13 +30,13 @@ pub struct ArchiveScrub {
 struct SourceChange {
     source: i64,
     is_denied: bool,
-    texts: Vec<(Kept, String)>,
+    texts: Vec<(TextLocation, String)>,
 }
 
 impl Store {
     /// Applies the scope to logs that an older version archived, once for each store.
-    pub fn scrub_archive(&self, scope: &dyn ImportScope, now: Timestamp) -> Result<ArchiveScrub> {
-        let mut scrub = ArchiveScrub::default();
+    pub fn scrub_archive(&self, scope: &dyn ImportScope, now: Timestamp) -> Result<ScrubReport> {
+        let mut scrub = ScrubReport::default();
         if self.read(is_done)? {
             return Ok(scrub);
         }
@@ -45,21 +45,25 @@ impl Store {
             if change.texts.is_empty() && !change.is_denied {
                 continue;
             }
-            let done = self.writer().submit(1, Hurry::Now, move |tx, _| {
-                traces::note(tx, now)?;
-                apply(tx, &change)
-            });
+            let done = self
+                .writer()
+                .submit(1, CommitMode::Immediate, move |tx, _| {
+                    traces::mark_pending(tx, now)?;
+                    apply(tx, &change)
+                });
             let done = done.wait()?;
             scrub.rewritten += done.rewritten;
             scrub.erased += done.erased;
         }
-        if scrub != ArchiveScrub::default() {
-            traces::clear(&self.path, self.key.as_ref(), traces::PATIENCE)?;
+        if scrub != ScrubReport::default() {
+            traces::remove_traces(&self.path, self.key.as_ref(), traces::READER_WAIT)?;
         }
-        let note = |tx: &Transaction<'_>, _: &mut Names| {
-            housekeeping::done(tx, CHORE, Timestamp::UNIX_EPOCH)
+        let note = |tx: &Transaction<'_>, _: &mut WriterState| {
+            housekeeping::mark_done(tx, CHORE, Timestamp::UNIX_EPOCH)
         };
-        self.writer().submit(1, Hurry::Now, note).wait()?;
+        self.writer()
+            .submit(1, CommitMode::Immediate, note)
+            .wait()?;
         Ok(scrub)
     }
 }
@@ -84,7 +88,7 @@ fn change(connection: &Connection, scope: &dyn ImportScope, source: i64) -> Resu
     let is_captured = connection.prepare_cached(of_session)?.exists([source])?;
     let mut keep = scope.log_filter();
     let in_order = "source = ?1 ORDER BY generation, offset";
-    for old in raw::kept_of(connection, in_order, &[&source])? {
+    for old in raw::text_locations(connection, in_order, &[&source])? {
         let Some(text) = raw::readable_text(connection, &old)? else {
             continue;
         };
@@ -101,17 +105,17 @@ fn change(connection: &Connection, scope: &dyn ImportScope, source: i64) -> Resu
     Ok(change)
 }
 
-fn apply(tx: &Transaction<'_>, change: &SourceChange) -> Result<ArchiveScrub> {
-    let mut scrub = ArchiveScrub::default();
+fn apply(tx: &Transaction<'_>, change: &SourceChange) -> Result<ScrubReport> {
+    let mut scrub = ScrubReport::default();
     if change.is_denied {
-        scrub.erased = raw::erase(tx, change.source)?;
+        scrub.erased = raw::delete_log(tx, change.source)?;
         sources::hide(tx, change.source)?;
         return Ok(scrub);
     }
     for (old, text) in &change.texts {
         // It may have been packed or forgotten since it was read; then the piece is another one.
-        let now = raw::kept_of(tx, "source = ?1", &[&change.source])?;
-        let Some(new) = raw::body(text).filter(|_| now.contains(old)) else {
+        let now = raw::text_locations(tx, "source = ?1", &[&change.source])?;
+        let Some(new) = raw::compress_text(text).filter(|_| now.contains(old)) else {
             continue;
         };
         raw::replace_text(tx, old, &new)?;

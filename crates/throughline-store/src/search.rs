@@ -4,12 +4,12 @@
 //! stages that rank (`recall`) take the question apart with the same [`Words`], and weigh themselves.
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, RecordId, SessionId};
+use memory::{Flavor, RecordId, RecordKind, SessionId};
 use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::lookup::{Detail, Lookup, Presence, Scope};
+use crate::lookup::{CandidateRow, Lookup, Presence, SearchScope};
 use crate::snippet::{self, Snippet};
 use crate::terms;
 
@@ -23,7 +23,7 @@ const QUESTION_BYTES_MAX: usize = 64 << 10;
 pub struct Query {
     /// Words, "phrases", and -words that must not occur.
     pub text: String,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<RecordKind>,
     pub flavor: Option<Flavor>,
     /// A part of the workspace's key or root.
     pub workspace: Option<String>,
@@ -41,7 +41,7 @@ pub struct Query {
 impl Query {
     /// Says whether digests of evicted sessions answer it: a question about records of some types
     /// asks for the records themselves.
-    pub fn takes_digests(&self) -> bool {
+    pub fn accepts_digests(&self) -> bool {
         self.kinds.is_empty()
     }
 }
@@ -51,7 +51,7 @@ impl Query {
 pub struct Hit {
     pub id: RecordId,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub score: f64,
     pub at: Option<Timestamp>,
     pub session: SessionId,
@@ -69,15 +69,15 @@ pub struct Hit {
 
 /// What a search found, and how far it had to stretch.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
-    pub rung: Rung,
+pub struct TextSearchResult {
+    pub rung: MatchLevel,
     pub hits: Vec<Hit>,
 }
 
 /// How the words were matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rung {
+pub enum MatchLevel {
     /// Every word occurs as it was typed.
     Exact,
     /// Every word occurs, in some form of it.
@@ -92,54 +92,58 @@ pub enum Rung {
 
 impl Store {
     /// Finds records that hold every word, else some, the latest first. Any text is a valid question.
-    pub fn search(&self, query: &Query) -> Result<Found> {
-        let words = Words::parse(&query.text);
-        let found = |rung, hits| Ok(Found { rung, hits });
+    pub fn search(&self, query: &Query) -> Result<TextSearchResult> {
+        let words = QueryWords::parse(&query.text);
+        let found = |rung, hits| Ok(TextSearchResult { rung, hits });
         if words.is_empty() {
-            return found(Rung::NoWords, Vec::new());
+            return found(MatchLevel::NoWords, Vec::new());
         }
         self.lookup(|lookup| {
             let Some(scope) = lookup.scope(query)? else {
-                return found(Rung::Forms, Vec::new());
+                return found(MatchLevel::Forms, Vec::new());
             };
-            let all = hits(lookup, query, &words, &scope, " AND ")?;
-            if !all.is_empty() || words.wanted.len() == 1 {
-                return found(Rung::Forms, all);
+            let all = collect_hits(lookup, query, &words, &scope, " AND ")?;
+            if !all.is_empty() || words.required.len() == 1 {
+                return found(MatchLevel::Forms, all);
             }
-            let any = hits(lookup, query, &words, &scope, " OR ")?;
-            found(Rung::Related, any)
+            let any = collect_hits(lookup, query, &words, &scope, " OR ")?;
+            found(MatchLevel::Related, any)
         })
     }
 }
 
 /// Returns the index's form of a question that only rows with all its words answer, and those words.
-pub(crate) fn all_words(question: &str) -> Option<(String, Vec<String>)> {
-    let words = Words::parse(question);
-    let typed = words.wanted.iter().map(|word| word.text.to_lowercase());
+pub(crate) fn all_words_expression(question: &str) -> Option<(String, Vec<String>)> {
+    let words = QueryWords::parse(question);
+    let typed = words.required.iter().map(|word| word.text.to_lowercase());
     let typed: Vec<_> = typed.collect();
     (!typed.is_empty()).then(|| (words.expression(" AND "), typed))
 }
 
-fn hits(
+fn collect_hits(
     lookup: &Lookup<'_>,
     query: &Query,
-    words: &Words,
-    scope: &Scope,
+    words: &QueryWords,
+    scope: &SearchScope,
     between: &str,
 ) -> Result<Vec<Hit>> {
     let expression = words.expression(between);
     let rows = lookup.rows(scope, &expression, query.limit)?;
-    let shown: Vec<_> = words.wanted.iter().map(|word| word.text.clone()).collect();
-    let hit = |detail: Detail| hit(&detail, 0.0, &shown);
-    let details = lookup.details(&rows)?.into_iter();
+    let shown: Vec<_> = words
+        .required
+        .iter()
+        .map(|word| word.text.clone())
+        .collect();
+    let hit = |detail: CandidateRow| build_hit(&detail, 0.0, &shown);
+    let details = lookup.candidate_rows(&rows)?.into_iter();
     Ok(details
-        .filter(|detail| query.takes_digests() || !detail.digest_only)
+        .filter(|detail| query.accepts_digests() || !detail.digest_only)
         .map(hit)
         .collect())
 }
 
 /// Returns a hit as it is shown, around the words.
-pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
+pub fn build_hit(detail: &CandidateRow, score: f64, words: &[String]) -> Hit {
     Hit {
         id: detail.id,
         kind: detail.kind,
@@ -151,29 +155,29 @@ pub fn hit(detail: &Detail, score: f64, words: &[String]) -> Hit {
         tool: detail.tool.clone(),
         path: detail.path.clone(),
         in_source: detail.presence == Presence::InSource,
-        snippet: snippet::around(&detail.text, words),
+        snippet: snippet::snippet_around(&detail.text, words),
         digest_only: detail.digest_only,
     }
 }
 
 /// A question, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Words {
-    pub wanted: Vec<Wanted>,
-    pub unwanted: Vec<Wanted>,
+pub struct QueryWords {
+    pub required: Vec<QueryWord>,
+    pub excluded: Vec<QueryWord>,
 }
 
 /// A word or a phrase, as typed, and what the index knows it by.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct QueryWord {
     pub text: String,
-    pub form: Form,
+    pub kind: QueryWordKind,
     /// Terms that all must occur.
     pub terms: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum QueryWordKind {
     Word,
     /// Several words, in this order.
     Phrase,
@@ -181,11 +185,11 @@ pub enum Form {
     Prefix,
 }
 
-impl Words {
+impl QueryWords {
     /// Takes a question apart. Words that say nothing count only where there are no others.
     pub fn parse(text: &str) -> Self {
         let words = Self::with(text, terms::is_content);
-        if words.wanted.is_empty() {
+        if words.required.is_empty() {
             Self::with(text, terms::is_indexed)
         } else {
             words
@@ -195,7 +199,7 @@ impl Words {
     fn with(text: &str, counts: fn(&str) -> bool) -> Self {
         let mut words = Self::default();
         let mut rest = &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)];
-        while words.wanted.len() + words.unwanted.len() < WORDS_MAX {
+        while words.required.len() + words.excluded.len() < WORDS_MAX {
             rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c.is_control());
             if rest.is_empty() {
                 break;
@@ -204,7 +208,7 @@ impl Words {
                 && rest[1..].starts_with(|c: char| c == '"' || c.is_alphanumeric());
             let body = if negated { &rest[1..] } else { rest };
             let (word, form, after) = match body.strip_prefix('"').and_then(|q| q.split_once('"')) {
-                Some((quoted, after)) => (quoted, Form::Phrase, after),
+                Some((quoted, after)) => (quoted, QueryWordKind::Phrase, after),
                 None => {
                     let end = body
                         .find(|c: char| c.is_whitespace() || c.is_control())
@@ -213,18 +217,18 @@ impl Words {
                     let (word, after) = body.split_at(body.ceil_char_boundary(end));
                     let stem = word.strip_suffix('*').unwrap_or_default();
                     if stem.ends_with(char::is_alphanumeric) {
-                        (stem, Form::Prefix, after)
+                        (stem, QueryWordKind::Prefix, after)
                     } else {
-                        (word, Form::Word, after)
+                        (word, QueryWordKind::Word, after)
                     }
                 }
             };
             rest = after;
-            let wanted = Wanted::new(word, form, counts);
+            let wanted = QueryWord::new(word, form, counts);
             let list = if negated {
-                &mut words.unwanted
+                &mut words.excluded
             } else {
-                &mut words.wanted
+                &mut words.required
             };
             if !wanted.terms.is_empty() && !list.contains(&wanted) {
                 list.push(wanted);
@@ -234,36 +238,36 @@ impl Words {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
+        self.required.is_empty()
     }
 
     /// Returns the index's own form of the question.
     fn expression(&self, between: &str) -> String {
-        let wanted: Vec<_> = self.wanted.iter().map(Wanted::expression).collect();
-        self.without_unwanted(wanted.join(between))
+        let wanted: Vec<_> = self.required.iter().map(QueryWord::expression).collect();
+        self.without_excluded(wanted.join(between))
     }
 
     /// Takes the rows with unwanted words out of what an expression finds.
-    pub fn without_unwanted(&self, expression: String) -> String {
-        self.unwanted.iter().fold(expression, |found, word| {
+    pub fn without_excluded(&self, expression: String) -> String {
+        self.excluded.iter().fold(expression, |found, word| {
             format!("({found}) NOT {}", word.expression())
         })
     }
 }
 
-impl Wanted {
-    fn new(text: &str, form: Form, counts: fn(&str) -> bool) -> Self {
+impl QueryWord {
+    fn new(text: &str, kind: QueryWordKind, counts: fn(&str) -> bool) -> Self {
         let mut terms = Vec::new();
         terms::words(text, |word| {
             let term = terms::term(&word);
             // A whole that comes apart is found by its parts.
-            if !word.is_whole && counts(&word.folded) && !terms.contains(&term) {
+            if !word.is_compound && counts(&word.folded) && !terms.contains(&term) {
                 terms.push(term);
             }
         });
         Self {
             text: text.trim_matches(|c: char| !c.is_alphanumeric()).to_owned(),
-            form,
+            kind,
             terms,
         }
     }
@@ -271,9 +275,11 @@ impl Wanted {
     /// Returns the index's form of it.
     pub fn expression(&self) -> String {
         let last = self.terms.len().saturating_sub(1);
-        let quoted = |(at, term): (usize, &String)| match self.form {
-            Form::Prefix if at == last => format!("({} OR {} *)", quote(term), quote(term)),
-            _ => quote(term),
+        let quoted = |(at, term): (usize, &String)| match self.kind {
+            QueryWordKind::Prefix if at == last => {
+                format!("({} OR {} *)", quote_term(term), quote_term(term))
+            }
+            _ => quote_term(term),
         };
         let terms: Vec<_> = self.terms.iter().enumerate().map(quoted).collect();
         format!("({})", terms.join(" AND "))
@@ -281,7 +287,7 @@ impl Wanted {
 }
 
 /// Quotes a term for the index.
-pub fn quote(term: &str) -> String {
+pub fn quote_term(term: &str) -> String {
     format!("\"{}\"", term.replace('"', "\"\""))
 }
 
@@ -291,7 +297,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(Words::parse(text).expression(" AND "), expected);
+        assert_eq!(QueryWords::parse(text).expression(" AND "), expected);
     }
 
     #[test]

@@ -7,12 +7,12 @@ use rusqlite::{Transaction, params};
 use crate::Store;
 use crate::clean::CleanSecrets;
 use crate::error::Result;
-use crate::raw::Piece;
-use crate::sessions::Known;
+use crate::raw::LogPiece;
+use crate::sessions::SessionRef;
 use crate::stored_text::TextFilter;
-use crate::writer::Names;
+use crate::writer::WriterState;
 use crate::{digests, raw, records, sessions, summaries};
-use redact::{Fingerprint, Redactor, Secret, Seen};
+use redact::{Fingerprint, Redactor, Secret, SessionSecrets};
 
 impl Store {
     /// Returns what is known of a session's secrets.
@@ -36,11 +36,11 @@ impl Store {
 
 /// Keeps the fingerprints of a session's secrets, and takes the values out of the rows that were
 /// written before they were known for what they are.
-pub(crate) fn write(
+pub(crate) fn record_secrets(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    session: Known,
+    session: SessionRef,
     secrets: &CleanSecrets,
 ) -> Result<()> {
     for print in &secrets.fingerprints {
@@ -52,7 +52,7 @@ pub(crate) fn write(
     if secrets.fresh.is_empty() {
         return Ok(());
     }
-    sessions::touch(tx, session.id)?;
+    sessions::bump_revision(tx, session.id)?;
     digests::scrub(tx, names, redactor, session, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
     match names.stored_text.get(session.id) {
@@ -60,13 +60,13 @@ pub(crate) fn write(
             let held = |secret: &&Secret| filter.may_hold(&secret.value);
             let suspects: Vec<Secret> = secrets.fresh.iter().filter(held).cloned().collect();
             if !suspects.is_empty() {
-                let values = ScrubbedValues::new(redactor, &suspects);
+                let values = SecretMatcher::new(redactor, &suspects);
                 scrub(tx, names, session, values, &mut |_| ())?;
             }
         }
         None => {
             let mut filter = TextFilter::default();
-            let values = ScrubbedValues::new(redactor, &secrets.fresh);
+            let values = SecretMatcher::new(redactor, &secrets.fresh);
             scrub(tx, names, session, values, &mut |text| filter.add(text))?;
             names.stored_text.insert(session.id, filter);
         }
@@ -75,11 +75,11 @@ pub(crate) fn write(
 }
 
 /// Notes a piece of a log for the sessions whose log it is.
-pub(crate) fn note_piece(
+pub(crate) fn add_piece_to_filters(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     source: i64,
-    piece: &Piece,
+    piece: &LogPiece,
 ) -> Result<()> {
     if names.stored_text.is_empty() {
         return Ok(());
@@ -93,7 +93,7 @@ pub(crate) fn note_piece(
     if !sessions.iter().any(is_noted) {
         return Ok(());
     }
-    let text = piece.text()?;
+    let text = piece.read_text_at()?;
     for session in sessions {
         names.stored_text.add(session, &text);
     }
@@ -101,23 +101,23 @@ pub(crate) fn note_piece(
 }
 
 /// Values that are taken out of a session's stored text, looked for in one pass over each text.
-pub(crate) struct ScrubbedValues<'r> {
+pub(crate) struct SecretMatcher<'r> {
     pub redactor: &'r Redactor,
-    pub seen: Seen,
+    pub seen: SessionSecrets,
     automaton: Option<AhoCorasick>,
 }
 
-impl<'r> ScrubbedValues<'r> {
+impl<'r> SecretMatcher<'r> {
     fn new(redactor: &'r Redactor, secrets: &[Secret]) -> Self {
         Self {
             redactor,
-            seen: redactor.seen(secrets),
+            seen: redactor.session_with(secrets),
             automaton: AhoCorasick::new(secrets.iter().map(|secret| &secret.value)).ok(),
         }
     }
 
     /// Says whether a text holds one of the values. Without an automaton every text is cleaned.
-    pub fn are_in(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let automaton = self.automaton.as_ref();
         automaton.is_none_or(|automaton| automaton.is_match(text))
     }
@@ -126,19 +126,21 @@ impl<'r> ScrubbedValues<'r> {
 /// Takes values out of a session's records and logs, and calls `read` with every text that is left.
 fn scrub(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    session: Known,
-    mut values: ScrubbedValues<'_>,
+    names: &mut WriterState,
+    session: SessionRef,
+    mut values: SecretMatcher<'_>,
     read: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    for stored in records::rows_with_lost_texts(tx, "session = ?1", &[&session.id])? {
+    for stored in records::rows_where_lossy(tx, "session = ?1", &[&session.id])? {
         read(&stored.text);
-        if !values.are_in(&stored.text) {
+        if !values.matches(&stored.text) {
             continue;
         }
-        let clean = values.redactor.clean_in(&stored.text, &mut values.seen);
+        let clean = values
+            .redactor
+            .clean_in_session(&stored.text, &mut values.seen);
         let text = clean.into_owned();
-        records::rewrite(tx, names, session, &stored, &text)?;
+        records::replace_record_text(tx, names, session, &stored, &text)?;
     }
     raw::scrub(tx, session, &mut values, read)
 }

@@ -6,13 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::clean::CleanSession;
 use crate::error::Result;
-use crate::writer::Names;
+use crate::writer::WriterState;
 use crate::{Store, digest_rows, records, workspaces};
 use redact::CleanString;
 
 /// What the writer remembers of a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct SessionRef {
     pub id: i64,
     pub workspace: i64,
     pub flavor: Flavor,
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Returns the sessions whose own or full id starts with `prefix`; at most `limit`.
-    pub fn sessions_named(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
+    pub fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
         let sql = format!(
             "{SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
                 OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
@@ -75,7 +75,7 @@ impl Store {
             let mut statement = connection
                 .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE name = ?1")?;
             let found = statement.query_row([session.as_str()], |row| row.get(0));
-            Ok(timestamp(found.optional()?.flatten()))
+            Ok(timestamp_from_millis(found.optional()?.flatten()))
         })
     }
 
@@ -86,7 +86,7 @@ impl Store {
                 "SELECT max(coalesce(s.ended, s.started)) FROM fact_sources x
                  JOIN sessions s ON s.id = x.session WHERE x.fact = ?1",
             )?;
-            Ok(timestamp(
+            Ok(timestamp_from_millis(
                 statement.query_row([fact.as_bytes()], |row| row.get(0))?,
             ))
         })
@@ -104,7 +104,7 @@ impl Store {
 }
 
 /// Returns the sessions with these numbers, in the order of the numbers.
-pub(crate) fn of_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
+pub(crate) fn sessions_by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
     let list = serde_json::to_string(ids).unwrap_or_default();
     let sql =
         format!("{SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {GROUP} ORDER BY s.id");
@@ -114,14 +114,14 @@ pub(crate) fn of_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session
 }
 
 /// Notes that something of a session has changed, so that its digest is no longer current.
-pub(crate) fn touch(tx: &Transaction<'_>, session: i64) -> Result<()> {
+pub(crate) fn bump_revision(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sessions SET revision = revision + 1 WHERE id = ?1")?
         .execute([session])?;
     Ok(())
 }
 
 /// Notes that text of a session was captured. The next retention run writes down when.
-pub(crate) fn note_capture(tx: &Transaction<'_>, session: i64) -> Result<()> {
+pub(crate) fn clear_capture_time(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sessions SET captured = NULL WHERE id = ?1")?
         .execute([session])?;
     Ok(())
@@ -188,8 +188,8 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
         model: row.get(7)?,
         version: row.get(8)?,
         parent: row.get::<_, Option<String>>(9)?.map(SessionId::new),
-        started: timestamp(row.get(10)?),
-        ended: timestamp(row.get(11)?),
+        started: timestamp_from_millis(row.get(10)?),
+        ended: timestamp_from_millis(row.get(11)?),
         records: count(12)?,
         prompts: count(13)?,
         tool_calls: count(14)?,
@@ -213,28 +213,28 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
 }
 
 /// Returns a session by its number.
-pub(crate) fn by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
+pub(crate) fn session_by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
     let sql = format!("{SELECT} WHERE s.id = ?1 {GROUP}");
     let mut statement = connection.prepare_cached(&sql)?;
     Ok(statement.query_row([id], session).optional()?)
 }
 
-pub(crate) fn timestamp(millis: Option<i64>) -> Option<Timestamp> {
+pub(crate) fn timestamp_from_millis(millis: Option<i64>) -> Option<Timestamp> {
     millis.and_then(|millis| Timestamp::from_millisecond(millis).ok())
 }
 
 /// Writes what is known of a session now. Mirrors `SessionPatch::merge`.
 pub(crate) fn upsert(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     session: &CleanSession,
     title: Option<&CleanString>,
 ) -> Result<()> {
     let workspace = match &session.workspace {
-        Some((key, root)) => Some(workspaces::known(tx, names, key, root)?),
+        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, names, key, root)?),
         None => None,
     };
-    let before = known(tx, names, &session.name, session.patch.flavor)?;
+    let before = find_or_insert_session(tx, names, &session.name, session.patch.flavor)?;
     let patch = &session.patch;
     let has_digest_row = digest_rows::unindex(tx, names, before.id)?;
     tx.prepare_cached(
@@ -266,18 +266,18 @@ pub(crate) fn upsert(
         patch
             .title
             .as_ref()
-            .is_some_and(|title| title.rank.yields()),
+            .is_some_and(|title| title.rank.yields_to_equal()),
     ])?;
     date(tx, before.id, patch)?;
     if let (0, Some(workspace)) = (before.workspace, workspace) {
-        let known = Known {
+        let known = SessionRef {
             workspace,
             ..before
         };
         names
             .sessions
             .insert(session.name.as_str().to_owned(), known);
-        records::reindex(tx, names, before, known)?;
+        records::reindex_records(tx, names, before, known)?;
     }
     if has_digest_row {
         digest_rows::index(tx, names, before.id)?;
@@ -315,22 +315,22 @@ pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Optio
         .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE id = ?1")?
         .query_row([session], |row| row.get(0))
         .optional()?;
-    Ok(timestamp(millis.flatten()))
+    Ok(timestamp_from_millis(millis.flatten()))
 }
 
 /// Returns a session's number, making its row when there is none.
-pub(crate) fn known(
+pub(crate) fn find_or_insert_session(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     name: &CleanString,
     flavor: Flavor,
-) -> Result<Known> {
+) -> Result<SessionRef> {
     if let Some(known) = names.sessions.get(name.as_str()) {
         return Ok(*known);
     }
     let found = find(tx, name.as_str())?;
     let known = match found {
-        Some((id, workspace)) => Known {
+        Some((id, workspace)) => SessionRef {
             id,
             workspace,
             flavor,
@@ -338,7 +338,7 @@ pub(crate) fn known(
         None => {
             tx.prepare_cached("INSERT INTO sessions (name, flavor) VALUES (?1, ?2)")?
                 .execute(params![name.as_str(), flavor.name()])?;
-            Known {
+            SessionRef {
                 id: tx.last_insert_rowid(),
                 workspace: 0,
                 flavor,
@@ -357,9 +357,9 @@ fn find(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
 }
 
 /// Returns the number of the place where a record was made.
-pub(crate) fn context(
+pub(crate) fn find_or_insert_context(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     context: &[CleanString; 3],
 ) -> Result<i64> {
     let [cwd, branch, model] = context;
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn the_usage_of_sessions_is_read_by_its_index() {
         let dir = tempfile::tempdir().unwrap();
-        let connection = crate::open::writer(&dir.path().join("t.db"), None).unwrap();
+        let connection = crate::open::open_writer(&dir.path().join("t.db"), None).unwrap();
         for sql in [
             list_sql(),
             format!("{SELECT} WHERE s.id = ?1 {GROUP}"),

@@ -23,7 +23,7 @@ impl Serialize for Snippet {
 }
 
 /// Returns the window of a text that holds the most of the words, on one line.
-pub(crate) fn around(text: &str, words: &[String]) -> Snippet {
+pub(crate) fn snippet_around(text: &str, words: &[String]) -> Snippet {
     let looked_at = &text[..text.floor_char_boundary(LOOKED_AT_BYTES_MAX)];
     let found = matches(looked_at, words);
     let start = best_start(text, &found);
@@ -150,7 +150,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, words: &[&str], expected: &str) {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-        let snippet = around(text, &words);
+        let snippet = snippet_around(text, &words);
         let mut shown = String::new();
         let mut at = 0;
         for range in &snippet.matches {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn the_window_moves_to_the_matches() {
         let text = format!("{} here is the needle and more", "hay ".repeat(200));
-        let snippet = around(&text, &["needle".to_owned()]);
+        let snippet = snippet_around(&text, &["needle".to_owned()]);
         assert!(snippet.text.starts_with('…') && snippet.text.contains("needle and more"));
         assert!(snippet.text.len() <= SNIPPET_BYTES_MAX + 6);
     }

@@ -6,8 +6,8 @@ use memory::{Flavor, SessionId};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::error::Result;
-use crate::forget::{Lines, Needles};
-use crate::writer::Hurry;
+use crate::forget::{LineNumbers, Needles};
+use crate::writer::CommitMode;
 use crate::{Store, Ticket};
 use redact::CleanString;
 
@@ -22,7 +22,7 @@ const SESSIONS_OF_A_LOG_MAX: i64 = 16;
 pub struct Cursor {
     /// Hash of the path: what names a file must not depend on the redactor.
     pub key: [u8; 16],
-    pub stamp: Stamp,
+    pub identity: SourceIdentity,
     /// Everything before it was read.
     pub offset: u64,
     pub line: u64,
@@ -33,14 +33,14 @@ pub struct Cursor {
     /// Everything before it is in the archive.
     pub archived: u64,
     /// Nothing was left open when it was read.
-    pub settled: bool,
+    pub complete: bool,
     pub gone: bool,
     pub state: Option<String>,
 }
 
 /// What the file system says of a file. While it is the same, so is the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Stamp {
+pub struct SourceIdentity {
     pub device: u64,
     pub inode: u64,
     pub size: u64,
@@ -49,7 +49,7 @@ pub struct Stamp {
 }
 
 /// The fingerprint of no text: a source whose cursor has it is read from its start.
-pub const UNREAD: [u8; 16] = [0xff; 16];
+pub const UNREAD_HEAD: [u8; 16] = [0xff; 16];
 
 /// Stands for the path of a source of which nothing may be kept. A source of which something was
 /// kept before keeps its path.
@@ -82,7 +82,7 @@ impl Store {
     pub fn cursors(&self) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&format!("{SELECT} FROM sources"))?;
-            let rows = statement.query_map([], cursor)?;
+            let rows = statement.query_map([], read_cursor)?;
             rows.map(|cursor| Ok(cursor.map(|cursor| (cursor.key, cursor))?))
                 .collect()
         })
@@ -95,7 +95,7 @@ impl Store {
                 connection.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
             let mut cursors = HashMap::new();
             for key in keys {
-                let found = statement.query_row([key], cursor).optional()?;
+                let found = statement.query_row([key], read_cursor).optional()?;
                 cursors.extend(found.map(|cursor| (*key, cursor)));
             }
             Ok(cursors)
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Returns where the log of a session lies, the last one read where there are several.
-    pub fn log_of(&self, session: &SessionId) -> Result<Option<String>> {
+    pub fn session_log_path(&self, session: &SessionId) -> Result<Option<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
@@ -126,23 +126,24 @@ impl Store {
     }
 
     /// Marks sources whose files are no longer there. Their records stay.
-    pub fn mark_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
-        self.writer().submit(keys.len(), Hurry::Now, move |tx, _| {
-            let mut gone = Vec::with_capacity(keys.len());
-            for key in &keys {
-                let sql = "UPDATE sources SET gone = 1 WHERE key = ?1 RETURNING id";
-                let id: Option<i64> = tx
-                    .prepare_cached(sql)?
-                    .query_row([key], |row| row.get(0))
-                    .optional()?;
-                gone.extend(id);
-            }
-            gone.into_iter().try_for_each(|id| unread_copies(tx, id))
-        })
+    pub fn mark_sources_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
+        self.writer()
+            .submit(keys.len(), CommitMode::Immediate, move |tx, _| {
+                let mut gone = Vec::with_capacity(keys.len());
+                for key in &keys {
+                    let sql = "UPDATE sources SET gone = 1 WHERE key = ?1 RETURNING id";
+                    let id: Option<i64> = tx
+                        .prepare_cached(sql)?
+                        .query_row([key], |row| row.get(0))
+                        .optional()?;
+                    gone.extend(id);
+                }
+                gone.into_iter().try_for_each(|id| unread_copies(tx, id))
+            })
     }
 
     /// Lists sources that are gone or of which something was passed over.
-    pub fn troubled_sources(&self) -> Result<Vec<SourceReport>> {
+    pub fn sources_with_problems(&self) -> Result<Vec<SourceReport>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT flavor, path, size, offset, gone, skipped FROM sources
@@ -164,7 +165,7 @@ impl Store {
     }
 
     /// Returns how often each unknown kind of entry was met, by agent.
-    pub fn drift(&self) -> Result<Vec<(String, String, u64)>> {
+    pub fn unknown_entry_kinds(&self) -> Result<Vec<(String, String, u64)>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT s.flavor, d.kind, sum(d.count) FROM drift d JOIN sources s ON s.id = d.source
@@ -179,7 +180,7 @@ impl Store {
 const SELECT: &str = "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
     archived, settled, gone, state, forgotten";
 
-fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
+fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     let cursor = stored_cursor(row)?;
     if !row.get::<_, bool>(14)? {
         return Ok(cursor);
@@ -188,10 +189,10 @@ fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     // it is read from its start, so that its session is known for what it is.
     Ok(Cursor {
         key: cursor.key,
-        stamp: cursor.stamp,
-        settled: cursor.settled,
+        identity: cursor.identity,
+        complete: cursor.complete,
         gone: cursor.gone,
-        head: UNREAD,
+        head: UNREAD_HEAD,
         ..Cursor::default()
     })
 }
@@ -199,7 +200,7 @@ fn cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
 fn stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
         key: row.get(0)?,
-        stamp: Stamp {
+        identity: SourceIdentity {
             device: row.get::<_, i64>(1)?.cast_unsigned(),
             inode: row.get::<_, i64>(2)?.cast_unsigned(),
             size: row.get(3)?,
@@ -211,14 +212,18 @@ fn stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
         head: row.get(8)?,
         tail: row.get(9)?,
         archived: row.get(10)?,
-        settled: row.get(11)?,
+        complete: row.get(11)?,
         gone: row.get(12)?,
         state: row.get(13)?,
     })
 }
 
 /// Returns a source's number, making its row when there is none.
-pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor, is_hidden: bool) -> Result<i64> {
+pub(crate) fn find_or_insert_source(
+    tx: &Transaction<'_>,
+    clean: &CleanCursor,
+    is_hidden: bool,
+) -> Result<i64> {
     let path = if is_hidden {
         HIDDEN
     } else {
@@ -241,7 +246,11 @@ pub(crate) fn known(tx: &Transaction<'_>, clean: &CleanCursor, is_hidden: bool) 
 
 /// Returns the number of a log that came with an import: a source of its own, so that the file
 /// that lies at its path on this machine is another one.
-pub(crate) fn imported(tx: &Transaction<'_>, flavor: Flavor, path: &CleanString) -> Result<i64> {
+pub(crate) fn find_or_insert_imported(
+    tx: &Transaction<'_>,
+    flavor: Flavor,
+    path: &CleanString,
+) -> Result<i64> {
     let name = format!("import\n{}\n{}", flavor.name(), path.as_str());
     Ok(tx
         .prepare_cached(
@@ -261,7 +270,7 @@ pub(crate) fn imported(tx: &Transaction<'_>, flavor: Flavor, path: &CleanString)
 }
 
 /// Returns the number of a log that was read on this machine.
-pub(crate) fn swept(
+pub(crate) fn find_swept_source(
     tx: &Transaction<'_>,
     flavor: Flavor,
     path: &CleanString,
@@ -281,14 +290,14 @@ fn unread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
         .query_map([id], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for session in sessions {
-        unread_others(tx, session, id)?;
+        reread_others(tx, session, id)?;
     }
     Ok(())
 }
 
 /// Lets the other sources of a session be read again from their start, because they may hold
 /// records that `source` has lost. Says whether there are any.
-pub(crate) fn unread_others(tx: &Transaction<'_>, session: i64, source: i64) -> Result<bool> {
+pub(crate) fn reread_others(tx: &Transaction<'_>, session: i64, source: i64) -> Result<bool> {
     let mut statement = tx.prepare_cached(
         "SELECT f.id FROM source_sessions x JOIN sources f ON f.id = x.source
          WHERE x.session = ?1 AND f.id <> ?2 AND f.offset > 0 AND NOT f.gone AND NOT f.forgotten
@@ -299,13 +308,13 @@ pub(crate) fn unread_others(tx: &Transaction<'_>, session: i64, source: i64) -> 
         .query_map([session, source, SESSIONS_OF_A_LOG_MAX], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for other in &others {
-        unread(tx, *other)?;
+        reset_cursor(tx, *other)?;
     }
     Ok(!others.is_empty())
 }
 
 /// Says whether a session is linked to any source.
-pub(crate) fn of_session(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
+pub(crate) fn source_of_session(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
     let sql = "SELECT source FROM source_sessions WHERE session = ?1 ORDER BY source LIMIT 1";
     Ok(tx
         .prepare_cached(sql)?
@@ -314,7 +323,7 @@ pub(crate) fn of_session(tx: &Transaction<'_>, session: i64) -> Result<Option<i6
 }
 
 /// Says whether a source's cursor is this one; `None` for a source that was never read.
-pub(crate) fn stands_at(
+pub(crate) fn cursor_matches(
     tx: &Transaction<'_>,
     key: &[u8; 16],
     expected: Option<&Cursor>,
@@ -339,7 +348,7 @@ pub(crate) fn stands_at(
 }
 
 /// Moves the cursor of a source.
-pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Result<()> {
+pub(crate) fn advance_cursor(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Result<()> {
     let cursor = &clean.cursor;
     tx.prepare_cached(
         "UPDATE sources SET device = ?2, inode = ?3, size = ?4, mtime = ?5, ctime = ?6, offset = ?7,
@@ -349,16 +358,16 @@ pub(crate) fn advance(tx: &Transaction<'_>, id: i64, clean: &CleanCursor) -> Res
     )?
     .execute(params![
         id,
-        cursor.stamp.device.cast_signed(),
-        cursor.stamp.inode.cast_signed(),
-        cursor.stamp.size,
-        cursor.stamp.mtime_ns,
-        cursor.stamp.ctime_ns,
+        cursor.identity.device.cast_signed(),
+        cursor.identity.inode.cast_signed(),
+        cursor.identity.size,
+        cursor.identity.mtime_ns,
+        cursor.identity.ctime_ns,
         cursor.offset,
         cursor.line,
         cursor.head,
         cursor.tail,
-        cursor.settled,
+        cursor.complete,
         clean.state.as_ref().map(CleanString::as_str),
         clean.skipped.len(),
         cursor.archived,
@@ -398,7 +407,7 @@ pub(crate) fn is_hidden(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
 }
 
 /// Says whether a source belongs to a session that stays, or its log is kept for other reasons.
-pub(crate) fn is_others(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
+pub(crate) fn is_used_elsewhere(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sources f WHERE key = ?1 AND (
         EXISTS (SELECT 1 FROM source_sessions WHERE source = f.id)
         OR EXISTS (SELECT 1 FROM raw WHERE source = f.id)))";
@@ -412,10 +421,10 @@ pub(crate) fn unhide(tx: &Transaction<'_>, id: i64) -> Result<()> {
 }
 
 /// Takes forgotten texts out of what an adapter wants to remember.
-pub(crate) fn blank(tx: &Transaction<'_>, id: i64, needles: &Needles) -> Result<()> {
+pub(crate) fn blank_state(tx: &Transaction<'_>, id: i64, needles: &Needles) -> Result<()> {
     let sql = "SELECT state FROM sources WHERE id = ?1";
     let state: Option<String> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
-    if let Some(state) = state.and_then(|state| needles.blank(&state, &Lines::new())) {
+    if let Some(state) = state.and_then(|state| needles.blank(&state, &LineNumbers::new())) {
         tx.prepare_cached("UPDATE sources SET state = ?2 WHERE id = ?1")?
             .execute(params![id, state])?;
     }
@@ -434,13 +443,13 @@ pub(crate) fn restart(tx: &Transaction<'_>, id: i64) -> Result<()> {
 }
 
 /// Lets a source be read again from its start, as one that was interrupted on its first reading is.
-pub(crate) fn unread(tx: &Transaction<'_>, id: i64) -> Result<()> {
+pub(crate) fn reset_cursor(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.prepare_cached(
         "UPDATE sources SET device = 0, inode = 0, size = 0, mtime = 0, ctime = 0, offset = 0,
             line = 0, head = ?2, tail = zeroblob(16), archived = 0, settled = 0, state = NULL
          WHERE id = ?1",
     )?
-    .execute(params![id, UNREAD])?;
+    .execute(params![id, UNREAD_HEAD])?;
     Ok(())
 }
 

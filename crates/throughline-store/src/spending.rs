@@ -7,8 +7,8 @@ use rusqlite::{Transaction, params};
 use crate::Store;
 use crate::error::Result;
 use crate::lease;
-use crate::sessions::timestamp;
-use crate::writer::Hurry;
+use crate::sessions::timestamp_from_millis;
+use crate::writer::CommitMode;
 use redact::CleanString;
 
 /// Older entries are dropped.
@@ -31,20 +31,22 @@ pub struct ModelCall {
 
 /// What was spent in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct ModelSpending {
     pub tokens: u64,
     pub usd: f64,
 }
 
 impl Store {
     /// Enters a call into the ledger.
-    pub fn record_call(&self, call: &ModelCall) -> Result<()> {
+    pub fn record_model_call(&self, call: &ModelCall) -> Result<()> {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let texts = [&call.purpose, &call.model, &call.outcome].map(|text| clean(text));
         let call = call.clone();
         let ticket = self
             .writer()
-            .submit(1, Hurry::Now, move |tx, _| insert(tx, &call, &texts));
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                insert(tx, &call, &texts)
+            });
         ticket.wait()
     }
 
@@ -61,7 +63,7 @@ impl Store {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![since, limit], |row| {
                 Ok(ModelCall {
-                    at: timestamp(row.get(0)?).unwrap_or(Timestamp::UNIX_EPOCH),
+                    at: timestamp_from_millis(row.get(0)?).unwrap_or(Timestamp::UNIX_EPOCH),
                     purpose: row.get(1)?,
                     session: row.get::<_, Option<String>>(2)?.map(SessionId::new),
                     model: row.get(3)?,
@@ -81,13 +83,13 @@ impl Store {
     }
 
     /// Adds up what was spent since a time.
-    pub fn spent(&self, since: Timestamp) -> Result<Spent> {
+    pub fn spending_since(&self, since: Timestamp) -> Result<ModelSpending> {
         const SQL: &str = "
             SELECT CAST(total(input + output + cache_read + cache_write) AS INTEGER),
                    coalesce(sum(usd), 0.0) FROM model_calls WHERE at >= ?1";
         self.read(|connection| {
             let row = |row: &rusqlite::Row<'_>| {
-                Ok(Spent {
+                Ok(ModelSpending {
                     tokens: row.get(0)?,
                     usd: row.get(1)?,
                 })
@@ -101,7 +103,7 @@ impl Store {
 
 fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> Result<()> {
     let session = match &call.session {
-        Some(session) => lease::number(tx, session)?,
+        Some(session) => lease::session_number(tx, session)?,
         None => None,
     };
     let [purpose, model, outcome] = texts;
@@ -119,7 +121,7 @@ fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> R
         usage.output,
         usage.cache_read,
         usage.cache_write,
-        call.usd.map(memory::session::clamped_cost),
+        call.usd.map(memory::session::clamp_cost),
         outcome.as_str(),
     ])?;
     let oldest = call.at.as_millisecond() - i64::try_from(KEPT_FOR.as_millis()).unwrap_or(i64::MAX);

@@ -18,11 +18,11 @@ const SESSIONS_MAX: usize = 16;
 
 /// The filters of the sessions that the writer has met a secret of.
 #[derive(Debug, Default)]
-pub(crate) struct StoredText {
+pub(crate) struct TextFilters {
     sessions: HashMap<i64, TextFilter>,
 }
 
-impl StoredText {
+impl TextFilters {
     pub fn get(&self, session: i64) -> Option<&TextFilter> {
         self.sessions.get(&session)
     }

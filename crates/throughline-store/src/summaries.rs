@@ -16,10 +16,10 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use crate::error::{Error, Result};
 use crate::lease::{self, Lease};
 use crate::records::{self, StoredRecord};
-use crate::sessions::{Known, timestamp};
-use crate::writer::Hurry;
+use crate::sessions::{SessionRef, timestamp_from_millis};
+use crate::writer::CommitMode;
 use crate::{Store, open, spending};
-use redact::{CleanString, Redactor, Secret, Seen};
+use redact::{CleanString, Redactor, Secret, SessionSecrets};
 
 /// The folder of all notes, in the store's own.
 const FOLDER: &str = "memory";
@@ -31,29 +31,29 @@ const EXTRACTIONS_MAX: u64 = 50;
 
 /// What is known of a session's notes besides their text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Notes {
+pub struct SummaryInfo {
     /// How often they were written; 0 when they were not yet.
     pub version: u64,
-    pub way: Option<Way>,
+    pub method: Option<SummaryMethod>,
     pub made: Option<Timestamp>,
     /// The last message that they cover and that a cut can follow.
     pub last: Option<MessageId>,
     /// How large the session was when they were written, and how many tools it had called.
     pub tokens: Tokens,
     pub tool_calls: u64,
-    pub look: Look,
+    pub progress: SummaryProgress,
 }
 
 /// Who writes notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum SummaryMethod {
     /// The extractor that needs no model.
     Embedded,
     Model,
 }
 
-impl Way {
+impl SummaryMethod {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
@@ -64,14 +64,14 @@ impl Way {
 
 /// How far a session was looked at, and what the extractor carries on from there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct SummaryProgress {
     pub state: Option<String>,
-    pub mark: Reached,
+    pub position: SessionPosition,
 }
 
 /// A place in a session: the last of so many records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct SessionPosition {
     pub records: u64,
     pub line: u64,
     pub ordinal: u32,
@@ -82,14 +82,14 @@ pub struct Reached {
 pub struct StoredSummary {
     pub text: String,
     pub path: PathBuf,
-    pub notes: Notes,
+    pub info: SummaryInfo,
 }
 
 /// New notes, and how they came about.
 #[derive(Clone, Debug)]
 pub struct NewSummary {
     pub text: String,
-    pub way: Way,
+    pub method: SummaryMethod,
     pub at: Timestamp,
     /// `None` leaves it where it was.
     pub last: Option<MessageId>,
@@ -103,12 +103,12 @@ pub struct NewSummary {
 
 /// What became of new notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SummaryWrite {
     Written {
         version: u64,
     },
     /// The lease was lost to another meanwhile; the old notes stay.
-    Overtaken,
+    LeaseLost,
 }
 
 impl Store {
@@ -119,19 +119,26 @@ impl Store {
 
     /// Returns a session's notes, if they were written.
     pub fn summary(&self, session: &SessionId) -> Result<Option<StoredSummary>> {
-        let Some(notes) = self.notes(session)?.filter(|notes| notes.version > 0) else {
+        let Some(notes) = self
+            .summary_info(session)?
+            .filter(|notes| notes.version > 0)
+        else {
             return Ok(None);
         };
         let path = self.summary_path(session);
         match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(StoredSummary { text, path, notes })),
+            Ok(text) => Ok(Some(StoredSummary {
+                text,
+                path,
+                info: notes,
+            })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io(path)(error)),
         }
     }
 
     /// Returns what is known of a session's notes, written or not.
-    pub fn notes(&self, session: &SessionId) -> Result<Option<Notes>> {
+    pub fn summary_info(&self, session: &SessionId) -> Result<Option<SummaryInfo>> {
         self.read(|connection| {
             Ok(connection
                 .prepare_cached(
@@ -146,7 +153,7 @@ impl Store {
 
     /// Returns how many records of a session came since it was looked at; `None` where the store
     /// does not know the session.
-    pub fn records_behind(&self, session: &SessionId) -> Result<Option<u64>> {
+    pub fn unsummarized_records(&self, session: &SessionId) -> Result<Option<u64>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT max(s.records - coalesce(m.folded, 0), 0)
@@ -159,7 +166,10 @@ impl Store {
     }
 
     /// Returns a session's kind and title.
-    pub fn brief(&self, session: &SessionId) -> Result<Option<(SessionKind, Option<String>)>> {
+    pub fn session_kind_and_title(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<(SessionKind, Option<String>)>> {
         self.read(|connection| {
             let mut statement =
                 connection.prepare_cached("SELECT kind, title FROM sessions WHERE name = ?1")?;
@@ -173,7 +183,7 @@ impl Store {
 
     /// Lists the sessions with activity since a time, subagents' left out, that have changed since
     /// they were looked at; the latest first.
-    pub fn sessions_to_look_at(&self, since: Timestamp, limit: usize) -> Result<Vec<SessionId>> {
+    pub fn sessions_to_summarize(&self, since: Timestamp, limit: usize) -> Result<Vec<SessionId>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT s.name FROM sessions s LEFT JOIN summaries m ON m.session = s.id
@@ -195,13 +205,13 @@ impl Store {
     pub fn each_record_after(
         &self,
         session: &SessionId,
-        mark: Reached,
+        mark: SessionPosition,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<bool> {
         let sql = format!(
             "{} WHERE s.name = ?1 AND (r.line, r.ordinal) > (?2, ?3)
              ORDER BY r.line, r.ordinal, r.row",
-            records::SELECT
+            records::RECORD_SELECT
         );
         self.read(|connection| {
             if mark.records > 0 && count(connection, session, mark)? != mark.records {
@@ -223,38 +233,40 @@ impl Store {
     }
 
     /// Keeps how far a session was looked at.
-    pub fn save_look(&self, session: &SessionId, look: &Look) -> Result<()> {
+    pub fn save_summary_progress(&self, session: &SessionId, look: &SummaryProgress) -> Result<()> {
         let state = look
             .state
             .as_deref()
             .map(|text| self.clean_of(session, text))
             .transpose()?;
-        let (session, mark) = (session.clone(), look.mark);
-        let ticket = self.writer().submit(1, Hurry::Now, move |tx, _| {
-            let Some(number) = lease::number(tx, &session)? else {
-                return Ok(());
-            };
-            tx.prepare_cached(
-                "INSERT INTO summaries (session, looked, state, folded, line, ordinal)
+        let (session, mark) = (session.clone(), look.position);
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                let Some(number) = lease::session_number(tx, &session)? else {
+                    return Ok(());
+                };
+                tx.prepare_cached(
+                    "INSERT INTO summaries (session, looked, state, folded, line, ordinal)
                  SELECT id, records, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
                  ON CONFLICT (session) DO UPDATE SET looked = excluded.looked,
                     state = excluded.state, folded = excluded.folded, line = excluded.line,
                     ordinal = excluded.ordinal",
-            )?
-            .execute(params![
-                number,
-                state.as_ref().map(CleanString::as_str),
-                mark.records,
-                mark.line,
-                mark.ordinal
-            ])?;
-            Ok(())
-        });
+                )?
+                .execute(params![
+                    number,
+                    state.as_ref().map(CleanString::as_str),
+                    mark.records,
+                    mark.line,
+                    mark.ordinal
+                ])?;
+                Ok(())
+            });
         ticket.wait()
     }
 
     /// Replaces a session's notes, if the lease is still the caller's.
-    pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<Kept> {
+    pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
         let text = self.clean_of(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
         let aside = aside(&path, lease.holder)?;
@@ -265,16 +277,18 @@ impl Store {
             .as_ref()
             .map(|id| self.redactor().clean(id.as_str()).into_owned());
         let moved = (aside.clone(), path);
-        let ticket = self.writer().submit(1, Hurry::Now, move |tx, _| {
-            if !lease::is_held(tx, &lease)? {
-                return Ok(Kept::Overtaken);
-            }
-            let version = upsert(tx, lease.number, &new, last.as_ref())?;
-            replace(&moved.0, &moved.1)?;
-            Ok(Kept::Written { version })
-        });
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                if !lease::is_held(tx, &lease)? {
+                    return Ok(SummaryWrite::LeaseLost);
+                }
+                let version = upsert(tx, lease.number, &new, last.as_ref())?;
+                replace(&moved.0, &moved.1)?;
+                Ok(SummaryWrite::Written { version })
+            });
         let kept = ticket.wait();
-        if !matches!(kept, Ok(Kept::Written { .. })) {
+        if !matches!(kept, Ok(SummaryWrite::Written { .. })) {
             remove(&aside)?;
         }
         kept
@@ -284,12 +298,14 @@ impl Store {
     pub fn remove_summary(&self, session: &SessionId) -> Result<()> {
         let session = session.clone();
         let path = self.summary_path(&session);
-        let ticket = self.writer().submit(1, Hurry::Now, move |tx, _| {
-            if let Some(number) = lease::number(tx, &session)? {
-                forget_session(tx, number)?;
-            }
-            Ok(())
-        });
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                if let Some(number) = lease::session_number(tx, &session)? {
+                    forget_session(tx, number)?;
+                }
+                Ok(())
+            });
         ticket.wait()?;
         remove_folder(&path)
     }
@@ -317,8 +333,11 @@ impl Store {
 
     /// Cleans a text of a session with what the session has shown.
     fn clean_of(&self, session: &SessionId, text: &str) -> Result<CleanString> {
-        let mut seen = Seen::from_fingerprints(self.fingerprints(session)?);
-        Ok(self.redactor().clean_in(text, &mut seen).into_owned())
+        let mut seen = SessionSecrets::from_fingerprints(self.fingerprints(session)?);
+        Ok(self
+            .redactor()
+            .clean_in_session(text, &mut seen)
+            .into_owned())
     }
 }
 
@@ -337,7 +356,7 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
     redactor: &Redactor,
-    session: Known,
+    session: SessionRef,
     fresh: &[Secret],
 ) -> Result<()> {
     let holds = |text: &str| {
@@ -347,7 +366,7 @@ pub(crate) fn scrub(
     };
     let clean = |text: &str| {
         redactor
-            .clean_in(text, &mut redactor.seen(fresh))
+            .clean_in_session(text, &mut redactor.session_with(fresh))
             .into_owned()
     };
     let found: Option<(String, Option<String>)> = tx
@@ -364,49 +383,49 @@ pub(crate) fn scrub(
         tx.prepare_cached("UPDATE summaries SET state = ?2 WHERE session = ?1")?
             .execute(params![session.id, clean(&state).as_str()])?;
     }
-    let path = path_beside(tx, &name);
+    let path = summary_path_beside(tx, &name);
     if let Ok(text) = fs::read_to_string(&path)
         && holds(&text)
     {
-        put(&path, clean(&text).as_str())?;
+        replace_summary_file(&path, clean(&text).as_str())?;
     }
     Ok(())
 }
 
 /// Returns where a session's notes lie beside the database of a connection.
-pub(crate) fn path_beside(connection: &Connection, session: &str) -> PathBuf {
+pub(crate) fn summary_path_beside(connection: &Connection, session: &str) -> PathBuf {
     let database = connection.path().map(PathBuf::from).unwrap_or_default();
     path_of(database.parent().unwrap_or(Path::new(".")), session)
 }
 
 /// Puts a text that is clean in the place of a session's notes.
-pub(crate) fn put(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
-        open::private_dir(folder)?;
+        open::create_private_dir(folder)?;
     }
     let aside = path.with_extension("md.put");
     write_private(&aside, text)?;
     replace(&aside, path)
 }
 
-fn notes(row: &Row<'_>) -> rusqlite::Result<Notes> {
+fn notes(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
     let way: Option<String> = row.get(1)?;
-    Ok(Notes {
+    Ok(SummaryInfo {
         version: row.get(0)?,
-        way: way.map(|way| {
+        method: way.map(|way| {
             if way == "model" {
-                Way::Model
+                SummaryMethod::Model
             } else {
-                Way::Embedded
+                SummaryMethod::Embedded
             }
         }),
-        made: timestamp(row.get(2)?),
+        made: timestamp_from_millis(row.get(2)?),
         last: row.get::<_, Option<String>>(3)?.map(MessageId::new),
         tokens: Tokens(row.get(4)?),
         tool_calls: row.get(5)?,
-        look: Look {
+        progress: SummaryProgress {
             state: row.get(6)?,
-            mark: Reached {
+            position: SessionPosition {
                 records: row.get(7)?,
                 line: row.get(8)?,
                 ordinal: row.get(9)?,
@@ -415,7 +434,7 @@ fn notes(row: &Row<'_>) -> rusqlite::Result<Notes> {
     })
 }
 
-fn count(connection: &Connection, session: &SessionId, mark: Reached) -> Result<u64> {
+fn count(connection: &Connection, session: &SessionId, mark: SessionPosition) -> Result<u64> {
     Ok(connection
         .prepare_cached(
             "SELECT count(*) FROM records r JOIN sessions s ON s.id = r.session
@@ -445,7 +464,7 @@ fn upsert(
         .query_row(
             params![
                 session,
-                new.way.name(),
+                new.method.name(),
                 new.at.as_millisecond(),
                 last.map(CleanString::as_str),
                 new.tokens.0,
@@ -463,7 +482,7 @@ fn upsert(
         session,
         version,
         new.at.as_millisecond(),
-        new.way.name(),
+        new.method.name(),
         new.usage.input,
         new.usage.output,
         new.usage.cache_read,
@@ -495,7 +514,7 @@ fn path_of(folder: &Path, session: &str) -> PathBuf {
 /// Returns where new text is written before it takes the file's place, in a folder that is there.
 fn aside(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     if let Some(folder) = path.parent() {
-        open::private_dir(folder)?;
+        open::create_private_dir(folder)?;
     }
     clear_asides(path)?;
     let suffix: String = holder[..4]

@@ -19,25 +19,25 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::lock::{self, Guard};
-use crate::seal::Form;
+use crate::lock::{self, StoreLock};
+use crate::seal::StoreFileKind;
 use crate::{KEY, Store, open, repair};
 
 /// What is done between two moments at which a crash would leave other files behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapStep {
     /// The new key lies where it shall lie.
-    KeyKept,
+    KeyStored,
     /// The new file is written.
     Written,
     /// The new file is as it should be.
     Checked,
     /// What is there now has another name too.
-    OldKept,
+    OldLinked,
     /// The new file will be the store, whatever happens.
     Ready,
     /// The write-ahead log of the old file is gone.
-    LogGone,
+    WalRemoved,
     /// The new file is the store.
     Swapped,
     /// The redaction key that belongs to it is in place.
@@ -49,12 +49,12 @@ pub enum SwapStep {
 
 impl SwapStep {
     pub const ALL: &'static [Self] = &[
-        Self::KeyKept,
+        Self::KeyStored,
         Self::Written,
         Self::Checked,
-        Self::OldKept,
+        Self::OldLinked,
         Self::Ready,
-        Self::LogGone,
+        Self::WalRemoved,
         Self::Swapped,
         Self::RedactionKeySwapped,
         Self::OldOverwritten,
@@ -68,77 +68,77 @@ pub type OnStep<'a> = &'a mut dyn FnMut(SwapStep) -> Result<()>;
 /// What became of an exchange that a crash had interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Recovered {
+pub enum SwapRecovery {
     Finished,
     RolledBack,
 }
 
 /// What becomes of the file that is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Old {
+pub(crate) enum OldFile {
     /// It holds what shall not be readable any more.
     Overwrite,
     Drop,
 }
 
 /// Waits for a place among those who have the store open, finishing what a crash has left.
-pub(crate) fn settle(folder: &Path) -> Result<(Guard, Option<Recovered>)> {
+pub(crate) fn lock_shared_and_recover(folder: &Path) -> Result<(StoreLock, Option<SwapRecovery>)> {
     let mut recovered = None;
     loop {
-        let guard = lock::shared(folder)?;
+        let guard = lock::lock_shared(folder)?;
         // Only who is alone makes such files, so none can appear while we hold the lock.
         if !interrupted(folder) && !repair::is_unfinished(folder) {
             return Ok((guard, recovered));
         }
         drop(guard);
-        let _alone = lock::alone(folder)?;
-        recovered = recover(folder)?.or(recovered);
+        let _alone = lock::lock_exclusive(folder)?;
+        recovered = recover_swap(folder)?.or(recovered);
     }
 }
 
 /// Finishes or undoes what a crash has left. The caller is alone.
-pub(crate) fn recover(folder: &Path) -> Result<Option<Recovered>> {
+pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     let is_repaired = repair::is_unfinished(folder);
     repair::finish(folder)?;
     if !interrupted(folder) {
-        return Ok(is_repaired.then_some(Recovered::Finished));
+        return Ok(is_repaired.then_some(SwapRecovery::Finished));
     }
-    let names = Names::in_folder(folder);
+    let names = SwapPaths::in_folder(folder);
     if names.aside.exists() {
         // The order matters: without the file aside, a key would count as ready.
         remove(&names.key_ready)?;
         remove(&names.old)?;
         for suffix in ["-journal", "-wal", "-shm", ""] {
-            overwrite_plain(&beside(&names.aside, suffix))?;
-            remove(&beside(&names.aside, suffix))?;
+            overwrite_plain(&with_suffix(&names.aside, suffix))?;
+            remove(&with_suffix(&names.aside, suffix))?;
         }
         sync_folder(folder)?;
-        return Ok(Some(Recovered::RolledBack));
+        return Ok(Some(SwapRecovery::RolledBack));
     }
     finish(folder, &mut |_| Ok(()))?;
-    Ok(Some(Recovered::Finished))
+    Ok(Some(SwapRecovery::Finished))
 }
 
 /// Makes the file aside the store, with its redaction key where it brings one.
-pub(crate) fn commit(
+pub(crate) fn commit_swap(
     folder: &Path,
     redaction_key: Option<&[u8]>,
-    old: Old,
+    old: OldFile,
     on_step: OnStep<'_>,
 ) -> Result<()> {
-    let names = Names::in_folder(folder);
+    let names = SwapPaths::in_folder(folder);
     sync_file(&names.aside)?;
     if let Some(key) = redaction_key {
-        write_private(&names.key_ready, key)?;
+        write_private_atomic(&names.key_ready, key)?;
     }
-    if old == Old::Overwrite {
+    if old == OldFile::Overwrite {
         // A second name, so that what is replaced can still be overwritten after a crash. A file
         // system that knows no second names drops the old file as it is.
         if let Err(error) = fs::hard_link(&names.database, &names.old) {
             tracing::warn!(%error, "the old file will be removed without being overwritten");
         }
     }
-    on_step(SwapStep::OldKept)?;
+    on_step(SwapStep::OldLinked)?;
     sync_folder(folder)?;
     fs::rename(&names.aside, &names.ready).map_err(Error::io(&names.ready))?;
     sync_folder(folder)?;
@@ -148,16 +148,16 @@ pub(crate) fn commit(
 
 /// Puts into place what is ready. Running it again does what is left to do.
 fn finish(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
-    let names = Names::in_folder(folder);
+    let names = SwapPaths::in_folder(folder);
     if names.ready.exists() {
         // Pages of the old file's log would be laid over the new file.
         for suffix in ["-wal", "-shm", "-journal"] {
-            let side = beside(&names.database, suffix);
+            let side = with_suffix(&names.database, suffix);
             overwrite_plain(&side)?;
             remove(&side)?;
         }
         sync_folder(folder)?;
-        on_step(SwapStep::LogGone)?;
+        on_step(SwapStep::WalRemoved)?;
         fs::rename(&names.ready, &names.database).map_err(Error::io(&names.database))?;
         sync_folder(folder)?;
     }
@@ -176,11 +176,11 @@ fn finish(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
 }
 
 /// Returns where a new database is written.
-pub(crate) fn aside(folder: &Path) -> PathBuf {
-    Names::in_folder(folder).aside
+pub(crate) fn new_database_path(folder: &Path) -> PathBuf {
+    SwapPaths::in_folder(folder).aside
 }
 
-struct Names {
+struct SwapPaths {
     database: PathBuf,
     aside: PathBuf,
     ready: PathBuf,
@@ -188,13 +188,13 @@ struct Names {
     key_ready: PathBuf,
 }
 
-impl Names {
+impl SwapPaths {
     fn in_folder(folder: &Path) -> Self {
-        let database = Store::path_in(folder);
+        let database = Store::database_path(folder);
         Self {
-            aside: beside(&database, "-aside"),
-            ready: beside(&database, "-ready"),
-            old: beside(&database, "-old"),
+            aside: with_suffix(&database, "-aside"),
+            ready: with_suffix(&database, "-ready"),
+            old: with_suffix(&database, "-old"),
             key_ready: folder.join(format!("{KEY}-ready")),
             database,
         }
@@ -202,20 +202,20 @@ impl Names {
 }
 
 fn interrupted(folder: &Path) -> bool {
-    let names = Names::in_folder(folder);
+    let names = SwapPaths::in_folder(folder);
     [names.aside, names.ready, names.old, names.key_ready]
         .iter()
         .any(|path| path.exists())
 }
 
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
 }
 
 /// Says whether a path is the database, or a name that is kept for one beside it.
-pub(crate) fn is_name_of_store(path: &Path, database: &Path) -> bool {
+pub(crate) fn is_store_file(path: &Path, database: &Path) -> bool {
     let real = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
         let folder = path.parent()?.canonicalize().ok()?;
@@ -228,8 +228,8 @@ pub(crate) fn is_name_of_store(path: &Path, database: &Path) -> bool {
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = beside(path, "-partial");
+pub(crate) fn write_private_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let partial = with_suffix(path, "-partial");
     remove(&partial)?;
     open::private_file(&partial)?;
     let mut file = OpenOptions::new()
@@ -254,9 +254,9 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 
 /// Overwrites a file unless it is encrypted.
 fn overwrite_plain(path: &Path) -> Result<()> {
-    match Form::of(path)? {
-        Form::Absent | Form::Sealed(_) => Ok(()),
-        Form::Plain | Form::Foreign => overwrite(path),
+    match StoreFileKind::of(path)? {
+        StoreFileKind::Absent | StoreFileKind::Encrypted(_) => Ok(()),
+        StoreFileKind::Plain | StoreFileKind::Foreign => overwrite(path),
     }
 }
 

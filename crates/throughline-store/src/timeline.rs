@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::records::{self, StoredRecord, Texts};
-use crate::sessions::timestamp;
+use crate::records::{self, StoredRecord, TextReader};
+use crate::sessions::timestamp_from_millis;
 
 /// How much a store holds, in all or of some workspaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct StoreCounts {
     pub sessions: u64,
     pub records: u64,
     /// Facts that hold; history is not counted.
@@ -32,14 +32,14 @@ impl Store {
     ) -> Result<Vec<StoredRecord>> {
         let sql = format!(
             "{} WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row LIMIT ?2 OFFSET ?3",
-            records::SELECT
+            records::RECORD_SELECT
         );
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows =
                 statement.query(params![session.as_str(), number(limit), number(skip)])?;
-            let mut texts = Texts::default();
+            let mut texts = TextReader::default();
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 found.push(records::record_of(connection, row, &mut texts)?);
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Returns how much there is: of these workspaces, by key, or of all.
-    pub fn counts(&self, workspaces: Option<&[String]>) -> Result<Counts> {
+    pub fn counts(&self, workspaces: Option<&[String]>) -> Result<StoreCounts> {
         let keys = workspaces.map(|keys| serde_json::to_string(keys).unwrap_or_default());
         self.read(|connection| {
             let within = "(?1 IS NULL OR workspace IN
@@ -63,18 +63,18 @@ impl Store {
                  WHERE superseded IS NULL AND ({within} OR workspace IS NULL)"
             );
             let read = |row: &Row<'_>| {
-                Ok(Counts {
+                Ok(StoreCounts {
                     sessions: row.get(0)?,
                     records: row.get(1)?,
-                    first: timestamp(row.get(2)?),
-                    last: timestamp(row.get(3)?),
-                    ..Counts::default()
+                    first: timestamp_from_millis(row.get(2)?),
+                    last: timestamp_from_millis(row.get(3)?),
+                    ..StoreCounts::default()
                 })
             };
             let counts = connection.query_row(&sessions, params![keys], read)?;
             let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let (facts, pins) = connection.query_row(&facts, params![keys], pair)?;
-            Ok(Counts {
+            Ok(StoreCounts {
                 facts,
                 pins,
                 ..counts

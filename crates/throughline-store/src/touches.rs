@@ -1,17 +1,17 @@
 //! Touches: which sessions had to do with a file.
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId};
+use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::params;
 use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::sessions::timestamp;
+use crate::sessions::timestamp_from_millis;
 
 /// What one session did to one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Touch {
+pub struct FileTouch {
     pub session: SessionId,
     pub title: Option<String>,
     pub workspace: Option<String>,
@@ -29,7 +29,12 @@ pub struct Touch {
 impl Store {
     /// Returns the sessions that touched a file, those that changed it first, then the latest.
     /// `path` is matched whole or from the end, so that worktrees and other clones count.
-    pub fn touches(&self, path: &str, workspace: Option<&str>, limit: usize) -> Result<Vec<Touch>> {
+    pub fn touches(
+        &self,
+        path: &str,
+        workspace: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<FileTouch>> {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").trim_end_matches('/');
         // The paths alone are scanned; rows are fetched for those that match.
@@ -48,7 +53,7 @@ impl Store {
             let mut statement = connection.prepare_cached(sql)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let mut rows =
-                statement.query(params![path, Kind::Artifact as i64, workspace, limit])?;
+                statement.query(params![path, RecordKind::Artifact as i64, workspace, limit])?;
             let mut touches = Vec::new();
             while let Some(row) = rows.next()? {
                 let path: String = row.get(3)?;
@@ -58,18 +63,18 @@ impl Store {
                         "SELECT id FROM records WHERE path = ?1 AND session = ?2
                          ORDER BY kind = ?3 DESC, line DESC, ordinal DESC LIMIT 1",
                     )?
-                    .query_row(params![path, session, Kind::Artifact as i64], |row| {
+                    .query_row(params![path, session, RecordKind::Artifact as i64], |row| {
                         row.get(0)
                     })?;
-                touches.push(Touch {
+                touches.push(FileTouch {
                     session: SessionId::new(row.get::<_, String>(0)?),
                     title: row.get(1)?,
                     workspace: row.get(2)?,
                     path,
                     edits: row.get(4)?,
                     mentions: row.get(5)?,
-                    first: timestamp(row.get(6)?),
-                    last: timestamp(row.get(7)?),
+                    first: timestamp_from_millis(row.get(6)?),
+                    last: timestamp_from_millis(row.get(7)?),
                     record: RecordId::from_bytes(record),
                 });
             }

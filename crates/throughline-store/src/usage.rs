@@ -7,7 +7,7 @@ use rusqlite::{Row, Transaction, params};
 use crate::Store;
 use crate::clean::CleanUsage;
 use crate::error::Result;
-use crate::sessions::{Known, timestamp};
+use crate::sessions::{SessionRef, timestamp_from_millis};
 use redact::CleanString;
 
 /// Which usage to count.
@@ -60,7 +60,7 @@ impl Store {
             )?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![session.as_str(), limit], |row| {
-                Ok((timestamp(row.get(0)?), row.get(1)?))
+                Ok((timestamp_from_millis(row.get(0)?), row.get(1)?))
             })?;
             let mut sizes = Vec::new();
             for row in rows {
@@ -121,7 +121,7 @@ fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
         agent: row.get(2)?,
         workspace: row.get(3)?,
         model: row.get(4)?,
-        quarter: timestamp(row.get(5)?),
+        quarter: timestamp_from_millis(row.get(5)?),
         usage: Usage {
             input: row.get(6)?,
             output: row.get(7)?,
@@ -137,7 +137,11 @@ fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
 /// Writes the usage of a response. A log tells it several times, and only the last telling is
 /// complete, so the largest figures count; a copy of the log does not take it from its session.
 /// Says whether anything changed.
-pub(crate) fn upsert(tx: &Transaction<'_>, session: Known, usage: &CleanUsage) -> Result<bool> {
+pub(crate) fn upsert(
+    tx: &Transaction<'_>,
+    session: SessionRef,
+    usage: &CleanUsage,
+) -> Result<bool> {
     let entry = &usage.entry;
     let changed = tx.prepare_cached(
         "INSERT INTO usage (key, session, at, model, input, output, cache_read, cache_write,

@@ -49,8 +49,8 @@ impl std::fmt::Display for DamagedTexts {
 
 /// Fails unless SQLite finds the file sound and every text of a record and of an archived log is as
 /// it was written. Returns how many records there are.
-pub(crate) fn sound(connection: &Connection, path: &Path) -> Result<u64> {
-    let unsound = |why: String| Error::Unsound {
+pub(crate) fn check_integrity(connection: &Connection, path: &Path) -> Result<u64> {
+    let unsound = |why: String| Error::InvalidFile {
         path: path.to_owned(),
         why,
     };
@@ -64,16 +64,16 @@ pub(crate) fn sound(connection: &Connection, path: &Path) -> Result<u64> {
     if !damaged.is_empty() {
         return Err(unsound(damaged.to_string()));
     }
-    count(connection)
+    count_records(connection)
 }
 
 /// Fails unless `doctor --deep` would find nothing wrong with a file. Returns how many records
 /// there are.
-pub(crate) fn whole(connection: &Connection, path: &Path) -> Result<u64> {
-    let records = sound(connection, path)?;
-    let problems = health::problems(connection, true)?;
+pub(crate) fn check_thoroughly(connection: &Connection, path: &Path) -> Result<u64> {
+    let records = check_integrity(connection, path)?;
+    let problems = health::find_problems(connection, true)?;
     if !problems.is_empty() {
-        return Err(Error::Unsound {
+        return Err(Error::InvalidFile {
             path: path.to_owned(),
             why: problems.join("; "),
         });
@@ -81,7 +81,7 @@ pub(crate) fn whole(connection: &Connection, path: &Path) -> Result<u64> {
     Ok(records)
 }
 
-pub(crate) fn count(connection: &Connection) -> Result<u64> {
+pub(crate) fn count_records(connection: &Connection) -> Result<u64> {
     Ok(connection.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?)
 }
 
@@ -90,19 +90,22 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
     let mut damaged = DamagedTexts::default();
     let mut note = |checked: Result<String>, name: &dyn Fn() -> String| match checked {
         Ok(_) => Ok(()),
-        Err(Error::Damaged(_) | Error::LostBody(_)) => {
+        Err(Error::ChecksumMismatch(_) | Error::MissingText(_)) => {
             damaged.add(name());
             Ok(())
         }
         Err(error) => Err(error),
     };
-    let mut texts = records::Texts::default();
-    let sql = format!("SELECT r.id, r.checksum, {} FROM records r", records::TEXT);
+    let mut texts = records::TextReader::default();
+    let sql = format!(
+        "SELECT r.id, r.checksum, {} FROM records r",
+        records::TEXT_COLUMNS
+    );
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let id = RecordId::from_bytes(row.get(0)?);
-        let checked = texts.verified(connection, row, 2, id, row.get(1)?);
+        let checked = texts.read_verified(connection, row, 2, id, row.get(1)?);
         note(checked, &|| format!("record {id}"))?;
     }
     let sql = "SELECT f.path, r.offset, r.body, r.block, r.start, r.length, r.hash FROM raw r
@@ -119,10 +122,10 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
 }
 
 /// A table's definition, how many rows it has, and a hash of them all.
-type Table = (String, u64, blake3::Hash);
+type TableHash = (String, u64, blake3::Hash);
 
 /// Returns a hash of every table, those of the search index included.
-pub(crate) fn content(connection: &Connection) -> Result<BTreeMap<String, Table>> {
+pub(crate) fn hash_tables(connection: &Connection) -> Result<BTreeMap<String, TableHash>> {
     let mut statement = connection
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
     let tables = statement

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use crate::Store;
 use crate::error::Result;
 use crate::records;
-use crate::writer::Names;
+use crate::writer::WriterState;
 use redact::CleanString;
 
 impl Store {
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// Returns the workspaces with this in their address or folder, each with one of its folders.
-    pub fn workspaces_like(&self, part: &str, limit: usize) -> Result<Vec<Workspace>> {
+    pub fn workspaces_matching(&self, part: &str, limit: usize) -> Result<Vec<Workspace>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT w.key, coalesce((SELECT min(path) FROM roots WHERE workspace = w.id), w.key)
@@ -63,9 +63,9 @@ impl Store {
 ///
 /// A workspace that is known by its folder alone is the one whose remote another log named for
 /// that folder, whichever of the two logs was read first. An empty `root` names no folder.
-pub(crate) fn known(
+pub(crate) fn find_or_insert_workspace(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     key: &CleanString,
     root: &CleanString,
 ) -> Result<i64> {
@@ -121,7 +121,7 @@ fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
 
 /// Gives a workspace that was known by its folder the name of its remote, and returns its number.
 /// Where the remote has a workspace already, the two become one.
-fn named(tx: &Transaction<'_>, names: &mut Names, old: i64, key: &str) -> Result<i64> {
+fn named(tx: &Transaction<'_>, names: &mut WriterState, old: i64, key: &str) -> Result<i64> {
     let Some(other) = find(tx, key)? else {
         tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
             .execute(params![old, key])?;

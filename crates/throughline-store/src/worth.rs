@@ -8,20 +8,20 @@ use crate::injections;
 
 /// What people and use have said of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Worth {
+pub struct RecordSignals {
     /// A pinned fact was taken from it.
     pub pinned: bool,
     /// From 0 to 1; `None` when it was never shown.
     pub useful: Option<f64>,
 }
 
-pub(crate) fn of(connection: &Connection, id: RecordId) -> Result<Worth> {
+pub(crate) fn read_record_signals(connection: &Connection, id: RecordId) -> Result<RecordSignals> {
     let mut pinned = connection.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM fact_sources y JOIN facts f ON f.id = y.fact
             WHERE y.record = ?1 AND f.pinned AND f.superseded IS NULL)",
     )?;
-    Ok(Worth {
+    Ok(RecordSignals {
         pinned: pinned.query_row([id.as_bytes()], |row| row.get(0))?,
-        useful: injections::useful(connection, id.as_bytes())?,
+        useful: injections::item_usefulness(connection, id.as_bytes())?,
     })
 }

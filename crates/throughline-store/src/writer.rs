@@ -18,7 +18,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::error::{Error, Result};
 use crate::forget::traces;
 use crate::open;
-use crate::seal::Key;
+use crate::seal::EncryptionKey;
 
 /// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
 const QUEUE_MAX: usize = 8;
@@ -28,19 +28,19 @@ const GROUP_WEIGHT_MAX: usize = 3_000;
 /// What the writer keeps at hand: the numbers that names have in the tables, asked for once each,
 /// and the texts that wait for the index.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    pub sessions: HashMap<String, crate::sessions::Known>,
+pub(crate) struct WriterState {
+    pub sessions: HashMap<String, crate::sessions::SessionRef>,
     pub contexts: HashMap<(String, String, String), i64>,
     pub workspaces: HashMap<String, i64>,
-    pub index: crate::index::Waiting,
-    pub evicted: crate::retention::Evicted,
-    pub stored_text: crate::stored_text::StoredText,
+    pub index: crate::index::PendingIndex,
+    pub evicted: crate::retention::EvictedRecords,
+    pub stored_text: crate::stored_text::TextFilters,
     data_version: i64,
 }
 
-impl Names {
+impl WriterState {
     /// Drops the numbers, some of which are no longer true. What waits for the index still waits.
-    pub fn forget(&mut self) {
+    pub fn clear_ids(&mut self) {
         self.sessions.clear();
         self.contexts.clear();
         self.workspaces.clear();
@@ -48,22 +48,22 @@ impl Names {
 }
 
 /// May be run again after a rollback, so it gives up nothing it holds.
-type Work = Box<dyn Fn(&Transaction<'_>, &mut Names) -> Result<()> + Send>;
+type WriteWork = Box<dyn Fn(&Transaction<'_>, &mut WriterState) -> Result<()> + Send>;
 
-struct Job {
-    work: Work,
+struct WriteJob {
+    work: WriteWork,
     weight: usize,
-    hurry: Hurry,
+    mode: CommitMode,
     done: Sender<Result<()>>,
 }
 
 /// Whether a write is worth a commit of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hurry {
+pub(crate) enum CommitMode {
     /// Somebody waits for it.
-    Now,
+    Immediate,
     /// More of its kind is coming; it may wait a moment to share a commit.
-    Bulk,
+    Grouped,
 }
 
 /// How long bulk writes wait for each other.
@@ -71,15 +71,15 @@ const BULK_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Writer {
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<WriterThread>>,
     /// Where nothing runs yet, whether something may.
     may_start: bool,
     path: PathBuf,
 }
 
 #[derive(Debug)]
-struct Running {
-    jobs: Option<Sender<Job>>,
+struct WriterThread {
+    jobs: Option<Sender<WriteJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -113,8 +113,8 @@ impl<T> Ticket<T> {
 }
 
 impl Writer {
-    pub fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
-        let running = Running::start(path, key)?;
+    pub fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
+        let running = WriterThread::start(path, key)?;
         Ok(Self {
             running: Mutex::new(Some(running)),
             may_start: true,
@@ -123,7 +123,7 @@ impl Writer {
     }
 
     /// Starts the writer of a plain store when there is something to write: most who ask never write.
-    pub fn later(path: &Path) -> Self {
+    pub fn lazy(path: &Path) -> Self {
         Self {
             running: Mutex::new(None),
             may_start: true,
@@ -132,14 +132,14 @@ impl Writer {
     }
 
     /// Stands in for the writer of a store that is only read.
-    pub fn none(path: &Path) -> Self {
+    pub fn read_only(path: &Path) -> Self {
         Self {
             may_start: false,
-            ..Self::later(path)
+            ..Self::lazy(path)
         }
     }
 
-    fn jobs(&self) -> Result<Sender<Job>> {
+    fn jobs(&self) -> Result<Sender<WriteJob>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.is_none() {
             if !self.may_start {
@@ -147,7 +147,7 @@ impl Writer {
                     path: self.path.clone(),
                 });
             }
-            *running = Some(Running::start(&self.path, None)?);
+            *running = Some(WriterThread::start(&self.path, None)?);
         }
         let jobs = running.as_ref().and_then(|running| running.jobs.clone());
         jobs.ok_or(Error::WriterStopped)
@@ -157,13 +157,13 @@ impl Writer {
     pub fn submit<T: Send + 'static>(
         &self,
         weight: usize,
-        hurry: Hurry,
-        work: impl Fn(&Transaction<'_>, &mut Names) -> Result<T> + Send + 'static,
+        hurry: CommitMode,
+        work: impl Fn(&Transaction<'_>, &mut WriterState) -> Result<T> + Send + 'static,
     ) -> Ticket<T> {
         let (done, finished) = bounded(1);
         let value = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&value);
-        let work: Work = Box::new(move |transaction, names| {
+        let work: WriteWork = Box::new(move |transaction, names| {
             let result = work(transaction, names)?;
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
@@ -171,10 +171,10 @@ impl Writer {
         match self.jobs() {
             Ok(jobs) => {
                 // A writer that is gone drops the job, and with it `done`: the ticket then says so.
-                let _gone = jobs.send(Job {
+                let _gone = jobs.send(WriteJob {
                     work,
                     weight,
-                    hurry,
+                    mode: hurry,
                     done,
                 });
             }
@@ -189,9 +189,9 @@ impl Writer {
     }
 }
 
-impl Running {
-    fn start(path: &Path, key: Option<&Key>) -> Result<Self> {
-        let mut connection = open::writer(path, key)?;
+impl WriterThread {
+    fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
+        let mut connection = open::open_writer(path, key)?;
         let store = path.to_owned();
         let (jobs, queue) = bounded(QUEUE_MAX);
         let thread = std::thread::Builder::new()
@@ -211,7 +211,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for WriterThread {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -223,23 +223,23 @@ impl Drop for Running {
 /// Keeps the write-ahead log short. A reader that stays keeps it from being emptied, and it is tried again when
 /// the log has grown some more.
 #[derive(Debug)]
-struct LogKeeper {
+struct WalLimiter {
     /// The size at which it is tried.
     limit_bytes: u64,
 }
 
-impl LogKeeper {
+impl WalLimiter {
     fn look(&mut self, connection: &mut Connection, store: &Path) {
-        let size = open::log_bytes(store);
+        let size = open::wal_bytes(store);
         if size <= self.limit_bytes {
             return;
         }
-        self.limit_bytes = match traces::empty_log(connection, traces::IN_PASSING) {
-            Ok(true) => open::LOG_BYTES_MAX,
-            Ok(false) => size + open::LOG_BYTES_MAX / 4,
+        self.limit_bytes = match traces::truncate_wal(connection, traces::NO_WAIT) {
+            Ok(true) => open::WAL_BYTES_MAX,
+            Ok(false) => size + open::WAL_BYTES_MAX / 4,
             Err(error) => {
                 tracing::warn!(%error, "the write-ahead log is not emptied");
-                size + open::LOG_BYTES_MAX / 4
+                size + open::WAL_BYTES_MAX / 4
             }
         };
     }
@@ -247,9 +247,9 @@ impl LogKeeper {
 
 /// Removes what a process that was stopped while forgetting has left.
 fn go_on_forgetting(connection: &mut Connection, store: &Path) {
-    let went_on = match traces::pending(connection) {
+    let went_on = match traces::is_pending(connection) {
         Ok(false) => return,
-        Ok(true) => traces::clear_on(connection, store, traces::IN_PASSING),
+        Ok(true) => traces::clear_on(connection, store, traces::NO_WAIT),
         Err(error) => Err(error),
     };
     if let Err(error) = went_on {
@@ -260,17 +260,17 @@ fn go_on_forgetting(connection: &mut Connection, store: &Path) {
 /// Does what is queued, until nobody is left to queue anything or the disk fails. After a failed
 /// write or sync nobody knows what is on disk but who reads it anew: the connection is given up,
 /// what was acknowledged is in the log, and the rest has failed.
-fn run(connection: &mut Connection, queue: &Receiver<Job>, store: &Path) -> ControlFlow<()> {
-    let mut names = Names::default();
-    let mut log = LogKeeper {
-        limit_bytes: open::LOG_BYTES_MAX,
+fn run(connection: &mut Connection, queue: &Receiver<WriteJob>, store: &Path) -> ControlFlow<()> {
+    let mut names = WriterState::default();
+    let mut log = WalLimiter {
+        limit_bytes: open::WAL_BYTES_MAX,
     };
     while let Ok(first) = queue.recv() {
         let mut jobs = vec![first];
         let mut failed = Vec::new();
         let mut outcome = group(connection, &mut names, &mut jobs, Some(queue));
         while let Err((error, at)) = outcome {
-            names = Names::default();
+            names = WriterState::default();
             // A commit that failed takes everyone with it, and so does the disk; a piece of work
             // only itself.
             let at = at.filter(|_| !error.is_disk_failure() && !error.is_disk_full());
@@ -312,9 +312,9 @@ fn run(connection: &mut Connection, queue: &Receiver<Job>, store: &Path) -> Cont
 /// where it was a job's own, which job's.
 fn group(
     connection: &mut Connection,
-    names: &mut Names,
-    jobs: &mut Vec<Job>,
-    queue: Option<&Receiver<Job>>,
+    names: &mut WriterState,
+    jobs: &mut Vec<WriteJob>,
+    queue: Option<&Receiver<WriteJob>>,
 ) -> std::result::Result<(), (Error, Option<usize>)> {
     if jobs.is_empty() {
         return Ok(());
@@ -332,14 +332,14 @@ fn group(
     }
     names
         .index
-        .write(&transaction)
+        .flush(&transaction)
         .map_err(|error| (error, None))?;
     transaction.commit().map_err(|error| (error.into(), None))
 }
 
 /// Returns a job that may share the commit of these.
-fn another(queue: &Receiver<Job>, jobs: &[Job]) -> Option<Job> {
-    if jobs.iter().all(|job| job.hurry == Hurry::Bulk) {
+fn another(queue: &Receiver<WriteJob>, jobs: &[WriteJob]) -> Option<WriteJob> {
+    if jobs.iter().all(|job| job.mode == CommitMode::Grouped) {
         queue.recv_timeout(BULK_WAIT).ok()
     } else {
         queue.try_recv().ok()
@@ -347,13 +347,13 @@ fn another(queue: &Receiver<Job>, jobs: &[Job]) -> Option<Job> {
 }
 
 /// Takes the write lock, and drops the remembered numbers when another process has written.
-fn begin<'a>(connection: &'a mut Connection, names: &mut Names) -> Result<Transaction<'a>> {
+fn begin<'a>(connection: &'a mut Connection, names: &mut WriterState) -> Result<Transaction<'a>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version = transaction.query_row("PRAGMA data_version", [], |row| row.get(0))?;
     if names.data_version != version {
-        *names = Names {
+        *names = WriterState {
             data_version: version,
-            ..Names::default()
+            ..WriterState::default()
         };
     }
     Ok(transaction)
@@ -367,27 +367,27 @@ mod tests {
     fn the_log_is_emptied_once_nobody_reads() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
-        let mut connection = open::writer(&path, None).unwrap();
+        let mut connection = open::open_writer(&path, None).unwrap();
         let write = |connection: &Connection| {
             let sql = "INSERT INTO workspaces (key) VALUES (hex(randomblob(4000)))";
             connection.execute_batch(sql).unwrap();
         };
         write(&connection);
-        let reader = open::reader(&path, None, open::FileAccess::Cached).unwrap();
+        let reader = open::open_reader(&path, None, open::FileAccess::Cached).unwrap();
         reader
             .execute_batch("BEGIN; SELECT * FROM workspaces")
             .unwrap();
         write(&connection);
-        let mut log = LogKeeper { limit_bytes: 1 };
+        let mut log = WalLimiter { limit_bytes: 1 };
         log.look(&mut connection, &path);
-        assert!(open::log_bytes(&path) > 0, "somebody reads");
-        assert!(log.limit_bytes > open::LOG_BYTES_MAX / 4);
+        assert!(open::wal_bytes(&path) > 0, "somebody reads");
+        assert!(log.limit_bytes > open::WAL_BYTES_MAX / 4);
         reader.execute_batch("COMMIT").unwrap();
         log.look(&mut connection, &path);
-        assert!(open::log_bytes(&path) > 0, "it has not grown since");
+        assert!(open::wal_bytes(&path) > 0, "it has not grown since");
         log.limit_bytes = 1;
         log.look(&mut connection, &path);
-        assert_eq!(open::log_bytes(&path), 0);
-        assert_eq!(log.limit_bytes, open::LOG_BYTES_MAX);
+        assert_eq!(open::wal_bytes(&path), 0);
+        assert_eq!(log.limit_bytes, open::WAL_BYTES_MAX);
     }
 }

@@ -17,8 +17,8 @@ use memory::{
     Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId, SessionPatch, Workspace,
 };
 use throughline_store::{
-    Batch, Cursor, Error, From, Incoming, Log, Oddities, Query, Reading, SessionFilter, Store,
-    repair,
+    Batch, BatchOrigin, Cursor, Error, IncomingEntries, LogChunk, ParseIssues, Query, ReadPhase,
+    SessionFilter, Store, repair,
 };
 
 /// Damaged copies in an ordinary run; `THROUGHLINE_DAMAGES` asks for more.
@@ -43,7 +43,7 @@ impl Original {
     fn packed() -> Self {
         Self::after(|store| {
             let later = Timestamp::from_second(1_900_000_000).unwrap();
-            let packed = store.pack_old(later, None, &AtomicBool::new(false), &|_| {});
+            let packed = store.pack_old_sessions(later, None, &AtomicBool::new(false), &|_| {});
             assert_eq!(packed.unwrap().sessions, SESSIONS);
         })
     }
@@ -65,9 +65,9 @@ impl Original {
     /// Copies the store, damages the copy and returns its folder.
     fn damaged(&self, damage: impl FnOnce(&mut Vec<u8>)) -> tempfile::TempDir {
         let copy = tempfile::tempdir().unwrap();
-        let mut bytes = fs::read(Store::path_in(self.dir.path())).unwrap();
+        let mut bytes = fs::read(Store::database_path(self.dir.path())).unwrap();
         damage(&mut bytes);
-        fs::write(Store::path_in(copy.path()), bytes).unwrap();
+        fs::write(Store::database_path(copy.path()), bytes).unwrap();
         fs::copy(
             self.dir.path().join("redaction.key"),
             copy.path().join("redaction.key"),
@@ -83,9 +83,9 @@ const SESSIONS: usize = 8;
 fn fill(store: &Store, session: usize) {
     let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
     let mut chance = Chance(session as u64);
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     for part in 0..4 {
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingEntries::default();
         for line in 0..12 {
             let name = MessageId::new(format!("{session}/{part}/{line}"));
             let mut message = Message::new(name, id.clone(), Role::User, Origin::Human);
@@ -96,7 +96,9 @@ fn fill(store: &Store, session: usize) {
             };
             message.blocks = vec![Block::Text(chance.words(words))];
             message.at = Timestamp::from_second(1_767_600_000 + line).ok();
-            incoming.records.extend(memory::record::records(message));
+            incoming
+                .records
+                .extend(memory::record::project_records(message));
         }
         let workspace = Workspace {
             key: format!("example.com/{}", session % 4),
@@ -108,12 +110,12 @@ fn fill(store: &Store, session: usize) {
         let path = format!("/logs/{session:03}.jsonl");
         let mut key = [1; 16];
         key[0] = u8::try_from(session).unwrap();
-        let log = Log {
+        let log = LogChunk {
             offset: part * 1000,
             size: 1000,
             text: chance.words(300),
         };
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new(&path),
             cursor: Cursor {
@@ -122,8 +124,8 @@ fn fill(store: &Store, session: usize) {
                 archived: (part + 1) * 1000,
                 ..Cursor::default()
             },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: Some(log),
         };
         let batch = Batch::new(&mut door, cleaned, from);
@@ -176,7 +178,7 @@ fn readable(folder: &Path, texts: &Texts) -> Vec<RecordId> {
     let Ok(store) = Store::open_to_read(folder) else {
         return Vec::new();
     };
-    let reads = |id: &RecordId| matches!(store.record(*id), Ok(Some(record)) if record.content == texts[id]);
+    let reads = |id: &RecordId| matches!(store.read_record(*id), Ok(Some(record)) if record.content == texts[id]);
     texts.keys().copied().filter(reads).collect()
 }
 
@@ -193,12 +195,15 @@ fn is_noticed(folder: &Path) -> bool {
 #[track_caller]
 fn check(original: &Original, folder: &Path, what: &str) -> usize {
     let readable = readable(folder, &original.texts);
-    let before = fs::read(Store::path_in(folder)).unwrap_or_default();
+    let before = fs::read(Store::database_path(folder)).unwrap_or_default();
     let repaired = match repair(folder) {
         Ok(repaired) => repaired,
-        Err(Error::NothingLeft { .. }) => {
+        Err(Error::NothingRecoverable { .. }) => {
             assert!(readable.is_empty(), "{what}: nothing was found");
-            assert_eq!(fs::read(Store::path_in(folder)).unwrap_or_default(), before);
+            assert_eq!(
+                fs::read(Store::database_path(folder)).unwrap_or_default(),
+                before
+            );
             return original.texts.len();
         }
         Err(error) => panic!("{what}: {error}"),
@@ -267,7 +272,7 @@ fn packed_texts_and_logs_come_through_a_repair() {
         let mut logs = Vec::new();
         for session in 0..SESSIONS {
             let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
-            let read = store.each_raw(&id, |piece| {
+            let read = store.each_log_piece(&id, |piece| {
                 logs.push(format!("{} {}", piece.path, piece.text));
             });
             read.unwrap();
@@ -375,7 +380,7 @@ fn places(path: &Path) -> Vec<usize> {
 #[test]
 fn every_changed_bit_of_a_text_is_noticed() {
     let original = Original::new();
-    let places = places(&Store::path_in(original.dir.path()));
+    let places = places(&Store::database_path(original.dir.path()));
     let flips = std::env::var("THROUGHLINE_DAMAGES").map_or(DAMAGES, |n| n.parse().unwrap());
     let mut chance = Chance(7);
     let mut harmless = 0;
@@ -430,14 +435,17 @@ fn a_log_without_its_database_is_not_thrown_away() {
     let expected = texts(&store);
     let copy = copy_with_log(dir.path());
     for missing in [true, false] {
-        let path = Store::path_in(copy.path());
+        let path = Store::database_path(copy.path());
         if missing {
             fs::remove_file(&path).unwrap();
         } else {
             fs::write(&path, "").unwrap();
         }
         let refused = Store::open(copy.path()).unwrap_err();
-        assert!(matches!(refused, Error::OnlyLog { .. }), "{refused}");
+        assert!(
+            matches!(refused, Error::WalWithoutDatabase { .. }),
+            "{refused}"
+        );
         assert!(log_of(copy.path()).metadata().unwrap().len() > 1000);
     }
     // The log began with the store, so everything is in it.
@@ -536,8 +544,8 @@ fn a_repair_that_was_cut_off_is_finished_by_the_next_opening() {
     // As if killed after the new store was ready and before it took its place.
     let workshop = dir.path().join("repair");
     fs::create_dir(&workshop).unwrap();
-    fs::rename(Store::path_in(dir.path()), workshop.join("ready.db")).unwrap();
-    fs::write(Store::path_in(dir.path()), "the damaged store").unwrap();
+    fs::rename(Store::database_path(dir.path()), workshop.join("ready.db")).unwrap();
+    fs::write(Store::database_path(dir.path()), "the damaged store").unwrap();
     fs::write(log_of(dir.path()), "and its log").unwrap();
     let store = Store::open(dir.path()).unwrap();
     assert_eq!(texts(&store), expected);
@@ -547,17 +555,20 @@ fn a_repair_that_was_cut_off_is_finished_by_the_next_opening() {
 #[test]
 fn another_programs_file_is_not_repaired() {
     let dir = tempfile::tempdir().unwrap();
-    let path = Store::path_in(dir.path());
+    let path = Store::database_path(dir.path());
     fs::write(&path, "a text that is no store at all. ".repeat(1000)).unwrap();
     let before = fs::read(&path).unwrap();
     let refused = repair(dir.path()).unwrap_err();
-    assert!(matches!(refused, Error::NothingLeft { .. }), "{refused}");
+    assert!(
+        matches!(refused, Error::NothingRecoverable { .. }),
+        "{refused}"
+    );
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 /// Changes a store behind its back.
 fn tamper(folder: &Path, sql: &str) {
-    let connection = rusqlite::Connection::open(Store::path_in(folder)).unwrap();
+    let connection = rusqlite::Connection::open(Store::database_path(folder)).unwrap();
     connection.execute_batch(sql).unwrap();
 }
 
@@ -600,7 +611,7 @@ fn damaged_texts_leave_by_no_way_in_silence() {
         let mut logs = 0;
         for session in 0..SESSIONS {
             let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
-            logs += store.each_raw(&id, |_| {}).unwrap().count;
+            logs += store.each_log_piece(&id, |_| {}).unwrap().count;
         }
         assert_eq!(logs > 0, what.starts_with("log"), "{sql}");
     }

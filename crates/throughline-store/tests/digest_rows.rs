@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::{List, VERSION};
+use memory::digest::{CappedList, VERSION};
 use memory::session::{Title, TitleRank};
 use memory::{
     Block, Digest, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace,
 };
 use throughline_store::forget::Selection;
-use throughline_store::retention::Policy;
-use throughline_store::{ExportFilter, Incoming, Query, Store};
+use throughline_store::retention::RetentionPolicy;
+use throughline_store::{ExportFilter, IncomingEntries, Query, Store};
 
 const QUIET: SignedDuration = SignedDuration::from_mins(30);
 
@@ -48,7 +48,7 @@ fn ingest(store: &Store, told: &Told<'_>) {
         message
     };
     let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-    patch.touch(now() - SignedDuration::from_hours(24));
+    patch.include_time(now() - SignedDuration::from_hours(24));
     patch.title = told.title.map(|text| Title {
         text: text.to_owned(),
         rank: TitleRank::Custom,
@@ -57,9 +57,9 @@ fn ingest(store: &Store, told: &Told<'_>) {
         key: key.to_owned(),
         root: String::new(),
     });
-    let incoming = Incoming {
+    let incoming = IncomingEntries {
         records: (told.prompts.iter().enumerate().map(message))
-            .flat_map(memory::record::records)
+            .flat_map(memory::record::project_records)
             .collect(),
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
@@ -82,18 +82,18 @@ fn evict(store: &Store) {
             .unwrap();
         let digest = Digest {
             version: VERSION,
-            asked: List::first(asked, 6),
+            asked: CappedList::keep_first(asked, 6),
             ..Digest::default()
         };
         let digest = match pending.base.clone() {
-            Some(base) => base.then(digest),
+            Some(base) => base.append(digest),
             None => digest,
         };
         let ticket = store.put_digest(&pending, digest, now());
         store.flush().unwrap();
         ticket.wait().unwrap();
     }
-    let none = Policy {
+    let none = RetentionPolicy {
         raw_soft_cap_bytes: 0,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: None,
@@ -245,7 +245,7 @@ fn a_forgotten_session_leaves_no_word() {
                 ..Selection::default()
             }
         };
-        let doomed = store.doomed(&selection).unwrap();
+        let doomed = store.plan_forget(&selection).unwrap();
         assert_eq!(store.forget(doomed, now()).unwrap().sessions, 1);
         assert_eq!(found(&store, "sextant"), []);
         assert_eq!(found(&store, "mizzen"), [name(2)]);
@@ -285,7 +285,7 @@ fn an_export_brings_them_along() {
     let stop = AtomicBool::new(false);
     copy.import(
         &mut first.as_slice(),
-        throughline_store::Claims::Signed,
+        throughline_store::ImportTrust::Signed,
         &stop,
         &|_| {},
     )

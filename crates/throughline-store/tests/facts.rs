@@ -7,9 +7,9 @@
 )]
 
 use jiff::Timestamp;
-use memory::words::Words;
+use memory::words::StemmedText;
 use memory::{Fact, FactId, FactKind, SessionId, Trust, Workspace};
-use throughline_store::{FactFilter, FactScope, NewFact, Remembered, Store};
+use throughline_store::{FactFilter, FactOutcome, FactScope, NewFact, Store};
 
 struct Test {
     _dir: tempfile::TempDir,
@@ -23,11 +23,11 @@ impl Test {
         Self { _dir: dir, store }
     }
 
-    fn say(&self, text: &str, trust: Trust) -> Remembered {
+    fn say(&self, text: &str, trust: Trust) -> FactOutcome {
         self.say_in("shop", text, trust)
     }
 
-    fn say_in(&self, place: &str, text: &str, trust: Trust) -> Remembered {
+    fn say_in(&self, place: &str, text: &str, trust: Trust) -> FactOutcome {
         self.store.remember(fact(place, text, trust)).unwrap()
     }
 
@@ -125,7 +125,7 @@ fn each_workspace_has_its_own() {
             .collect();
         let found = test
             .store
-            .facts_about(&Words::of("npm or pnpm?"), &keys, None, 9)
+            .facts_about(&StemmedText::parse("npm or pnpm?"), &keys, None, 9)
             .unwrap();
         found
             .into_iter()
@@ -178,12 +178,12 @@ fn any_text_is_a_fact() {
         &"x ".repeat(100_000),
     ] {
         test.say(text, Trust::User);
-        let words = Words::of(text);
+        let words = StemmedText::parse(text);
         let session = SessionId::new(text);
         test.store
             .facts_about(&words, &[text.to_owned()], Some(&session), 5)
             .unwrap();
-        test.store.injected_into(&session).unwrap();
-        test.store.facts_named(text, 5).unwrap();
+        test.store.items_injected_into(&session).unwrap();
+        test.store.facts_by_prefix(text, 5).unwrap();
     }
 }

@@ -4,8 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use memory::{Context, Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Workspace};
-use throughline_store::{Incoming, Lookup, Query, Result, Scope, Store};
+use memory::{
+    Flavor, MessageId, Record, RecordEnvironment, RecordKind, SessionId, SessionPatch, Trust,
+    Workspace,
+};
+use throughline_store::{IncomingEntries, Lookup, Query, Result, SearchScope, Store};
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
@@ -19,7 +22,7 @@ fn filled() -> (tempfile::TempDir, Store) {
             key: session.to_owned(),
             root: format!("/code/{session}"),
         };
-        let incoming = Incoming {
+        let incoming = IncomingEntries {
             records: (1..160).map(|number| record(&id, number)).collect(),
             sessions: vec![(
                 SessionPatch::new(id.clone(), Flavor::Claude),
@@ -43,7 +46,7 @@ fn record(session: &SessionId, number: usize) -> Record {
         ordinal: 0,
         at: None,
         line: number as u64,
-        kind: Kind::ALL[number % Kind::ALL.len()],
+        kind: RecordKind::ALL[number % RecordKind::ALL.len()],
         session: session.clone(),
         tool: None,
         path: None,
@@ -52,12 +55,12 @@ fn record(session: &SessionId, number: usize) -> Record {
         tags: Vec::new(),
         metadata: BTreeMap::new(),
         trust: Trust::Model,
-        context: Context::default(),
+        context: RecordEnvironment::default(),
     }
 }
 
 /// Returns the rows that hold all of some words, as the index gives them.
-fn asked(lookup: &Lookup<'_>, scope: &Scope, expression: &str) -> Result<Vec<i64>> {
+fn asked(lookup: &Lookup<'_>, scope: &SearchScope, expression: &str) -> Result<Vec<i64>> {
     lookup.rows(scope, expression, usize::MAX)
 }
 
@@ -65,8 +68,8 @@ fn asked(lookup: &Lookup<'_>, scope: &Scope, expression: &str) -> Result<Vec<i64
 fn lists_agree_with_the_index_for_every_choice_of_kinds() {
     let (_dir, store) = filled();
     for workspace_key in [None, Some("red".to_owned())] {
-        for choice in 0..1_usize << Kind::ALL.len() {
-            let kinds = Kind::ALL.iter().enumerate();
+        for choice in 0..1_usize << RecordKind::ALL.len() {
+            let kinds = RecordKind::ALL.iter().enumerate();
             let query = Query {
                 workspace_key: workspace_key.clone(),
                 kinds: kinds
@@ -77,12 +80,16 @@ fn lists_agree_with_the_index_for_every_choice_of_kinds() {
             };
             let checked = store.lookup(|lookup| {
                 let scope = lookup.scope(&query)?.unwrap();
-                let within = lookup.within(&scope)?.unwrap();
-                let one = lookup.holding(&within, &["alpha"], usize::MAX)?.unwrap();
+                let within = lookup.scoped_rows(&scope)?.unwrap();
+                let one = lookup
+                    .rows_with_terms(&within, &["alpha"], usize::MAX)?
+                    .unwrap();
                 let both = ["alpha", "beta"];
-                let both = lookup.holding(&within, &both, usize::MAX)?.unwrap();
+                let both = lookup.rows_with_terms(&within, &both, usize::MAX)?.unwrap();
                 let others = ["gamma", "delta"];
-                let mut any = lookup.holding_any(&within, "beta", &others)?.unwrap();
+                let mut any = lookup
+                    .rows_with_term_and_any(&within, "beta", &others)?
+                    .unwrap();
                 any.reverse();
                 assert_eq!(one.count, one.rows.len() as u64);
                 assert_eq!(one.rows, asked(lookup, &scope, "alpha")?);
@@ -102,8 +109,8 @@ fn a_list_is_cut_to_its_newest() {
     let query = Query::default();
     let held = store.lookup(|lookup| {
         let scope = lookup.scope(&query)?.unwrap();
-        let within = lookup.within(&scope)?.unwrap();
-        Ok(lookup.holding(&within, &["alpha"], 3)?.unwrap())
+        let within = lookup.scoped_rows(&scope)?.unwrap();
+        Ok(lookup.rows_with_terms(&within, &["alpha"], 3)?.unwrap())
     });
     let held = held.unwrap();
     assert_eq!((held.rows.len(), held.count), (3, 160));

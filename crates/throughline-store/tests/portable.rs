@@ -13,13 +13,14 @@ use std::sync::atomic::AtomicBool;
 use jiff::Timestamp;
 use memory::session::{Title, TitleRank};
 use memory::{
-    CallId, Context, FactKind, Flavor, Item, Kind, MessageId, Record, SessionId, SessionKind,
-    SessionPatch, Tokens, Trust, Usage, UsageEntry, Workspace,
+    CallId, FactKind, Flavor, MemoryItem, MessageId, Record, RecordEnvironment, RecordKind,
+    SessionId, SessionKind, SessionPatch, Tokens, Trust, Usage, UsageEntry, Workspace,
 };
 use proptest::prelude::*;
 use throughline_store::{
-    Asked, Claims, Cursor, ExportFilter, From, Imported, Incoming, Log, ModelCall, NewFact,
-    NewInjection, NewSummary, SessionFilter, Store, Way, Work,
+    BatchOrigin, Cursor, ExportFilter, ImportReport, ImportTrust, IncomingEntries, LeaseKind,
+    LeaseOutcome, LogChunk, ModelCall, NewFact, NewInjection, NewSummary, SessionFilter, Store,
+    SummaryMethod,
 };
 
 fn exported(store: &Store, filter: &ExportFilter) -> String {
@@ -28,10 +29,10 @@ fn exported(store: &Store, filter: &ExportFilter) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn import(store: &Store, text: &str) -> Imported {
+fn import(store: &Store, text: &str) -> ImportReport {
     let running = AtomicBool::new(false);
     store
-        .import(&mut text.as_bytes(), Claims::Signed, &running, &|_| {})
+        .import(&mut text.as_bytes(), ImportTrust::Signed, &running, &|_| {})
         .unwrap()
 }
 
@@ -56,14 +57,14 @@ fn store_of(reads: &[Reads]) -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     for (number, read) in reads.iter().enumerate() {
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingEntries::default();
         for (record, patch, workspace, usage) in read.incoming.clone() {
             incoming.records.push(record);
             incoming.sessions.push((patch, workspace));
             incoming.usage.extend(usage);
         }
         let size = read.log.len() as u64;
-        let origin = From {
+        let origin = BatchOrigin {
             flavor: Flavor::Codex,
             cursor: Cursor {
                 key: [u8::try_from(number).unwrap(); 16],
@@ -71,7 +72,7 @@ fn store_of(reads: &[Reads]) -> (tempfile::TempDir, Store) {
                 archived: size,
                 ..Cursor::default()
             },
-            log: Some(Log {
+            log: Some(LogChunk {
                 offset: 0,
                 size,
                 text: read.log.clone(),
@@ -92,9 +93,11 @@ fn work_on(store: &Store) {
     for (number, session) in store.sessions(&all).unwrap().into_iter().enumerate() {
         let at = Timestamp::from_second(1_700_000_000 + i64::try_from(number).unwrap()).unwrap();
         let id = session.id;
-        if let Asked::Granted(lease) = store.lease(&id, Work::Extraction, at).unwrap() {
+        if let LeaseOutcome::Granted(lease) =
+            store.acquire_lease(&id, LeaseKind::Extraction, at).unwrap()
+        {
             store.write_summary(&lease, &notes(&id, at)).unwrap();
-            store.release(&lease).unwrap();
+            store.release_lease(&lease).unwrap();
         }
         let mut records = Vec::new();
         let read = store.each_record(&id, |record| records.push(record.id));
@@ -110,7 +113,7 @@ fn work_on(store: &Store) {
             sources: records.clone(),
         };
         store.remember(fact).unwrap();
-        store.record_call(&call(&id, at)).unwrap();
+        store.record_model_call(&call(&id, at)).unwrap();
         let items = records.iter().take(2);
         let injection = NewInjection {
             name: format!("n{number}"),
@@ -119,7 +122,9 @@ fn work_on(store: &Store) {
             at,
             prompt: "why?".to_owned(),
             tokens: Tokens(12),
-            items: items.map(|id| (Item::Record(*id), Tokens(6))).collect(),
+            items: items
+                .map(|id| (MemoryItem::Record(*id), Tokens(6)))
+                .collect(),
         };
         store.record_injection(injection).unwrap();
     }
@@ -128,7 +133,7 @@ fn work_on(store: &Store) {
 fn notes(session: &SessionId, at: Timestamp) -> NewSummary {
     NewSummary {
         text: format!("# Title\n\nWhat {session} was about\n"),
-        way: Way::Embedded,
+        method: SummaryMethod::Embedded,
         at,
         last: Some(MessageId::new("m")),
         tokens: Tokens(5),
@@ -170,7 +175,7 @@ fn at() -> impl Strategy<Value = Option<Timestamp>> {
 prop_compose! {
     fn record(session: SessionId)(
         message in "[a-z0-9]{1,6}", ordinal in 0..3_u32, line in 0..50_u64, at in at(),
-        kind in prop::sample::select(Kind::ALL), content in text(), path in prop::option::of("[a-z/]{1,9}"),
+        kind in prop::sample::select(RecordKind::ALL), content in text(), path in prop::option::of("[a-z/]{1,9}"),
         call in prop::option::of("[a-z]{1,4}"), tags in prop::collection::vec("[a-z]{1,5}", 0..3),
         code in prop::option::of("[0-9]{1,3}"), branch in prop::option::of("[a-z]{1,5}"),
     ) -> Record {
@@ -181,7 +186,7 @@ prop_compose! {
             path, call: call.map(CallId::new), content, tags,
             metadata: code.map(|code| ("exit_code".to_owned(), code)).into_iter().collect::<BTreeMap<_, _>>(),
             trust: Trust::Model,
-            context: Context { cwd: None, branch, model: Some("m".to_owned()) },
+            context: RecordEnvironment { cwd: None, branch, model: Some("m".to_owned()) },
         }
     }
 }
@@ -252,7 +257,7 @@ fn two_sessions() -> (tempfile::TempDir, Store) {
             ordinal: 0,
             at,
             line: 1,
-            kind: Kind::Prompt,
+            kind: RecordKind::Prompt,
             session: session.clone(),
             tool: None,
             path: None,
@@ -261,7 +266,7 @@ fn two_sessions() -> (tempfile::TempDir, Store) {
             tags: Vec::new(),
             metadata: BTreeMap::new(),
             trust: Trust::User,
-            context: Context::default(),
+            context: RecordEnvironment::default(),
         };
         let patch = SessionPatch {
             started: at,
@@ -360,7 +365,7 @@ fn another_file_is_refused_whole() {
         "{}\n",
         "{\"memory\":\"export\",\"format\":99}\n",
     ] {
-        let result = store.import(&mut text.as_bytes(), Claims::Signed, &running, &|_| {});
+        let result = store.import(&mut text.as_bytes(), ImportTrust::Signed, &running, &|_| {});
         assert!(result.is_err(), "{text}");
     }
     assert_eq!(store.dump().unwrap(), before);
@@ -418,7 +423,7 @@ fn a_user_can_vouch_for_another_store() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let running = AtomicBool::new(false);
-    let imported = store.import(&mut text.as_bytes(), Claims::All, &running, &|_| {});
+    let imported = store.import(&mut text.as_bytes(), ImportTrust::All, &running, &|_| {});
     assert_eq!(imported.unwrap().distrusted, 0);
     let out = exported(&store, &ExportFilter::default());
     let fact = out
@@ -511,9 +516,9 @@ fn assert_reads(store: &Store) {
             .unwrap()
             .is_empty()
     );
-    store.spent(Timestamp::UNIX_EPOCH).unwrap();
+    store.spending_since(Timestamp::UNIX_EPOCH).unwrap();
     exported(store, &ExportFilter::default());
     for session in sessions {
-        store.each_raw(&session.id, |_| {}).unwrap();
+        store.each_log_piece(&session.id, |_| {}).unwrap();
     }
 }

@@ -17,9 +17,12 @@ use memory::{
 };
 use proptest::prelude::*;
 use throughline_store::retention::{
-    AgePass, Evict, Eviction, Held, Pass, Policy, State, Usage, WorkspacePolicy, plan,
+    DeleteAfterStatus, DiskUsage, EvictionPass, EvictionPlan, PlannedEviction, RetainedSession,
+    RetentionPolicy, RetentionState, WorkspacePolicy, plan,
 };
-use throughline_store::{Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store};
+use throughline_store::{
+    Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, Query, ReadPhase, Store,
+};
 
 const QUIET: SignedDuration = SignedDuration::from_mins(30);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -28,8 +31,8 @@ fn start() -> Timestamp {
     "2026-01-05T09:00:00Z".parse().unwrap()
 }
 
-fn keep_all() -> Policy {
-    Policy {
+fn keep_all() -> RetentionPolicy {
+    RetentionPolicy {
         raw_soft_cap_bytes: u64::MAX,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: None,
@@ -40,8 +43,8 @@ fn keep_all() -> Policy {
 }
 
 /// Lets everything go that may.
-fn keep_none() -> Policy {
-    Policy {
+fn keep_none() -> RetentionPolicy {
+    RetentionPolicy {
         raw_soft_cap_bytes: 0,
         ..keep_all()
     }
@@ -102,7 +105,7 @@ impl World {
         let from = if again { 0 } else { before };
         let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
         if more > 0 {
-            patch.touch(self.now);
+            patch.include_time(self.now);
         }
         let message = |line: usize| {
             let name = MessageId::new(format!("s{session}/{line}"));
@@ -116,10 +119,10 @@ impl World {
             key: format!("example.com/w{}", session % 2),
             root: format!("/work/w{}", session % 2),
         };
-        let mut door = self.store.door();
-        let cleaned = door.clean(Incoming {
+        let mut door = self.store.sanitizer();
+        let cleaned = door.clean(IncomingEntries {
             records: (from..lines)
-                .flat_map(|line| memory::record::records(message(line)))
+                .flat_map(|line| memory::record::project_records(message(line)))
                 .collect(),
             sessions: vec![(patch, Some(workspace))],
             usage: Vec::new(),
@@ -128,26 +131,26 @@ impl World {
             .map(|line| Self::text(session, line) + "\n")
             .collect();
         let reading = if again {
-            Reading::Replaced {
+            ReadPhase::RereadEnd {
                 held: cleaned.ids.iter().copied().collect(),
                 restarted: true,
             }
         } else {
-            Reading::Continued
+            ReadPhase::Appended
         };
         let mut key = [0; 16];
         key[0] = u8::try_from(session).unwrap();
         let path = Self::log(session);
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new(&path),
             cursor: Cursor {
                 key,
                 ..Cursor::default()
             },
-            reading,
-            odd: Oddities::default(),
-            log: Some(Log {
+            phase: reading,
+            issues: ParseIssues::default(),
+            log: Some(LogChunk {
                 offset: from as u64,
                 size: text.len() as u64,
                 text,
@@ -180,7 +183,7 @@ impl World {
                 .each_record(&one.session.id, |_| digest.records += 1)
                 .unwrap();
             let digest = match &one.base {
-                Some(base) => base.clone().then(digest),
+                Some(base) => base.clone().append(digest),
                 None => digest,
             };
             let ticket = self.store.put_digest(one, digest, self.now);
@@ -209,7 +212,7 @@ impl World {
 
     /// Pins a text of a session, as the table of facts has it.
     fn pin(&self, session: usize) {
-        let sql = rusqlite::Connection::open(Store::path_in(self.dir.path())).unwrap();
+        let sql = rusqlite::Connection::open(Store::database_path(self.dir.path())).unwrap();
         sql.busy_timeout(std::time::Duration::from_secs(30))
             .unwrap();
         let fact = format!("pin{session}");
@@ -230,7 +233,7 @@ impl World {
     fn listed(&self, session: usize) -> memory::Session {
         let mut found = self
             .store
-            .sessions_named(name(session).as_str(), 5)
+            .sessions_by_prefix(name(session).as_str(), 5)
             .unwrap();
         found.retain(|found| found.id == name(session));
         found.pop().unwrap()
@@ -239,7 +242,7 @@ impl World {
     fn raw_of(&self, session: usize) -> String {
         let mut all = String::new();
         self.store
-            .each_raw(&name(session), |piece| all.push_str(piece.text))
+            .each_log_piece(&name(session), |piece| all.push_str(piece.text))
             .unwrap();
         all
     }
@@ -267,7 +270,10 @@ fn an_evicted_session_leaves_its_digest_and_does_not_come_back() {
     assert_eq!(world.digest(QUIET), 2);
     let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
     assert_eq!(
-        (retained.evicted[&Pass::SoftCap], retained.sessions()),
+        (
+            retained.evicted[&EvictionPass::SoftCap],
+            retained.sessions()
+        ),
         (2, 2)
     );
     assert!(retained.data_loss.is_empty() && retained.freed > 0);
@@ -332,9 +338,9 @@ fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
     let id = name(1);
     let mut message = Message::new(MessageId::new("late"), id, Role::User, Origin::Human);
     message.blocks = vec![Block::Text(format!("export DB_PASSWORD={value}"))];
-    let incoming = Incoming {
-        records: memory::record::records(message),
-        ..Incoming::default()
+    let incoming = IncomingEntries {
+        records: memory::record::project_records(message),
+        ..IncomingEntries::default()
     };
     testkit::store::append(&world.store, incoming);
     let dump = world.store.dump().unwrap();
@@ -347,7 +353,7 @@ fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
 #[test]
 fn near_identical_facts_become_one() {
     let world = World::new();
-    let sql = rusqlite::Connection::open(Store::path_in(world.dir.path())).unwrap();
+    let sql = rusqlite::Connection::open(Store::database_path(world.dir.path())).unwrap();
     let fact = |id: &str, text: &str, trust: i64, pinned: bool| {
         sql.execute(
             "INSERT INTO facts (id, kind, text, words, trust, pinned, made, seen, times)
@@ -370,8 +376,8 @@ fn near_identical_facts_become_one() {
     assert_eq!(merged, (4, "a".to_owned()));
     // A year on, what was replaced is history no longer.
     let later = start() + DAY * 400;
-    assert_eq!(world.store.clear_out(later).unwrap(), 1);
-    assert_eq!(world.store.clear_out(later).unwrap(), 0);
+    assert_eq!(world.store.delete_unreferenced(later).unwrap(), 1);
+    assert_eq!(world.store.delete_unreferenced(later).unwrap(), 0);
 }
 
 #[test]
@@ -381,14 +387,17 @@ fn overflow_says_what_was_lost_and_pins_stay() {
     world.ingest(2, 3, false);
     world.end_sweep();
     world.pin(2);
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_hard_cap_bytes: 1,
         ..keep_none()
     };
     let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
     assert_eq!(retained.data_loss, [name(1)]);
     assert_eq!(
-        (retained.evicted[&Pass::Overflow], retained.sessions()),
+        (
+            retained.evicted[&EvictionPass::Overflow],
+            retained.sessions()
+        ),
         (1, 1)
     );
     assert!(retained.over_hard_cap_bytes > 0);
@@ -415,7 +424,7 @@ fn a_packed_session_reads_as_before() {
     let never = AtomicBool::new(false);
     let packed = world
         .store
-        .keep_house(world.now, None, &never, &|_| {})
+        .run_due_tasks(world.now, None, &never, &|_| {})
         .unwrap()
         .packed;
     assert_eq!(packed.sessions, 2);
@@ -434,12 +443,12 @@ fn a_packed_session_reads_as_before() {
     assert_eq!(find(&world), 1);
     world.is_sound();
     // It is done for a week, then only what has changed is packed.
-    assert_eq!(world.store.chores_due(world.now).unwrap(), []);
+    assert_eq!(world.store.due_tasks(world.now).unwrap(), []);
     world.ingest(2, 1, false);
     world.now += 40 * DAY;
     let packed = world
         .store
-        .keep_house(world.now, None, &never, &|_| {})
+        .run_due_tasks(world.now, None, &never, &|_| {})
         .unwrap()
         .packed;
     assert_eq!(packed.sessions, 1);
@@ -481,25 +490,25 @@ fn freed_space_goes_back_to_the_file_system() {
         );
         message.blocks = vec![Block::Text(noise(session as u64))];
         let mut patch = SessionPatch::new(id, Flavor::Claude);
-        patch.touch(world.now);
-        let mut door = world.store.door();
-        let cleaned = door.clean(Incoming {
-            records: memory::record::records(message),
+        patch.include_time(world.now);
+        let mut door = world.store.sanitizer();
+        let cleaned = door.clean(IncomingEntries {
+            records: memory::record::project_records(message),
             sessions: vec![(patch, None)],
             usage: Vec::new(),
         });
         let mut key = [9; 16];
         key[0] = u8::try_from(session).unwrap();
         let path = World::log(session);
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: &path,
             cursor: Cursor {
                 key,
                 ..Cursor::default()
             },
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: None,
         };
         let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
@@ -509,12 +518,12 @@ fn freed_space_goes_back_to_the_file_system() {
     world.end_sweep();
     world.now += DAY;
     world.digest(QUIET);
-    let before = world.store.usage_on_disk(world.now).unwrap();
+    let before = world.store.disk_usage(world.now).unwrap();
     let retained = world.store.evict(&keep_none(), QUIET, world.now).unwrap();
     assert!(retained.given_back, "{retained:?}");
-    let path = Store::path_in(world.dir.path());
+    let path = Store::database_path(world.dir.path());
     let file = std::fs::metadata(path).unwrap().len();
-    let after = world.store.usage_on_disk(world.now).unwrap();
+    let after = world.store.disk_usage(world.now).unwrap();
     assert_eq!(after.raw_bytes, retained.final_usage);
     assert!(
         file <= after.raw_bytes + after.distilled_bytes + (1 << 20),
@@ -526,8 +535,8 @@ fn freed_space_goes_back_to_the_file_system() {
     );
 }
 
-fn held(session: usize, days_ago: i64, state: State) -> Held {
-    Held {
+fn held(session: usize, days_ago: i64, state: RetentionState) -> RetainedSession {
+    RetainedSession {
         session: name(session),
         workspace: Some(format!("example.com/w{}", session % 2)),
         last: start() - DAY * i32::try_from(days_ago).unwrap(),
@@ -539,27 +548,28 @@ fn held(session: usize, days_ago: i64, state: State) -> Held {
     }
 }
 
-fn usage(raw_bytes: u64) -> Usage {
-    Usage {
+fn usage(raw_bytes: u64) -> DiskUsage {
+    DiskUsage {
         raw_bytes,
-        ..Usage::default()
+        ..DiskUsage::default()
     }
 }
 
-fn gone(eviction: &Eviction) -> Vec<String> {
-    let show = |evict: &Evict| format!("{} {}", evict.session.native(), evict.pass.name());
+fn gone(eviction: &EvictionPlan) -> Vec<String> {
+    let show =
+        |evict: &PlannedEviction| format!("{} {}", evict.session.native(), evict.pass.name());
     eviction.sessions.iter().map(show).collect()
 }
 
 #[test]
 fn the_oldest_digested_go_until_the_cap_holds() {
     let all = [
-        held(1, 3, State::Undigested),
-        held(2, 2, State::Digested),
-        held(3, 1, State::Digested),
-        held(4, 0, State::Live { digested: true }),
+        held(1, 3, RetentionState::Undigested),
+        held(2, 2, RetentionState::Digested),
+        held(3, 1, RetentionState::Digested),
+        held(4, 0, RetentionState::Live { digested: true }),
     ];
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_soft_cap_bytes: 300,
         ..keep_all()
     };
@@ -567,7 +577,7 @@ fn the_oldest_digested_go_until_the_cap_holds() {
         gone(&plan(&usage(400), &all, &policy, start())),
         ["s2 soft_cap"]
     );
-    let tight = Policy {
+    let tight = RetentionPolicy {
         raw_soft_cap_bytes: 0,
         raw_hard_cap_bytes: 50,
         ..keep_all()
@@ -588,9 +598,9 @@ fn the_oldest_digested_go_until_the_cap_holds() {
 #[test]
 fn age_alone_evicts_nothing() {
     let all: Vec<_> = (0..40)
-        .map(|n| held(n, 100 + n as i64, State::Digested))
+        .map(|n| held(n, 100 + n as i64, RetentionState::Digested))
         .collect();
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_soft_cap_bytes: 4_000,
         raw_max_age: Some(DAY * 90),
         ..keep_all()
@@ -604,7 +614,7 @@ fn age_alone_evicts_nothing() {
     all[39].captured = Some(start() - DAY);
     let over = plan(&usage(4_100), &all, &policy, start());
     assert_eq!(gone(&over), ["s38 age"]);
-    let young = Policy {
+    let young = RetentionPolicy {
         raw_max_age: None,
         ..policy
     };
@@ -614,21 +624,21 @@ fn age_alone_evicts_nothing() {
 
 #[test]
 fn what_was_just_read_stays_and_the_only_copy_goes_last() {
-    let just_read = Held {
+    let just_read = RetainedSession {
         captured: None,
-        ..held(1, 900, State::Undigested)
+        ..held(1, 900, RetentionState::Undigested)
     };
-    let only_copy = Held {
+    let only_copy = RetainedSession {
         only_copy: true,
-        ..held(2, 800, State::Digested)
+        ..held(2, 800, RetentionState::Digested)
     };
     let all = [
         just_read,
         only_copy,
-        held(3, 2, State::Digested),
-        held(4, 200, State::Digested),
+        held(3, 2, RetentionState::Digested),
+        held(4, 200, RetentionState::Digested),
     ];
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_soft_cap_bytes: 0,
         raw_hard_cap_bytes: 0,
         raw_max_age: Some(DAY * 90),
@@ -642,7 +652,7 @@ fn what_was_just_read_stays_and_the_only_copy_goes_last() {
 #[test]
 fn a_workspace_may_have_a_policy_of_its_own() {
     let all: Vec<_> = (0..6)
-        .map(|n| held(n, 10 + n as i64, State::Digested))
+        .map(|n| held(n, 10 + n as i64, RetentionState::Digested))
         .collect();
     let own = |cap, delete_after| WorkspacePolicy {
         workspace: "w1".to_owned(),
@@ -650,13 +660,13 @@ fn a_workspace_may_have_a_policy_of_its_own() {
         raw_max_age: None,
         delete_after,
     };
-    let capped = Policy {
+    let capped = RetentionPolicy {
         workspaces: vec![own(Some(150), None)],
         ..keep_all()
     };
     let eviction = plan(&usage(600), &all, &capped, start());
     assert_eq!(gone(&eviction), ["s5 workspace_cap", "s3 workspace_cap"]);
-    let kept = Policy {
+    let kept = RetentionPolicy {
         delete_after: Some(DAY * 5),
         workspaces: vec![own(None, Some(None))],
         ..keep_all()
@@ -666,7 +676,7 @@ fn a_workspace_may_have_a_policy_of_its_own() {
         gone(&eviction),
         ["s4 delete_after", "s2 delete_after", "s0 delete_after"]
     );
-    let only_there = Policy {
+    let only_there = RetentionPolicy {
         workspaces: vec![own(None, Some(Some(DAY * 14)))],
         ..keep_all()
     };
@@ -677,41 +687,41 @@ fn a_workspace_may_have_a_policy_of_its_own() {
 #[test]
 fn a_clock_that_jumps_does_not_empty_the_store() {
     let all: Vec<_> = (0..200)
-        .map(|n| held(n, n as i64 % 20, State::Digested))
+        .map(|n| held(n, n as i64 % 20, RetentionState::Digested))
         .collect();
-    let policy = Policy {
+    let policy = RetentionPolicy {
         delete_after: Some(DAY * 90),
         ..keep_all()
     };
     let at = |days: i32| plan(&usage(1), &all, &policy, start() + DAY * days);
-    assert_eq!(at(0).age, AgePass::Done);
+    assert_eq!(at(0).age, DeleteAfterStatus::Done);
     assert_eq!(
         (at(365).age, at(365).sessions.len()),
-        (AgePass::ClockAhead, 0)
+        (DeleteAfterStatus::ClockAhead, 0)
     );
     let quarter = at(100);
     assert_eq!(
         (quarter.age, quarter.sessions.len()),
-        (AgePass::HeldBack(180), 20)
+        (DeleteAfterStatus::HeldBack(180), 20)
     );
-    let ancient = Policy {
+    let ancient = RetentionPolicy {
         delete_after: Some(-DAY * 400),
         ..keep_all()
     };
     assert_eq!(
         plan(&usage(1), &all, &ancient, start() - DAY * 365).age,
-        AgePass::ClockBehind
+        DeleteAfterStatus::ClockBehind
     );
-    let paused = Usage {
+    let paused = DiskUsage {
         age_held_back: Some(start() + DAY * 100 - SignedDuration::from_hours(1)),
         ..usage(1)
     };
     assert_eq!(
         plan(&paused, &all, &policy, start() + DAY * 100).age,
-        AgePass::Paused
+        DeleteAfterStatus::Paused
     );
     // A clock that was behind at the time of capture makes nothing older than its own log says.
-    let mut recent = held(1, 10, State::Digested);
+    let mut recent = held(1, 10, RetentionState::Digested);
     recent.captured = Some(start() - DAY * 900);
     assert_eq!(plan(&usage(1), &[recent], &policy, start()).sessions, []);
 }
@@ -724,7 +734,7 @@ fn old_logs_are_still_there_after_a_year() {
         world.ingest(session, 2, false);
     }
     world.now = start();
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_max_age: Some(DAY * 90),
         ..keep_all()
     };
@@ -735,7 +745,7 @@ fn old_logs_are_still_there_after_a_year() {
         assert_eq!(retained.sessions(), 0);
     }
     // The age counts from capture, so the user's own limit begins there too.
-    let deleting = |days: i32| Policy {
+    let deleting = |days: i32| RetentionPolicy {
         delete_after: Some(DAY * days),
         ..keep_all()
     };
@@ -746,7 +756,7 @@ fn old_logs_are_still_there_after_a_year() {
             .unwrap()
     };
     // Nothing was seen in 180 days, so the clock is not believed.
-    assert_eq!(evict(300).age, AgePass::ClockAhead);
+    assert_eq!(evict(300).age, DeleteAfterStatus::ClockAhead);
     world.now -= DAY * 190;
     assert_eq!(
         world
@@ -765,7 +775,7 @@ fn nothing_goes_in_the_sweep_that_read_it() {
     world.ingest(1, 3, false);
     world.now += DAY * 200;
     world.digest(QUIET);
-    let policy = Policy {
+    let policy = RetentionPolicy {
         raw_soft_cap_bytes: 0,
         raw_hard_cap_bytes: 0,
         raw_max_age: Some(DAY),
@@ -794,7 +804,7 @@ fn digested_sessions_are_packed_at_their_age() {
     let never = AtomicBool::new(false);
     let house = |age: i32| {
         let age = Some(DAY * age);
-        let house = world.store.keep_house(world.now, age, &never, &|_| {});
+        let house = world.store.run_due_tasks(world.now, age, &never, &|_| {});
         house.unwrap().packed.sessions
     };
     assert_eq!(house(90), 1);
@@ -877,7 +887,7 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
             .collect();
         let mut lost = Vec::new();
         let mut overflow = false;
-        let raw_bytes = world.store.usage_on_disk(world.now).unwrap().raw_bytes;
+        let raw_bytes = world.store.disk_usage(world.now).unwrap().raw_bytes;
         let mut must_stay = true;
         let mut stamped = false;
         match event {
@@ -917,7 +927,7 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
             } => {
                 must_stay = raw_bytes <= *soft && delete_after_days.is_none();
                 stamped = true;
-                let policy = Policy {
+                let policy = RetentionPolicy {
                     raw_soft_cap_bytes: *soft,
                     raw_hard_cap_bytes: *hard,
                     raw_max_age: age_days.map(|days| DAY * days),
@@ -925,12 +935,12 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
                     ..keep_all()
                 };
                 let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
-                overflow = retained.evicted[&Pass::Overflow] > 0;
+                overflow = retained.evicted[&EvictionPass::Overflow] > 0;
                 lost = retained.data_loss;
             }
             Event::EvictAndDie { soft, first } => {
                 must_stay = raw_bytes <= *soft;
-                let policy = Policy {
+                let policy = RetentionPolicy {
                     raw_soft_cap_bytes: *soft,
                     ..keep_all()
                 };
@@ -939,13 +949,16 @@ fn run(events: &[Event]) -> Result<(), TestCaseError> {
                     .plan_eviction(&policy, QUIET, world.now)
                     .unwrap();
                 eviction.sessions.truncate(*first);
-                world.store.apply(&eviction, QUIET, world.now).unwrap();
+                world
+                    .store
+                    .apply_eviction(&eviction, QUIET, world.now)
+                    .unwrap();
                 world.reopen();
             }
             Event::Pack => {
                 world
                     .store
-                    .pack_old(world.now, None, &AtomicBool::new(false), &|_| {})
+                    .pack_old_sessions(world.now, None, &AtomicBool::new(false), &|_| {})
                     .unwrap();
             }
             Event::Pass { hours } => world.now += SignedDuration::from_hours(*hours),
@@ -1022,20 +1035,20 @@ proptest! {
         delete_after in prop::option::of(1..300_i32),
         shift in -800..800_i32,
     ) {
-        let all: Vec<Held> = sessions.iter().enumerate().map(|(n, (days, state, flags, bytes))| Held {
+        let all: Vec<RetainedSession> = sessions.iter().enumerate().map(|(n, (days, state, flags, bytes))| RetainedSession {
             bytes: *bytes,
             pinned: flags[0],
             only_copy: flags[1],
             captured: flags[2].then(|| start() - DAY * (i32::try_from(*days).unwrap() / 2)),
             ..held(n, *days, match state {
-                0 => State::Live { digested: false },
-                1 => State::Live { digested: true },
-                2 => State::Undigested,
-                _ => State::Digested,
+                0 => RetentionState::Live { digested: false },
+                1 => RetentionState::Live { digested: true },
+                2 => RetentionState::Undigested,
+                _ => RetentionState::Digested,
             })
         }).collect();
         let raw: u64 = all.iter().map(|held| held.bytes).sum();
-        let policy = Policy {
+        let policy = RetentionPolicy {
             raw_soft_cap_bytes: soft,
             raw_hard_cap_bytes: soft + extra,
             raw_max_age: age.map(|days| DAY * days),
@@ -1050,23 +1063,23 @@ proptest! {
             let held = of(&evict.session);
             prop_assert!(!held.pinned);
             prop_assert!(held.captured.is_some(), "what was just read stays");
-            prop_assert!(evict.pass == Pass::Overflow || held.state == State::Digested);
-            prop_assert!(evict.pass != Pass::DeleteAfter || delete_after.is_some());
-            prop_assert!(evict.pass == Pass::DeleteAfter || raw > soft, "below the soft cap");
+            prop_assert!(evict.pass == EvictionPass::Overflow || held.state == RetentionState::Digested);
+            prop_assert!(evict.pass != EvictionPass::DeleteAfter || delete_after.is_some());
+            prop_assert!(evict.pass == EvictionPass::DeleteAfter || raw > soft, "below the soft cap");
         }
-        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == Pass::DeleteAfter);
+        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == EvictionPass::DeleteAfter);
         prop_assert!(by_age.count() <= 10.max(all.len() / 10));
         let left = raw - eviction.sessions.iter().map(|evict| evict.bytes).sum::<u64>();
         prop_assert_eq!(eviction.over_hard_cap_bytes, left.saturating_sub(soft + extra));
-        let overflow = eviction.sessions.iter().any(|evict| evict.pass == Pass::Overflow);
-        let stays = |held: &&Held| {
+        let overflow = eviction.sessions.iter().any(|evict| evict.pass == EvictionPass::Overflow);
+        let stays = |held: &&RetainedSession| {
             !held.pinned && held.captured.is_some() && !names.contains(&held.session)
         };
-        let digested = |held: &&Held| held.state == State::Digested;
+        let digested = |held: &&RetainedSession| held.state == RetentionState::Digested;
         let staying = || all.iter().filter(stays);
         prop_assert!(!overflow || !staying().any(|held| digested(&held)), "the digested go first");
         // Within a pass what the agent still has goes first, and the oldest of that.
-        for pass in [Pass::Age, Pass::SoftCap] {
+        for pass in [EvictionPass::Age, EvictionPass::SoftCap] {
             let order: Vec<_> = eviction
                 .sessions
                 .iter()
@@ -1075,12 +1088,12 @@ proptest! {
                 .collect();
             prop_assert!(order.is_sorted());
         }
-        let is_capped = |evict: &Evict| matches!(evict.pass, Pass::Age | Pass::SoftCap);
+        let is_capped = |evict: &PlannedEviction| matches!(evict.pass, EvictionPass::Age | EvictionPass::SoftCap);
         let copy_went = eviction
             .sessions
             .iter()
             .any(|evict| is_capped(evict) && of(&evict.session).only_copy);
-        let kept_elsewhere = |held: &Held| held.state == State::Digested && !held.only_copy;
+        let kept_elsewhere = |held: &RetainedSession| held.state == RetentionState::Digested && !held.only_copy;
         prop_assert!(!copy_went || !staying().any(kept_elsewhere), "the only copy goes last");
     }
 }

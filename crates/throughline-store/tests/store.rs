@@ -8,10 +8,10 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, Flavor, Kind, Message, MessageId, Origin, Role, SessionId, SessionPatch, Usage,
+    Block, Flavor, Message, MessageId, Origin, RecordKind, Role, SessionId, SessionPatch, Usage,
     UsageEntry, Workspace,
 };
-use throughline_store::{Incoming, Query, Rung, SessionFilter, Store, UsageFilter};
+use throughline_store::{IncomingEntries, MatchLevel, Query, SessionFilter, Store, UsageFilter};
 
 struct Test {
     dir: tempfile::TempDir,
@@ -37,19 +37,19 @@ impl Test {
         message.blocks = vec![Block::Text(text.to_owned())];
         message.at = Timestamp::from_second(1_767_600_000).ok();
         let mut patch = SessionPatch::new(id, Flavor::Claude);
-        patch.touch(message.at.unwrap());
+        patch.include_time(message.at.unwrap());
         let workspace = workspace.map(|name| Workspace {
             key: format!("example.com/{name}"),
             root: format!("/work/{name}"),
         });
-        self.append(Incoming {
-            records: memory::record::records(message),
+        self.append(IncomingEntries {
+            records: memory::record::project_records(message),
             sessions: vec![(patch, workspace)],
             usage: Vec::new(),
         });
     }
 
-    fn append(&self, incoming: Incoming) {
+    fn append(&self, incoming: IncomingEntries) {
         testkit::store::append(&self.store, incoming);
     }
 
@@ -107,7 +107,7 @@ fn filters_narrow_the_search() {
             ..words("apple")
         },
         Query {
-            kinds: vec![Kind::Error],
+            kinds: vec![RecordKind::Error],
             ..words("apple")
         },
         Query {
@@ -141,9 +141,9 @@ fn a_question_is_stretched_before_it_fails() {
             .unwrap()
             .rung
     };
-    assert_eq!(rung("parser newlines"), Rung::Forms);
-    assert_eq!(rung("parser zeppelin"), Rung::Related);
-    assert_eq!(rung("?"), Rung::NoWords);
+    assert_eq!(rung("parser newlines"), MatchLevel::Forms);
+    assert_eq!(rung("parser zeppelin"), MatchLevel::Related);
+    assert_eq!(rung("?"), MatchLevel::NoWords);
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn a_folder_and_its_remote_are_one_workspace_in_any_order() {
             key: key.into(),
             root: root.into(),
         };
-        test.append(Incoming {
-            records: memory::record::records(message),
+        test.append(IncomingEntries {
+            records: memory::record::project_records(message),
             sessions: vec![(SessionPatch::new(id, Flavor::Claude), Some(workspace))],
             usage: Vec::new(),
         });
@@ -223,9 +223,9 @@ fn usage_counts_once_per_response() {
         },
         cost_usd: None,
     };
-    test.append(Incoming {
+    test.append(IncomingEntries {
         usage: vec![usage(3), usage(40), usage(7)],
-        ..Incoming::default()
+        ..IncomingEntries::default()
     });
     let sessions = test.store.sessions(&SessionFilter {
         limit: 9,
@@ -253,7 +253,7 @@ fn usage_is_added_up_within_a_quarter_of_an_hour() {
         cost_usd,
     };
     let quarter = 900;
-    test.append(Incoming {
+    test.append(IncomingEntries {
         records: Vec::new(),
         sessions: Vec::new(),
         usage: vec![
@@ -388,9 +388,9 @@ fn the_second_secret_of_a_session_is_taken_out_of_earlier_text_too() {
     let say = |name: &str, text: String| {
         let mut message = Message::new(MessageId::new(name), id.clone(), Role::User, Origin::Human);
         message.blocks = vec![Block::Text(text)];
-        test.append(Incoming {
-            records: memory::record::records(message),
-            ..Incoming::default()
+        test.append(IncomingEntries {
+            records: memory::record::project_records(message),
+            ..IncomingEntries::default()
         });
     };
     // The first secret makes the writer remember what the session's text holds.
@@ -414,15 +414,15 @@ fn a_secret_that_becomes_known_later_is_gone_from_its_block() {
     let said = |name: &str, text: String| {
         let mut message = Message::new(MessageId::new(name), id.clone(), Role::User, Origin::Human);
         message.blocks = vec![Block::Text(text)];
-        memory::record::records(message)
+        memory::record::project_records(message)
     };
     let many = (0..20).flat_map(|at| {
         let text = format!("number {at}: the value is {value}, and there is more to be said of it");
         said(&at.to_string(), text)
     });
-    test.append(Incoming {
+    test.append(IncomingEntries {
         records: many.collect(),
-        ..Incoming::default()
+        ..IncomingEntries::default()
     });
     let in_blocks = || {
         let connection = rusqlite::Connection::open(test.store.path()).unwrap();
@@ -435,9 +435,9 @@ fn a_secret_that_becomes_known_later_is_gone_from_its_block() {
         texts.filter(|text| text.contains(value)).count()
     };
     assert_eq!(in_blocks(), 1);
-    test.append(Incoming {
+    test.append(IncomingEntries {
         records: said("late", format!("export DB_PASSWORD={value}")),
-        ..Incoming::default()
+        ..IncomingEntries::default()
     });
     assert_eq!(in_blocks(), 0);
     assert!(!test.store.dump().unwrap().contains(value));

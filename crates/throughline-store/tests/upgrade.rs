@@ -41,7 +41,7 @@ fn old_stores() -> Vec<Old> {
         let dir = tempfile::tempdir().unwrap();
         let packed = fs::File::open(folder.join(&name)).unwrap();
         let bytes = zstd::stream::decode_all(packed).unwrap();
-        fs::write(Store::path_in(dir.path()), bytes).unwrap();
+        fs::write(Store::database_path(dir.path()), bytes).unwrap();
         fs::write(dir.path().join("redaction.key"), [7; 32]).unwrap();
         Old { dir, name, records }
     })
@@ -65,7 +65,7 @@ fn texts(store: &Store) -> BTreeMap<RecordId, String> {
 }
 
 fn format(folder: &Path) -> i64 {
-    let connection = rusqlite::Connection::open(Store::path_in(folder)).unwrap();
+    let connection = rusqlite::Connection::open(Store::database_path(folder)).unwrap();
     connection
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap()
@@ -116,12 +116,12 @@ fn an_old_store_opens_with_everything_in_it() {
         let kept: u64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(kept, records);
 
-        let bytes = fs::read(Store::path_in(folder)).unwrap();
+        let bytes = fs::read(Store::database_path(folder)).unwrap();
         let store = Store::open(folder).unwrap();
         let dump = store.dump().unwrap();
         drop(store);
         assert_eq!(
-            fs::read(Store::path_in(folder)).unwrap(),
+            fs::read(Store::database_path(folder)).unwrap(),
             bytes,
             "{name}: opened twice"
         );
@@ -138,16 +138,16 @@ fn the_safety_copy_goes_after_a_day() {
     let at = |hours: i64| Some(made + SignedDuration::from_hours(hours));
     // A clock that stands before the copy's making says nothing about its age.
     for hours in [-9000, 1, 23] {
-        assert!(!store.drop_safety_copy(at(hours)).unwrap());
+        assert!(!store.remove_safety_copy(at(hours)).unwrap());
     }
-    assert!(store.drop_safety_copy(at(25)).unwrap());
+    assert!(store.remove_safety_copy(at(25)).unwrap());
     assert!(!old.dir.path().join("safety").exists());
 }
 
 #[test]
 fn a_damaged_old_store_is_not_migrated() {
     let old = old_stores().remove(0);
-    let path = Store::path_in(old.dir.path());
+    let path = Store::database_path(old.dir.path());
     let mut bytes = fs::read(&path).unwrap();
     let length = bytes.len();
     bytes.truncate(length / 2);
@@ -166,7 +166,7 @@ fn a_damaged_old_store_is_not_migrated() {
 fn a_newer_store_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::open(dir.path()).unwrap());
-    let path = Store::path_in(dir.path());
+    let path = Store::database_path(dir.path());
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .pragma_update(None, "user_version", today() + 1)

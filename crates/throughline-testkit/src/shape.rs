@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use memory::{Block, Entry, Message, SessionPatch, UsageEntry};
+use memory::{Block, LogEntry, Message, SessionPatch, UsageEntry};
 
 /// Longest text shown of a block, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Returns the entries of a log as readable lines.
-pub fn shape(entries: &[Entry]) -> String {
+pub fn shape(entries: &[LogEntry]) -> String {
     entries.iter().fold(String::new(), |mut out, entry| {
         match entry {
-            Entry::Message(message) => show_message(&mut out, message),
-            Entry::Session(patch) => show_session(&mut out, patch),
-            Entry::Usage(usage) => show_usage(&mut out, usage),
+            LogEntry::Message(message) => show_message(&mut out, message),
+            LogEntry::Session(patch) => show_session(&mut out, patch),
+            LogEntry::Usage(usage) => show_usage(&mut out, usage),
         }
         out
     })

@@ -16,12 +16,12 @@ use std::ops::Deref;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::record::records;
+use memory::record::project_records;
 use memory::{
-    Block, CallId, Change, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId,
+    Block, CallId, FileModification, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId,
     SessionPatch, ToolResult, ToolUse, Workspace,
 };
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, ReadPhase, Store};
 
 /// When a script begins: 2026-01-05, 08:00 UTC.
 pub const START: Timestamp = Timestamp::constant(1_767_600_000, 0);
@@ -75,7 +75,7 @@ pub fn store(script: &str) -> TestStore {
 /// # Panics
 ///
 /// When the store does not take them.
-pub fn append(store: &Store, incoming: Incoming) -> Vec<RecordId> {
+pub fn append(store: &Store, incoming: IncomingEntries) -> Vec<RecordId> {
     append_from(store, incoming, origin(Path::new("/logs/a.jsonl")))
 }
 
@@ -85,8 +85,12 @@ pub fn append(store: &Store, incoming: Incoming) -> Vec<RecordId> {
 ///
 /// When the store does not take them.
 #[expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
-pub fn append_from(store: &Store, incoming: Incoming, from: From<'_>) -> Vec<RecordId> {
-    let mut door = store.door();
+pub fn append_from(
+    store: &Store,
+    incoming: IncomingEntries,
+    from: BatchOrigin<'_>,
+) -> Vec<RecordId> {
+    let mut door = store.sanitizer();
     let cleaned = door.clean(incoming);
     let ids = cleaned.ids.clone();
     let ticket = store.append(Batch::new(&mut door, cleaned, from));
@@ -96,16 +100,16 @@ pub fn append_from(store: &Store, incoming: Incoming, from: From<'_>) -> Vec<Rec
 }
 
 /// Returns the origin of a batch that goes on reading the log at `path`.
-pub fn origin(path: &Path) -> From<'_> {
-    From {
+pub fn origin(path: &Path) -> BatchOrigin<'_> {
+    BatchOrigin {
         flavor: Flavor::Claude,
         path,
         cursor: Cursor {
             key: [1; 16],
             ..Cursor::default()
         },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
+        phase: ReadPhase::Appended,
+        issues: ParseIssues::default(),
         log: None,
     }
 }
@@ -120,8 +124,8 @@ pub fn workspace(root: &str) -> Workspace {
 }
 
 #[expect(clippy::panic, reason = "a test that cannot go on should fail")]
-fn sessions(script: &str) -> Incoming {
-    let mut incoming = Incoming::default();
+fn sessions(script: &str) -> IncomingEntries {
+    let mut incoming = IncomingEntries::default();
     let mut calls = 0_u32;
     let lines = script
         .lines()
@@ -149,12 +153,12 @@ fn sessions(script: &str) -> Incoming {
         let name = MessageId::new(format!("m{number}"));
         let mut message = Message::new(name, patch.id.clone(), Role::User, origin);
         let at = START + SignedDuration::from_mins(i64::from(number));
-        patch.touch(at);
+        patch.include_time(at);
         message.at = Some(at);
         message.line = u64::from(number);
         message.cwd = Some(workspace.root.clone());
         message.blocks = vec![block];
-        incoming.records.extend(records(message));
+        incoming.records.extend(project_records(message));
     }
     incoming
 }
@@ -193,7 +197,7 @@ fn result(text: &str, calls: u32) -> ToolResult {
             tool: Some("Edit".to_owned()),
             path: Some(rest.to_owned()),
             content: "done".to_owned(),
-            changes: vec![Change {
+            changes: vec![FileModification {
                 path: rest.to_owned(),
                 diff: "+x".to_owned(),
             }],

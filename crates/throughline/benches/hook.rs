@@ -56,7 +56,7 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let home = option("--home").map_or_else(|| dir.path().join("home"), PathBuf::from);
     let facts = number("--facts", 2_000);
-    if !Store::path_in(&home).exists() {
+    if !Store::database_path(&home).exists() {
         let store = Store::open(&home).unwrap();
         fill_like_logs(&store, &mut Random(7), records, facts);
     }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use memory::{Flavor, SessionId};
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 use store::forget::Selection;
 use store::{Query, Store};
 
@@ -44,13 +44,13 @@ fn main() {
     let kept = argument("--keep").map(PathBuf::from);
     let home = kept.as_deref().unwrap_or(dir.path());
     let mut random = Random(7);
-    let is_made = Store::path_in(home).exists();
+    let is_made = Store::database_path(home).exists();
     let store = Store::open(home).unwrap();
     if !is_made {
         build(&store, &mut random, records);
     }
     meanings();
-    let raw = Database::open(&Store::path_in(home)).unwrap();
+    let raw = ForeignDatabase::open(&Store::database_path(home)).unwrap();
     for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
         let asked: Vec<_> = (0..rounds).map(|_| random.words(count)).collect();
         let lists = asked.iter().map(|words| worked(|| lists(&store, words)));
@@ -97,21 +97,24 @@ fn lists(store: &Store, words: &[String]) -> u64 {
     let query = query(words);
     let rows = store.lookup(|lookup| {
         let scope = lookup.scope(&query)?.unwrap();
-        let within = lookup.within(&scope)?.unwrap();
+        let within = lookup.scoped_rows(&scope)?.unwrap();
         let mut rows = 0;
         for word in words {
             let term = store::terms::stem::stem(word);
-            rows += lookup.holding(&within, &[&*term], 3000)?.unwrap().count;
+            rows += lookup
+                .rows_with_terms(&within, &[&*term], 3000)?
+                .unwrap()
+                .count;
         }
         Ok(rows)
     });
     rows.unwrap()
 }
 
-fn search(store: &Store, words: &[String]) -> recall::Ranked {
-    let ask = recall::Ask {
+fn search(store: &Store, words: &[String]) -> recall::RankedHits {
+    let ask = recall::RecallQuery {
         query: query(words),
-        ..recall::Ask::default()
+        ..recall::RecallQuery::default()
     };
     recall::search(store, &ask, Timestamp::UNIX_EPOCH).unwrap()
 }
@@ -125,14 +128,14 @@ fn query(words: &[String]) -> Query {
     }
 }
 
-fn bare(raw: &Database, words: &[String]) {
+fn bare(raw: &ForeignDatabase, words: &[String]) {
     let any: Vec<_> = words
         .iter()
         .map(|word| format!("\"{}\"", store::terms::stem::stem(word)))
         .collect();
     let expression = format!("{} AND ({})", ASKED.1, any.join(" OR "));
     let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
-    raw.each(sql, &[&expression], |_| {}).unwrap();
+    raw.each_row(sql, &[&expression], |_| {}).unwrap();
 }
 
 fn show(name: &str, ours: Vec<Duration>, lists: Vec<Duration>, bare: Vec<Duration>) {
@@ -215,7 +218,7 @@ fn forgetting(home: &Path, records: u64) {
         };
         for (selection, times) in [(record, &mut singles), (session, &mut sessions)] {
             times.push(timed(|| {
-                let doomed = store.doomed(&selection).unwrap();
+                let doomed = store.plan_forget(&selection).unwrap();
                 store.forget(doomed, now).unwrap()
             }));
         }
@@ -228,14 +231,14 @@ fn forgetting(home: &Path, records: u64) {
 
 /// Says how fast meanings are looked up.
 fn meanings() {
-    let meanings = recall::meaning::Meanings::get().unwrap();
+    let meanings = recall::meaning::EmbeddingTable::load().unwrap();
     // As many as take longer than a step of the clock.
     let words: Vec<_> = (0..40_000).cycle().take(800_000).map(word).collect();
     let bytes: usize = words.iter().map(String::len).sum();
     let mut vector = [0.0; recall::meaning::DIMS];
     let took = worked(|| {
         for word in &words {
-            meanings.add(word, &mut vector);
+            meanings.add_word(word, &mut vector);
         }
     });
     println!(

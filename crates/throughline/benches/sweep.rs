@@ -19,13 +19,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
-use capture::{Plan, Root, Scope, Sweep};
-use distill::digest::{Terms, digest_pending};
+use capture::{CaptureScope, Root, SweepPlan, SweepReport};
+use distill::digest::{DigestOptions, digest_pending};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
-use store::foreign::Database;
-use store::retention::Policy;
-use store::seal::{self, KeyPlace, NoKeychain};
+use store::foreign::ForeignDatabase;
+use store::retention::RetentionPolicy;
+use store::seal::{self, KeyLocation, NoKeychain};
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
 use testkit::files_below;
@@ -102,15 +102,15 @@ fn main() {
 fn digests(home: &Path, logs_bytes: u64, swept: Duration) {
     let store = Store::open(home).unwrap();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let terms = Terms {
-        quiet: QUIET,
+    let terms = DigestOptions {
+        quiet_for: QUIET,
         prices: &Prices::default(),
         threads,
         stop: &AtomicBool::new(false),
     };
     let (made, took) = timed(|| digest_pending(&store, &terms, now()).unwrap());
     assert!(made.failed.is_empty());
-    let usage = store.usage_on_disk(now()).unwrap();
+    let usage = store.disk_usage(now()).unwrap();
     let each = usage.distilled_bytes as f64 / made.analyzed.max(1) as f64;
     println!(
         "digests           {:.2} s for {} sessions, {:.2}x the sweep's time",
@@ -127,10 +127,14 @@ fn digests(home: &Path, logs_bytes: u64, swept: Duration) {
 /// Packs every session.
 fn packs(home: &Path) {
     let store = Store::open(home).unwrap();
-    let before = store.usage_on_disk(now()).unwrap().raw_bytes;
+    let before = store.disk_usage(now()).unwrap().raw_bytes;
     let stop = AtomicBool::new(false);
-    let (packed, took) = timed(|| store.pack_old(now(), None, &stop, &|_| {}).unwrap());
-    let after = store.usage_on_disk(now()).unwrap().raw_bytes;
+    let (packed, took) = timed(|| {
+        store
+            .pack_old_sessions(now(), None, &stop, &|_| {})
+            .unwrap()
+    });
+    let after = store.disk_usage(now()).unwrap().raw_bytes;
     println!(
         "packed / text     {:.3} ({:.1} of {:.1} MB, {} sessions, {:.1} s)",
         packed.ratio(),
@@ -149,11 +153,8 @@ fn packs(home: &Path) {
 /// Evicts the older half, and looks at what the file system has of it.
 fn evicts(home: &Path) {
     let store = Store::open(home).unwrap();
-    let before = (
-        store.usage_on_disk(now()).unwrap().raw_bytes,
-        size_below(home),
-    );
-    let policy = Policy {
+    let before = (store.disk_usage(now()).unwrap().raw_bytes, size_below(home));
+    let policy = RetentionPolicy {
         raw_soft_cap_bytes: before.0 / 2,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: None,
@@ -162,7 +163,7 @@ fn evicts(home: &Path) {
         workspaces: Vec::new(),
     };
     // What was captured since the last run stays, so a run with room for everything comes first.
-    let roomy = Policy {
+    let roomy = RetentionPolicy {
         raw_soft_cap_bytes: u64::MAX,
         ..policy.clone()
     };
@@ -190,27 +191,27 @@ fn now() -> Timestamp {
 /// Makes an encrypted store with nothing in it.
 fn encrypt(home: &Path, key: &Path) {
     drop(Store::open(home).unwrap());
-    let place = KeyPlace::File(key.to_owned());
+    let place = KeyLocation::File(key.to_owned());
     seal::encrypt(home, &place, &NoKeychain, &mut |_| Ok(())).unwrap();
 }
 
-fn run_sweep(logs: &Path, home: &Path) -> Sweep {
+fn run_sweep(logs: &Path, home: &Path) -> SweepReport {
     let store = Store::open(home).unwrap();
-    let plan = Plan {
+    let plan = SweepPlan {
         adapters: ADAPTERS,
-        found: capture::discover(
+        discovery: capture::discover(
             ADAPTERS,
             &[Root {
                 path: logs.to_owned(),
                 flavor: None,
             }],
         ),
-        scope: &Scope::default(),
+        scope: &CaptureScope::default(),
         threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         stop: &AtomicBool::new(false),
         progress: &|_| {},
         archive: true,
-        complete: true,
+        all_roots: true,
     };
     capture::sweep(&store, &plan, now()).unwrap()
 }
@@ -246,7 +247,8 @@ fn searches(home: &Path, is_encrypted: bool) {
     for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
         let mut ours = Vec::new();
         let mut bare = Vec::new();
-        let raw = (!is_encrypted).then(|| Database::open(&Store::path_in(home)).unwrap());
+        let raw =
+            (!is_encrypted).then(|| ForeignDatabase::open(&Store::database_path(home)).unwrap());
         for round in 0..50 {
             let terms: Vec<_> = common(8)
                 .iter()
@@ -260,9 +262,9 @@ fn searches(home: &Path, is_encrypted: bool) {
                 limit: 20,
                 ..Query::default()
             };
-            let ask = recall::Ask {
+            let ask = recall::RecallQuery {
                 query,
-                ..recall::Ask::default()
+                ..recall::RecallQuery::default()
             };
             let now = Timestamp::from_second(4_000_000_000).unwrap();
             ours.push(timed(|| recall::search(&store, &ask, now).unwrap()).1);
@@ -272,7 +274,7 @@ fn searches(home: &Path, is_encrypted: bool) {
                 .collect();
             let expression = quoted.join(" OR ");
             let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
-            let look = |raw: &Database| raw.each(sql, &[&expression], |_| {}).unwrap();
+            let look = |raw: &ForeignDatabase| raw.each_row(sql, &[&expression], |_| {}).unwrap();
             bare.push(timed(|| raw.as_ref().map(look)).1);
         }
         let (ours, bare) = (percentiles(ours), percentiles(bare));

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
 use capture::watch::RESCAN_EVERY;
-use capture::{Root, Scope, Sweep, Watch};
+use capture::{CaptureScope, Root, SweepReport, WatchOptions};
 use jiff::Timestamp;
 use store::{Query, Store};
 
@@ -54,7 +54,7 @@ fn main() {
     let (reports, swept) = channel();
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let mut report = |sweep: &Sweep| reports.send(sweep.records).unwrap();
+            let mut report = |sweep: &SweepReport| reports.send(sweep.records).unwrap();
             watch(&logs, &home, &stop, &mut report);
         });
         let started = Instant::now();
@@ -89,8 +89,8 @@ fn make_logs(logs: &Path, files: usize) -> Vec<PathBuf> {
         .collect()
 }
 
-fn watch(logs: &Path, home: &Path, stop: &AtomicBool, on_sweep: &mut dyn FnMut(&Sweep)) {
-    let (roots, scope) = (roots(logs), Scope::default());
+fn watch(logs: &Path, home: &Path, stop: &AtomicBool, on_sweep: &mut dyn FnMut(&SweepReport)) {
+    let (roots, scope) = (roots(logs), CaptureScope::default());
     let store = Store::open(home).unwrap();
     let watch = watch_of(&roots, &scope);
     capture::watch(&store, &watch, stop, on_sweep, &Timestamp::now).unwrap();
@@ -103,15 +103,15 @@ fn roots(logs: &Path) -> [Root; 1] {
     }]
 }
 
-fn watch_of<'a>(roots: &'a [Root], scope: &'a Scope) -> Watch<'a> {
-    Watch {
+fn watch_of<'a>(roots: &'a [Root], scope: &'a CaptureScope) -> WatchOptions<'a> {
+    WatchOptions {
         adapters: ADAPTERS,
         roots,
         scope,
         threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         archive: true,
-        complete: true,
-        rescan: RESCAN_EVERY,
+        all_roots: true,
+        rescan_every: RESCAN_EVERY,
         poll: false,
     }
 }
@@ -145,7 +145,7 @@ fn idle_cost(idle: Duration) {
 
 fn rescan_cost(logs: &Path, home: &Path) {
     const TIMES: u32 = 20;
-    let (roots, scope, never) = (roots(logs), Scope::default(), AtomicBool::new(false));
+    let (roots, scope, never) = (roots(logs), CaptureScope::default(), AtomicBool::new(false));
     let store = Store::open(home).unwrap();
     let watch = watch_of(&roots, &scope);
     let (started, before) = (Instant::now(), cpu_seconds().unwrap_or_default());

@@ -11,15 +11,17 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use distill::model::{Call, Failure, Model, ModelError, Reply, Request, Turn};
+use distill::model::{
+    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
+};
 use memory::fence;
 use serde_json::Value;
 
-use crate::output::hinted;
+use crate::output::error_with_hint;
 
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct AgentCli {
@@ -30,7 +32,7 @@ pub struct AgentCli {
 impl AgentCli {
     pub fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
         let Some(program) = command.first() else {
-            return Err(hinted(
+            return Err(error_with_hint(
                 "no program is named",
                 "set `command` under [model], for example [\"claude\", \"-p\"]",
             ));
@@ -51,20 +53,24 @@ impl Model for AgentCli {
         &self.name
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
         // It cannot be answered: one round is all there is.
         if request
             .turns
             .iter()
-            .any(|turn| matches!(turn, Turn::Results(_)))
+            .any(|turn| matches!(turn, ModelTurn::Results(_)))
         {
-            return Ok(Reply::default());
+            return Ok(Completion::default());
         }
-        let answer = self.run(&prompt(request), timeout)?;
-        Ok(Reply {
-            calls: calls(&answer),
+        let answer = self.run(&request_text(request), timeout)?;
+        Ok(Completion {
+            calls: parse_edit_calls(&answer),
             text: answer,
-            ..Reply::default()
+            ..Completion::default()
         })
     }
 }
@@ -80,9 +86,9 @@ impl AgentCli {
             .stderr(Stdio::null())
             .spawn();
         let mut child = started
-            .map_err(|error| Failure::Connection(format!("{}: {error}", self.command[0])))?;
+            .map_err(|error| ModelFailure::Connection(format!("{}: {error}", self.command[0])))?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Connection("no pipes".to_owned()).into());
+            return Err(ModelFailure::Connection("no pipes".to_owned()).into());
         };
         let prompt = prompt.to_owned();
         let writing = std::thread::spawn(move || stdin.write_all(prompt.as_bytes()));
@@ -93,7 +99,7 @@ impl AgentCli {
                 .read_to_end(&mut answer)
                 .map(|_| answer)
         });
-        let ended = wait(&mut child, timeout);
+        let ended = wait_for_exit(&mut child, timeout);
         if ended.is_err() {
             // It may have ended meanwhile.
             let _gone = child.kill();
@@ -105,30 +111,30 @@ impl AgentCli {
         let answer = reading.join().ok().and_then(Result::ok).unwrap_or_default();
         if code != Some(0) {
             let said = format!("it ended with {code:?}");
-            return Err(Failure::Connection(said).into());
+            return Err(ModelFailure::Connection(said).into());
         }
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 }
 
-fn wait(child: &mut Child, timeout: Duration) -> Result<Option<i32>, ModelError> {
+fn wait_for_exit(child: &mut Child, timeout: Duration) -> Result<Option<i32>, ModelError> {
     let until = Instant::now() + timeout;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.code()),
-            Ok(None) if Instant::now() >= until => return Err(Failure::Timeout.into()),
-            Ok(None) => std::thread::sleep(LOOK_EVERY),
-            Err(error) => return Err(Failure::Connection(error.to_string()).into()),
+            Ok(None) if Instant::now() >= until => return Err(ModelFailure::Timeout.into()),
+            Ok(None) => std::thread::sleep(POLL_INTERVAL),
+            Err(error) => return Err(ModelFailure::Connection(error.to_string()).into()),
         }
     }
 }
 
 /// Writes the request as one text. All of it is fenced, so that memory does not take it for a prompt
 /// when the program's own log is read.
-fn prompt(request: &Request) -> String {
+fn request_text(request: &CompletionRequest) -> String {
     let mut text = request.system.clone();
     for turn in &request.turns {
-        if let Turn::User(said) = turn {
+        if let ModelTurn::User(said) = turn {
             text += &format!("\n\n{said}");
         }
     }
@@ -139,11 +145,11 @@ fn prompt(request: &Request) -> String {
             tool.name, tool.schema
         );
     }
-    fence::around("request", &text)
+    fence::enclose("request", &text)
 }
 
 /// Finds the array of edits in an answer, which may stand in a code block or between words.
-fn calls(answer: &str) -> Vec<Call> {
+fn parse_edit_calls(answer: &str) -> Vec<ModelToolCall> {
     let arrays = answer.match_indices('[').filter_map(|(start, _)| {
         let mut values =
             serde_json::Deserializer::from_str(&answer[start..]).into_iter::<Vec<Value>>();
@@ -153,9 +159,9 @@ fn calls(answer: &str) -> Vec<Call> {
         !edits.is_empty() && edits.iter().all(|edit| edit.get("old_string").is_some())
     });
     (edits.unwrap_or_default().into_iter().enumerate())
-        .map(|(place, input)| Call {
+        .map(|(place, input)| ModelToolCall {
             id: format!("call_{place}"),
-            tool: distill::edit::TOOL.to_owned(),
+            tool: distill::edit::EDIT_TOOL.to_owned(),
             input,
         })
         .collect()
@@ -168,10 +174,10 @@ mod tests {
     #[test]
     fn edits_are_found_between_words() {
         let answer = "Here [as asked]:\n```json\n[{\"file_path\":\"f\",\"old_string\":\"a]\",\"new_string\":\"b\"}]\n```";
-        let calls = calls(answer);
+        let calls = parse_edit_calls(answer);
         assert_eq!(calls.len(), 1);
         assert_eq!(calls[0].input["old_string"], "a]");
-        assert!(super::calls("I have nothing to add []").is_empty());
+        assert!(parse_edit_calls("I have nothing to add []").is_empty());
     }
 
     #[cfg(unix)]
@@ -180,18 +186,21 @@ mod tests {
         let ask = |script: &str, timeout: u64| {
             let command = ["sh", "-c", script].map(str::to_owned);
             let cli = AgentCli::new(&command, "").unwrap();
-            let request = Request {
-                turns: vec![Turn::User("go".into())],
-                ..Request::default()
+            let request = CompletionRequest {
+                turns: vec![ModelTurn::User("go".into())],
+                ..CompletionRequest::default()
             };
             cli.complete(&request, Duration::from_secs(timeout))
         };
         let reply = ask("cat >/dev/null; echo '[{\"old_string\":\"a\"}]'", 60).unwrap();
         assert_eq!(reply.calls.len(), 1);
-        assert_eq!(ask("sleep 60", 0).unwrap_err().what, Failure::Timeout);
+        assert_eq!(
+            ask("sleep 60", 0).unwrap_err().failure,
+            ModelFailure::Timeout
+        );
         assert!(matches!(
-            ask("exit 3", 60).unwrap_err().what,
-            Failure::Connection(_)
+            ask("exit 3", 60).unwrap_err().failure,
+            ModelFailure::Connection(_)
         ));
     }
 }

@@ -88,7 +88,7 @@ pub enum Command {
 }
 
 /// Puts what people type into the form that the parser knows.
-pub fn rewrite(arguments: Vec<OsString>) -> Vec<OsString> {
+pub fn rewrite_arguments(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(search) = arguments.iter().position(|argument| argument == "search") else {
         return arguments;
     };
@@ -96,7 +96,7 @@ pub fn rewrite(arguments: Vec<OsString>) -> Vec<OsString> {
     let rewrite = |(at, argument): (usize, OsString)| {
         literal |= argument == "--";
         match argument.into_string() {
-            Ok(text) if at > search && !literal => search::rewrite_unwanted(text).into(),
+            Ok(text) if at > search && !literal => search::rewrite_exclusion(text).into(),
             Ok(text) => text.into(),
             Err(argument) => argument,
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_unwanted_word_is_not_an_option() {
         let rewritten = |line: &str| {
-            let words = rewrite(line.split(' ').map(Into::into).collect());
+            let words = rewrite_arguments(line.split(' ').map(Into::into).collect());
             words
                 .into_iter()
                 .map(|word| word.into_string().unwrap())

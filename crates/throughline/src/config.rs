@@ -8,44 +8,44 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use capture::Scope;
-use distill::compact::{Configured, Limits};
+use capture::CaptureScope;
+use distill::compact::{CompactionLimits, ConfiguredLimits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::hook::{Answering, Hook, ModelVariables};
-pub use self::retention::Retention;
+pub use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
+pub use self::retention::RetentionConfig;
 use crate::model::{ModelConfig, SummaryConfig};
 
 /// The file with every setting at its default, as `throughline config --default` prints it.
-pub const DEFAULT: &str = include_str!("default.toml");
+pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    pub capture: Capture,
+    pub capture: CaptureConfig,
     #[serde(alias = "workspace")]
-    pub workspaces: Workspaces,
-    pub facts: Facts,
-    pub injection: Injection,
-    pub hook: Hook,
-    pub mcp: Mcp,
-    pub serve: Serve,
+    pub workspaces: WorkspacesConfig,
+    pub facts: FactsConfig,
+    pub injection: InjectionConfig,
+    pub hook: HookConfig,
+    pub mcp: McpConfig,
+    pub serve: ServeConfig,
     /// Folders to look in instead of an agent's own.
     pub roots: BTreeMap<String, Vec<PathBuf>>,
-    pub compaction: Compaction,
+    pub compaction: CompactionConfig,
     pub summary: SummaryConfig,
     pub model: ModelConfig,
-    pub prices: Prices,
-    pub retention: Retention,
+    pub prices: PricesConfig,
+    pub retention: RetentionConfig,
 }
 
 /// A year. Nobody means more.
-const MINUTES_MAX: f64 = 366.0 * 24.0 * 60.0;
+const IDLE_MINUTES_MAX: f64 = 366.0 * 24.0 * 60.0;
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Compaction {
+pub struct CompactionConfig {
     pub enabled: bool,
     pub min_tokens: i64,
     pub min_messages: i64,
@@ -53,7 +53,7 @@ pub struct Compaction {
     pub threshold: i64,
 }
 
-impl Default for Compaction {
+impl Default for CompactionConfig {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -65,9 +65,9 @@ impl Default for Compaction {
     }
 }
 
-impl Compaction {
-    pub fn limits(&self) -> Limits {
-        Limits::configured(Configured {
+impl CompactionConfig {
+    pub fn limits(&self) -> CompactionLimits {
+        CompactionLimits::from_config(ConfiguredLimits {
             min_tokens: self.min_tokens,
             min_messages: self.min_messages,
             max_tokens: self.max_tokens,
@@ -78,7 +78,7 @@ impl Compaction {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Capture {
+pub struct CaptureConfig {
     pub agents: Vec<String>,
     pub never: Vec<String>,
     pub spared: Vec<String>,
@@ -91,7 +91,7 @@ pub struct Capture {
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Workspaces {
+pub struct WorkspacesConfig {
     /// A workspace's key or folder, and the key it counts as.
     pub aliases: BTreeMap<String, String>,
     /// A workspace's key or folder, and the keys of others whose memory may reach it.
@@ -100,13 +100,13 @@ pub struct Workspaces {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Facts {
+pub struct FactsConfig {
     pub extract: bool,
     /// Ask the configured model too.
     pub by_model: bool,
 }
 
-impl Default for Facts {
+impl Default for FactsConfig {
     fn default() -> Self {
         Self {
             extract: true,
@@ -117,7 +117,7 @@ impl Default for Facts {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Serve {
+pub struct ServeConfig {
     /// Hooks start the daemon where it does not run.
     pub start: bool,
     /// The port on loopback; 0 for none. Where none is named, a daemon in the foreground has
@@ -128,39 +128,39 @@ pub struct Serve {
     pub requests_per_second: f64,
 }
 
-impl Serve {
+impl ServeConfig {
     /// Where a daemon in the foreground is reached unless the configuration names another port.
     pub const FOREGROUND_PORT: u16 = 7411;
 }
 
-impl Default for Serve {
+impl Default for ServeConfig {
     fn default() -> Self {
         Self {
             start: true,
             port: None,
             idle_minutes: 60.0,
-            requests_per_second: serve::http::Limits::default().per_second,
+            requests_per_second: serve::http::HttpLimits::default().requests_per_second,
         }
     }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Mcp {
+pub struct McpConfig {
     /// What agents may do besides reading.
-    pub write: Vec<serve::Write>,
+    pub write: Vec<serve::McpPermission>,
 }
 
-impl Default for Mcp {
+impl Default for McpConfig {
     fn default() -> Self {
-        let serve::Mcp { write } = serve::Mcp::default();
+        let serve::McpSettings { write } = serve::McpSettings::default();
         Self { write }
     }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Injection {
+pub struct InjectionConfig {
     pub enabled: bool,
     pub off: Vec<String>,
     pub facts: usize,
@@ -170,14 +170,14 @@ pub struct Injection {
     pub sensitive: bool,
 }
 
-impl Default for Injection {
+impl Default for InjectionConfig {
     fn default() -> Self {
-        let recall::Config {
+        let recall::RecallConfig {
             budget,
             gate,
-            sensitive,
+            include_sensitive: sensitive,
             ..
-        } = recall::Config::default();
+        } = recall::RecallConfig::default();
         Self {
             enabled: true,
             off: Vec::new(),
@@ -190,35 +190,35 @@ impl Default for Injection {
     }
 }
 
-impl Injection {
-    pub fn settings(&self, off_now: bool) -> serve::Injection {
+impl InjectionConfig {
+    pub fn settings(&self, off_now: bool) -> serve::InjectionSettings {
         let budget = recall::Budget {
             facts: self.facts,
             snippets: self.snippets,
             tokens: memory::Tokens(self.tokens),
             ..recall::Budget::default()
         };
-        serve::Injection {
-            off_now,
+        serve::InjectionSettings {
+            disabled_by_environment: off_now,
             enabled: self.enabled,
-            off_in: self.off.clone(),
-            recall: recall::Config {
+            disabled_workspaces: self.off.clone(),
+            recall: recall::RecallConfig {
                 budget,
                 gate: self.gate,
-                sensitive: self.sensitive,
-                ..recall::Config::default()
+                include_sensitive: self.sensitive,
+                ..recall::RecallConfig::default()
             },
         }
     }
 }
 
-impl Capture {
-    fn scope(&self, workspaces: &Workspaces) -> Scope {
+impl CaptureConfig {
+    fn scope(&self, workspaces: &WorkspacesConfig) -> CaptureScope {
         let capture = self.clone();
-        Scope {
-            never: capture.never,
-            spared: capture.spared,
-            outside: capture.outside,
+        CaptureScope {
+            never_captured: capture.never,
+            exceptions: capture.spared,
+            keep_outside: capture.outside,
             allowed: capture.allow,
             denied: capture.deny,
             aliases: workspaces.aliases.clone(),
@@ -226,17 +226,17 @@ impl Capture {
     }
 }
 
-impl Default for Capture {
+impl Default for CaptureConfig {
     fn default() -> Self {
-        let scope = Scope::default();
+        let scope = CaptureScope::default();
         Self {
             agents: Flavor::ALL
                 .iter()
                 .map(|flavor| flavor.name().to_owned())
                 .collect(),
-            never: scope.never,
-            spared: scope.spared,
-            outside: scope.outside,
+            never: scope.never_captured,
+            spared: scope.exceptions,
+            outside: scope.keep_outside,
             archive: true,
             allow: scope.allowed,
             deny: scope.denied,
@@ -247,29 +247,29 @@ impl Default for Capture {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Prices {
+pub struct PricesConfig {
     pub as_of: String,
     /// A file adds to the list that is shipped, or changes it.
     #[serde(deserialize_with = "over_the_shipped")]
     pub models: BTreeMap<String, Price>,
 }
 
-impl Default for Prices {
+impl Default for PricesConfig {
     fn default() -> Self {
         Self {
-            as_of: SHIPPED.as_of.clone(),
-            models: SHIPPED.models.clone(),
+            as_of: SHIPPED_PRICES.as_of.clone(),
+            models: SHIPPED_PRICES.models.clone(),
         }
     }
 }
 
 /// The list in the printed defaults, which is nowhere else.
-static SHIPPED: LazyLock<memory::Prices> = LazyLock::new(|| {
+static SHIPPED_PRICES: LazyLock<memory::Prices> = LazyLock::new(|| {
     #[derive(Deserialize)]
     struct Defaults {
         prices: memory::Prices,
     }
-    toml::from_str(DEFAULT).map_or_else(
+    toml::from_str(DEFAULT_TOML).map_or_else(
         |error| {
             tracing::error!(%error, "the shipped prices cannot be read");
             memory::Prices::default()
@@ -281,13 +281,13 @@ static SHIPPED: LazyLock<memory::Prices> = LazyLock::new(|| {
 fn over_the_shipped<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Price>, D::Error> {
-    let mut models = SHIPPED.models.clone();
+    let mut models = SHIPPED_PRICES.models.clone();
     models.extend(BTreeMap::<String, Price>::deserialize(deserializer)?);
     Ok(models)
 }
 
 /// Reads as much of a file as is asked for; nothing of the usual one where it is not there.
-fn read<T: serde::de::DeserializeOwned>(
+fn read_toml<T: serde::de::DeserializeOwned>(
     asked: Option<&Path>,
     usual: &Path,
 ) -> anyhow::Result<Option<T>> {
@@ -310,15 +310,15 @@ fn read<T: serde::de::DeserializeOwned>(
 impl Config {
     /// Reads a file. One that was asked for must be there; the usual one need not.
     pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        let config: Self = read(asked, usual)?.unwrap_or_default();
+        let config: Self = read_toml(asked, usual)?.unwrap_or_default();
         let path = asked.unwrap_or(usual);
         config
-            .check()
+            .validate()
             .with_context(|| format!("{} is not valid", path.display()))?;
         Ok(config)
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    fn validate(&self) -> anyhow::Result<()> {
         for name in self.capture.agents.iter().chain(self.roots.keys()) {
             if Flavor::from_name(name).is_none() {
                 let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
@@ -328,20 +328,20 @@ impl Config {
                 );
             }
         }
-        self.retention.check()?;
+        self.retention.validate()?;
         let rate = self.serve.requests_per_second;
         if !(rate.is_finite() && rate >= 1.0) {
             anyhow::bail!("`requests_per_second` under [serve] is not a number of at least 1");
         }
         let idle = self.serve.idle_minutes;
-        if !(idle.is_finite() && (0.0..=MINUTES_MAX).contains(&idle)) {
+        if !(idle.is_finite() && (0.0..=IDLE_MINUTES_MAX).contains(&idle)) {
             anyhow::bail!("`idle_minutes` under [serve] is not a number of minutes");
         }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {
             anyhow::bail!("`daily_usd` under [model] is not a number of dollars");
         }
-        let unsound = self.prices.models.iter().find(|(_, p)| !p.is_sound());
+        let unsound = self.prices.models.iter().find(|(_, p)| !p.is_valid());
         if let Some((model, _)) = unsound {
             anyhow::bail!("the price of {model:?} is not a number of dollars");
         }
@@ -355,7 +355,7 @@ impl Config {
         }
     }
 
-    pub fn scope(&self) -> Scope {
+    pub fn scope(&self) -> CaptureScope {
         self.capture.scope(&self.workspaces)
     }
 }
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_printed_defaults_are_the_defaults() {
-        let printed: Config = toml::from_str(DEFAULT).unwrap();
+        let printed: Config = toml::from_str(DEFAULT_TOML).unwrap();
         let json = |config: &Config| serde_json::to_string_pretty(config).unwrap();
         assert_eq!(json(&printed), json(&Config::default()));
     }
@@ -382,12 +382,15 @@ mod tests {
         assert_eq!(config.prices.models["gpt-5"].cache_read, None);
         assert_eq!(config.prices.as_of, Config::default().prices.as_of);
         let config: Config = toml::from_str("[prices.models.m]\ninput = -1\noutput = 1").unwrap();
-        assert!(config.check().unwrap_err().to_string().contains("\"m\""));
+        assert!(config.validate().unwrap_err().to_string().contains("\"m\""));
     }
 
     #[test]
     fn the_printed_limits_are_those_of_compaction() {
-        assert_eq!(Config::default().compaction.limits(), Limits::default());
+        assert_eq!(
+            Config::default().compaction.limits(),
+            CompactionLimits::default()
+        );
     }
 
     #[test]
@@ -409,7 +412,7 @@ mod tests {
         let config: Config = toml::from_str("[capture]\nagents = [\"clod\"]").unwrap();
         assert!(
             config
-                .check()
+                .validate()
                 .unwrap_err()
                 .to_string()
                 .contains("known are claude")

@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use capture::adapter::ENVIRONMENT;
+use capture::adapter::ENV_VARIABLES;
 use serde::Serialize;
-use serve::daemon::{self, Running};
+use serve::daemon::{self, DaemonInfo};
 
 use crate::commands::App;
-use crate::config::ModelVariables;
+use crate::config::ModelEnvironment;
 
 /// How long a daemon may take to answer, to start and to end.
-pub const ANSWER_MAX: Duration = Duration::from_secs(5);
-const START_MAX: Duration = Duration::from_secs(20);
-const STOP_MAX: Duration = Duration::from_secs(20);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often it is looked whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A log of the daemon that has grown to this is begun anew.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 /// The variables that a daemon in the background needs. It outlives the agent that started it and serves
 /// all of them, so nothing else of that agent's environment, such as its API keys, stays with it.
-const PASSED_ON: &[&str] = &[
+const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "USER",
     "LOGNAME",
@@ -42,9 +42,9 @@ const PASSED_ON: &[&str] = &[
     "DISPLAY",
     "WAYLAND_DISPLAY",
 ];
-const PASSED_ON_BEGIN_WITH: &[&str] = &["LC_", "XDG_", "THROUGHLINE_"];
+const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_", "THROUGHLINE_"];
 /// What a configured model is reached through.
-const PASSED_ON_FOR_A_MODEL: &[&str] = &[
+const MODEL_VARIABLES: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "all_proxy",
@@ -57,7 +57,7 @@ const PASSED_ON_FOR_A_MODEL: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 /// What is switched off or set for one agent is not for all of them.
-const NOT_PASSED_ON: &[&str] = &[
+const EXCLUDED_VARIABLES: &[&str] = &[
     "THROUGHLINE_INJECTION",
     "THROUGHLINE_HOOK_DEADLINE_MS",
     "THROUGHLINE_INSIDE",
@@ -69,7 +69,7 @@ const NOT_PASSED_ON: &[&str] = &[
 /// What became of starting it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Daemon {
+pub enum DaemonStart {
     /// It runs, now or already.
     Started,
     /// None is wanted.
@@ -78,12 +78,12 @@ pub enum Daemon {
 }
 
 /// Starts one in the background, unless one runs, and waits until it answers.
-pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<Running> {
-    let health = || daemon::call::call(&app.home, "GET", "/health", ANSWER_MAX);
-    if let Some(running) = daemon::running(&app.home) {
+pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
+    let health = || daemon::call::send_request(&app.home, "GET", "/health", ANSWER_TIMEOUT);
+    if let Some(running) = daemon::running_daemon(&app.home) {
         // One that was stopped by a signal or hangs holds its lock, but is of no use.
         health().map_err(|error| {
-            crate::output::hinted(
+            crate::output::error_with_hint(
                 format!(
                     "the daemon (process {}) does not answer: {error}",
                     running.pid
@@ -97,21 +97,21 @@ pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<Running> {
     } else {
         spawn(&app.home, &app.config_path, port)?;
         // It answers a moment before it leaves its card.
-        let answers = || health().is_ok() && daemon::running(&app.home).is_some();
-        if !wait(START_MAX, answers) {
-            return Err(crate::output::hinted(
+        let answers = || health().is_ok() && daemon::running_daemon(&app.home).is_some();
+        if !wait_until(START_TIMEOUT, answers) {
+            return Err(crate::output::error_with_hint(
                 "the daemon did not start",
-                format!("{} says why", log_in(&app.home).display()),
+                format!("{} says why", log_path(&app.home).display()),
             ));
         }
     }
-    daemon::running(&app.home).ok_or_else(|| anyhow::anyhow!("the daemon has ended again"))
+    daemon::running_daemon(&app.home).ok_or_else(|| anyhow::anyhow!("the daemon has ended again"))
 }
 
 /// Starts ourselves again, in the background and away from this terminal. What it has to say goes to its log.
 pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     std::fs::create_dir_all(home)?;
-    let log = log(home)?;
+    let log = open_log(home)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--home").arg(home);
     if config.exists() {
@@ -121,9 +121,9 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     if let Some(port) = port {
         command.arg("--port").arg(port.to_string());
     }
-    let model = ModelVariables::load(config);
+    let model = ModelEnvironment::load(config);
     command.env_clear();
-    command.envs(std::env::vars_os().filter(|(name, _)| is_passed_on(name, &model)));
+    command.envs(std::env::vars_os().filter(|(name, _)| is_inherited(name, &model)));
     // An agent ends its hooks with all that they started, by their group.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -137,25 +137,25 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
 }
 
 /// Says whether the daemon gets a variable of this process.
-fn is_passed_on(name: &OsStr, model: &ModelVariables) -> bool {
+fn is_inherited(name: &OsStr, model: &ModelEnvironment) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    if NOT_PASSED_ON.contains(&name) {
+    if EXCLUDED_VARIABLES.contains(&name) {
         return false;
     }
     // The agent's own program as a model needs what that agent needs: the user configured it so.
     model.is_program
-        || PASSED_ON.contains(&name)
-        || ENVIRONMENT.contains(&name)
-        || PASSED_ON_BEGIN_WITH
+        || INHERITED_VARIABLES.contains(&name)
+        || ENV_VARIABLES.contains(&name)
+        || INHERITED_PREFIXES
             .iter()
             .any(|start| name.starts_with(start))
-        || model.is_used && (PASSED_ON_FOR_A_MODEL.contains(&name) || model.key == name)
+        || model.is_used && (MODEL_VARIABLES.contains(&name) || model.key_variable == name)
 }
 
-fn log(home: &Path) -> io::Result<File> {
-    let path = log_in(home);
+fn open_log(home: &Path) -> io::Result<File> {
+    let path = log_path(home);
     if path.is_symlink() {
         let why = format!("{} is a symbolic link; remove it", path.display());
         return Err(io::Error::other(why));
@@ -169,36 +169,37 @@ fn log(home: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn log_in(home: &Path) -> PathBuf {
+fn log_path(home: &Path) -> PathBuf {
     home.join("daemon.log")
 }
 
 /// Why a daemon that runs has not ended.
 #[derive(Debug)]
-pub enum Stays {
-    Silent(io::Error),
-    Busy,
+pub enum DaemonStopError {
+    NoAnswer(io::Error),
+    Timeout,
 }
 
 /// Stops the one that runs, and waits until it has ended.
-pub fn stop(home: &Path) -> Result<(), Stays> {
-    daemon::call::call(home, "POST", "/daemon/stop", ANSWER_MAX).map_err(Stays::Silent)?;
-    if wait(STOP_MAX, || !daemon::is_held(home)) {
+pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
+    daemon::call::send_request(home, "POST", "/daemon/stop", ANSWER_TIMEOUT)
+        .map_err(DaemonStopError::NoAnswer)?;
+    if wait_until(STOP_TIMEOUT, || !daemon::is_locked(home)) {
         Ok(())
     } else {
-        Err(Stays::Busy)
+        Err(DaemonStopError::Timeout)
     }
 }
 
 /// Stops one that runs in the background, and says whether it did: whoever needs it starts it again.
-pub fn step_aside(home: &Path) -> bool {
-    let runs = daemon::running(home).is_some_and(|running| running.background);
+pub fn stop_background(home: &Path) -> bool {
+    let runs = daemon::running_daemon(home).is_some_and(|running| running.background);
     runs && stop(home)
         .inspect_err(|why| tracing::warn!(?why, "the daemon goes on"))
         .is_ok()
 }
 
-fn wait(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+fn wait_until(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
         if is_so() {
@@ -207,7 +208,7 @@ fn wait(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         if start.elapsed() >= at_most {
             return false;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -216,10 +217,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(model: &ModelVariables, passed: &[&str], kept: &[&str]) {
+    fn check(model: &ModelEnvironment, passed: &[&str], kept: &[&str]) {
         for (names, expected) in [(passed, true), (kept, false)] {
             for name in names {
-                assert_eq!(is_passed_on(OsStr::new(name), model), expected, "{name}");
+                assert_eq!(is_inherited(OsStr::new(name), model), expected, "{name}");
             }
         }
     }
@@ -242,18 +243,22 @@ mod tests {
             "THROUGHLINE_INJECTION",
             "LISTEN_FDS",
         ];
-        check(&ModelVariables::default(), &passed, &kept);
-        check(&ModelVariables::default(), ENVIRONMENT, &["https_proxy"]);
-        let keyed = ModelVariables {
+        check(&ModelEnvironment::default(), &passed, &kept);
+        check(
+            &ModelEnvironment::default(),
+            ENV_VARIABLES,
+            &["https_proxy"],
+        );
+        let keyed = ModelEnvironment {
             is_used: true,
-            key: "MY_KEY".to_owned(),
+            key_variable: "MY_KEY".to_owned(),
             is_program: false,
         };
         check(&keyed, &["MY_KEY", "https_proxy"], &kept);
-        let program = ModelVariables {
+        let program = ModelEnvironment {
             is_used: true,
             is_program: true,
-            ..ModelVariables::default()
+            ..ModelEnvironment::default()
         };
         check(&program, &["ANTHROPIC_API_KEY"], &["THROUGHLINE_INJECTION"]);
     }

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use capture::Places;
-use capture::adapter::ENVIRONMENT;
+use capture::AgentEnv;
+use capture::adapter::ENV_VARIABLES;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::output::hinted;
+use crate::output::error_with_hint;
 
 /// Variables of our own, with what they do; `throughline config` lists them.
 pub const VARIABLES: &[(&str, &str)] = &[
@@ -65,7 +65,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 /// What the program was started with.
 #[derive(Debug)]
 pub struct Environment {
-    pub places: Places,
+    pub places: AgentEnv,
     /// Where this platform keeps programs' data.
     pub data_dir: PathBuf,
     pub config_dir: PathBuf,
@@ -82,16 +82,16 @@ pub struct Environment {
     pub zone: LazyLock<TimeZone>,
     pub color: bool,
     /// Somebody watches standard error.
-    pub watched: bool,
+    pub stderr_is_terminal: bool,
     /// Somebody can answer on standard input.
-    pub asked: bool,
+    pub stdin_is_terminal: bool,
     /// Whether compaction is switched on or off for this run.
     pub compaction: Option<bool>,
     /// Models are switched off.
     pub model_off: bool,
     log: Option<String>,
     /// The clock stands still.
-    is_fixed: bool,
+    clock_is_fixed: bool,
 }
 
 /// Returns what the program was called with.
@@ -105,13 +105,13 @@ pub fn variable(name: &str) -> Option<String> {
 }
 
 /// Returns a socket that whoever started us has opened and handed over, as service managers do.
-pub fn given_socket() -> Option<std::os::unix::net::UnixListener> {
+pub fn inherited_socket() -> Option<std::os::unix::net::UnixListener> {
     let mut given = listenfd::ListenFd::from_env();
     given.take_unix_listener(0).ok().flatten()
 }
 
 /// Asks the system's keychain for a key, through the system's own program.
-pub fn keychain(name: &str) -> anyhow::Result<String> {
+pub fn keychain_secret(name: &str) -> anyhow::Result<String> {
     let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
         (
             "security",
@@ -142,14 +142,14 @@ pub fn keychain(name: &str) -> anyhow::Result<String> {
 impl Environment {
     pub fn read() -> anyhow::Result<Self> {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
-        let variables: BTreeMap<_, _> = ENVIRONMENT
+        let variables: BTreeMap<_, _> = ENV_VARIABLES
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
             .collect();
-        let (data_dir, config_dir) = folders(&home);
+        let (data_dir, config_dir) = platform_folders(&home);
         let fixed = fixed_time()?;
         Ok(Self {
-            places: Places { home, variables },
+            places: AgentEnv { home, variables },
             data_dir,
             config_dir,
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
@@ -159,12 +159,12 @@ impl Environment {
             program: std::env::current_exe().ok(),
             injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
             now: fixed.unwrap_or_else(Timestamp::now),
-            is_fixed: fixed.is_some(),
+            clock_is_fixed: fixed.is_some(),
             zone: LazyLock::new(TimeZone::system),
             color: std::io::stdout().is_terminal() && wants_color(),
-            watched: std::io::stderr().is_terminal(),
-            asked: std::io::stdin().is_terminal(),
-            compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| switch(&text)),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| parse_switch(&text)),
             model_off: variable("THROUGHLINE_MODEL").is_some_and(|value| value == "off"),
             log: variable("THROUGHLINE_LOG"),
         })
@@ -172,7 +172,7 @@ impl Environment {
 
     /// Returns the time, for commands that outlast the moment they were started in.
     pub fn clock(&self) -> Timestamp {
-        if self.is_fixed {
+        if self.clock_is_fixed {
             self.now
         } else {
             Timestamp::now()
@@ -180,8 +180,8 @@ impl Environment {
     }
 
     /// Returns the clock itself, for what outlives this.
-    pub fn clock_handle(&self) -> serve::Clock {
-        let fixed = self.is_fixed.then_some(self.now);
+    pub fn clock_handle(&self) -> serve::ClockFn {
+        let fixed = self.clock_is_fixed.then_some(self.now);
         std::sync::Arc::new(move || fixed.unwrap_or_else(Timestamp::now))
     }
 
@@ -206,12 +206,12 @@ pub struct HookEnvironment {
     pub home: PathBuf,
     /// The configuration file that is asked for, and the usual one.
     pub config: Option<PathBuf>,
-    pub config_usual: PathBuf,
+    pub default_config: PathBuf,
     pub cwd: Option<PathBuf>,
     pub now: Timestamp,
     pub injection_off: bool,
     /// The agent works for us.
-    pub inside: bool,
+    pub is_inner_agent: bool,
     pub deadline_ms: Option<u64>,
     /// No daemon is started from here.
     pub daemon_off: bool,
@@ -223,7 +223,7 @@ impl HookEnvironment {
     /// Reads it, with the folder and the file that the command line names.
     pub fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
         let user = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
-        let (data_dir, config_dir) = folders(&user);
+        let (data_dir, config_dir) = platform_folders(&user);
         let home = home.or_else(|| variable("THROUGHLINE_HOME").map(PathBuf::from));
         let config_dir = home.as_ref().unwrap_or(&config_dir);
         // A hook never fails: with a time that cannot be read, the clock counts.
@@ -231,24 +231,24 @@ impl HookEnvironment {
         let is_copilot = variable("COPILOT_CLI").is_some() && variable("CLAUDECODE").is_none();
         Self {
             config: config.or_else(|| variable("THROUGHLINE_CONFIG").map(PathBuf::from)),
-            config_usual: config_dir.join("config.toml"),
+            default_config: config_dir.join("config.toml"),
             home: home.unwrap_or(data_dir),
             cwd: std::env::current_dir().ok(),
             now: fixed.unwrap_or_else(Timestamp::now),
             injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
-            inside: variable("THROUGHLINE_INSIDE").is_some(),
+            is_inner_agent: variable("THROUGHLINE_INSIDE").is_some(),
             deadline_ms: variable("THROUGHLINE_HOOK_DEADLINE_MS")
                 .and_then(|text| text.parse().ok()),
-            daemon_off: variable("THROUGHLINE_DAEMON").and_then(|text| switch(&text))
+            daemon_off: variable("THROUGHLINE_DAEMON").and_then(|text| parse_switch(&text))
                 == Some(false)
-                || variable("CI").is_some_and(|text| switch(&text) != Some(false)),
+                || variable("CI").is_some_and(|text| parse_switch(&text) != Some(false)),
             agent: is_copilot.then_some(memory::Flavor::Copilot),
         }
     }
 }
 
 /// Returns where this platform keeps our data and our configuration.
-fn folders(home: &Path) -> (PathBuf, PathBuf) {
+fn platform_folders(home: &Path) -> (PathBuf, PathBuf) {
     let under = |name: &str, fallback: &str| {
         let base = variable(name).map_or_else(|| home.join(fallback), PathBuf::from);
         base.join("throughline")
@@ -275,7 +275,7 @@ fn fixed_time() -> anyhow::Result<Option<Timestamp>> {
     let parsed = stated.map(|text| {
         let time = text.parse();
         time.map_err(|_| {
-            hinted(
+            error_with_hint(
                 format!("THROUGHLINE_NOW={text} is not a time"),
                 "write it like 2026-11-16T09:00:00Z, or unset the variable",
             )
@@ -290,7 +290,7 @@ fn wants_color() -> bool {
 }
 
 /// Reads a switch as people write it. What is neither leaves it to the configuration.
-fn switch(text: &str) -> Option<bool> {
+fn parse_switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => Some(true),
         "off" | "0" | "false" | "no" => Some(false),

@@ -1,7 +1,7 @@
 //! The keychain of the operating system: Keychain on macOS, Credential Manager on Windows, the
 //! Secret Service elsewhere. Each key lies there under its name.
 
-use store::seal::{Key, KeyId, Keychain, SealError};
+use store::seal::{EncryptionError, EncryptionKey, KeyId, Keychain};
 
 /// The name under which our keys are filed.
 #[cfg(feature = "keychain")]
@@ -12,45 +12,45 @@ pub struct SystemKeychain;
 
 #[cfg(feature = "keychain")]
 impl Keychain for SystemKeychain {
-    fn get(&self, id: KeyId) -> Result<Option<Key>, SealError> {
+    fn get(&self, id: KeyId) -> Result<Option<EncryptionKey>, EncryptionError> {
         read(&entry(id)?)
     }
 
-    fn put(&self, key: &Key) -> Result<(), SealError> {
+    fn put(&self, key: &EncryptionKey) -> Result<(), EncryptionError> {
         write(&entry(key.id())?, key)
     }
 }
 
 #[cfg(not(feature = "keychain"))]
 impl Keychain for SystemKeychain {
-    fn get(&self, _: KeyId) -> Result<Option<Key>, SealError> {
+    fn get(&self, _: KeyId) -> Result<Option<EncryptionKey>, EncryptionError> {
         Ok(None)
     }
 
-    fn put(&self, _: &Key) -> Result<(), SealError> {
-        Err(SealError::Keychain("this build knows none".into()))
+    fn put(&self, _: &EncryptionKey) -> Result<(), EncryptionError> {
+        Err(EncryptionError::Keychain("this build knows none".into()))
     }
 }
 
 #[cfg(feature = "keychain")]
-fn entry(id: KeyId) -> Result<keyring::Entry, SealError> {
+fn entry(id: KeyId) -> Result<keyring::Entry, EncryptionError> {
     if let Err(error) = keyring::Entry::store_status() {
-        return Err(SealError::Keychain(error.to_string()));
+        return Err(EncryptionError::Keychain(error.to_string()));
     }
     keyring::Entry::new(SERVICE, &id.to_string()).map_err(unusable)
 }
 
 #[cfg(feature = "keychain")]
-fn read(entry: &keyring::Entry) -> Result<Option<Key>, SealError> {
+fn read(entry: &keyring::Entry) -> Result<Option<EncryptionKey>, EncryptionError> {
     match entry.get_password() {
-        Ok(text) => Ok(Key::from_text(&zeroize::Zeroizing::new(text))),
+        Ok(text) => Ok(EncryptionKey::from_text(&zeroize::Zeroizing::new(text))),
         Err(keyring::Error::NoEntry) => Ok(None),
         Err(error) => Err(unusable(error)),
     }
 }
 
 #[cfg(feature = "keychain")]
-fn write(entry: &keyring::Entry, key: &Key) -> Result<(), SealError> {
+fn write(entry: &keyring::Entry, key: &EncryptionKey) -> Result<(), EncryptionError> {
     entry.set_password(&key.to_text()).map_err(unusable)
 }
 
@@ -59,8 +59,8 @@ fn write(entry: &keyring::Entry, key: &Key) -> Result<(), SealError> {
     clippy::needless_pass_by_value,
     reason = "it is what `map_err` hands over"
 )]
-fn unusable(error: keyring::Error) -> SealError {
-    SealError::Keychain(error.to_string())
+fn unusable(error: keyring::Error) -> EncryptionError {
+    EncryptionError::Keychain(error.to_string())
 }
 
 #[cfg(all(test, feature = "keychain"))]
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn a_key_comes_back_from_the_keychain() {
         keyring_core::set_default_store(keyring_core::mock::Store::new().unwrap());
-        let key = Key::random().unwrap();
+        let key = EncryptionKey::random().unwrap();
         let entry = mock(key.id());
         assert!(read(&entry).unwrap().is_none());
         write(&entry, &key).unwrap();
         assert_eq!(read(&mock(key.id())).unwrap().unwrap().id(), key.id());
-        let other = Key::random().unwrap();
+        let other = EncryptionKey::random().unwrap();
         assert!(read(&mock(other.id())).unwrap().is_none());
     }
 }

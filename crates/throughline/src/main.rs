@@ -28,20 +28,20 @@ use crate::environment::Environment;
 fn main() -> ExitCode {
     let arguments = environment::arguments();
     // An agent waits for a hook: it goes before everything that takes time.
-    if let Some(called) = commands::hook::called(&arguments) {
-        return commands::hook::answer(called).into();
+    if let Some(called) = commands::hook::parse_command_line(&arguments) {
+        return commands::hook::answer_hook(called).into();
     }
-    let cli = match Cli::try_parse_from(cli::rewrite(arguments)) {
+    let cli = match Cli::try_parse_from(cli::rewrite_arguments(arguments)) {
         Ok(cli) => cli,
-        Err(error) => return output::complain_of_arguments(&error),
+        Err(error) => return output::report_usage_error(&error),
     };
     match run(&cli) {
         Ok(outcome) => outcome.into(),
-        Err(error) => output::complain(&error).into(),
+        Err(error) => output::report_error(&error).into(),
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<output::Outcome> {
+fn run(cli: &Cli) -> anyhow::Result<output::Exit> {
     let environment = Environment::read()?;
     environment.start_logging();
     commands::run(cli, &environment)

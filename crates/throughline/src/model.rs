@@ -9,25 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use distill::due::Thresholds;
+use distill::due::SummaryThresholds;
 use distill::model::anthropic::Anthropic;
-use distill::model::chat::Chat;
+use distill::model::chat::ChatCompletions;
 use distill::model::ollama::Ollama;
 use distill::model::responses::Responses;
-use distill::model::{Asker, Budget, Clock, Endpoint, Key, Model};
-use distill::renew::Settings;
+use distill::model::{ApiKey, Endpoint, Model, ModelBudget, ModelClock, ModelSession};
+use distill::renew::SummarySettings;
 use jiff::tz::TimeZone;
-use memory::summary::{Limits, Template};
+use memory::summary::{SummaryLimits, Template};
 use memory::{SessionId, Summary, Tokens};
 use serde::{Deserialize, Serialize};
-use serve::models::{Loan, Models};
+use serve::models::{ModelProvider, ModelRequest};
 use store::Store;
 
 use crate::agent_cli::AgentCli;
 use crate::commands::App;
 use crate::environment;
-use crate::output::{hinted, say};
-use crate::stoppable::Stoppable;
+use crate::output::{error_with_hint, say};
+use crate::stoppable::StoppableModel;
 
 /// Section `[summary]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -47,12 +47,12 @@ pub struct SummaryConfig {
 
 impl Default for SummaryConfig {
     fn default() -> Self {
-        let (thresholds, limits) = (Thresholds::default(), Limits::default());
+        let (thresholds, limits) = (SummaryThresholds::default(), SummaryLimits::default());
         Self {
             enabled: true,
-            start_tokens: thresholds.start.0,
-            more_tokens: thresholds.more.0,
-            tool_calls: thresholds.calls,
+            start_tokens: thresholds.first_tokens.0,
+            more_tokens: thresholds.new_tokens.0,
+            tool_calls: thresholds.new_calls,
             section_tokens: limits.section.0,
             file_tokens: limits.whole.0,
             template: String::new(),
@@ -112,16 +112,16 @@ impl Default for ModelConfig {
 
 impl ModelConfig {
     /// Returns where its requests go, or `None` when nothing leaves the program.
-    pub fn goes_to(&self) -> Option<String> {
+    pub fn destination(&self) -> Option<String> {
         match self.provider {
             Provider::None => None,
             _ if !self.enabled => None,
             Provider::Cli => Some(format!("the program {:?}", self.command.join(" "))),
-            _ => Some(self.address().to_owned()),
+            _ => Some(self.endpoint_url().to_owned()),
         }
     }
 
-    fn address(&self) -> &str {
+    fn endpoint_url(&self) -> &str {
         match self.provider {
             _ if !self.base_url.is_empty() => &self.base_url,
             Provider::Anthropic => "https://api.anthropic.com",
@@ -134,18 +134,18 @@ impl ModelConfig {
 }
 
 /// Returns how summaries are written.
-pub fn settings(app: &App<'_>) -> anyhow::Result<Settings> {
+pub fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
     let config = &app.config.summary;
-    let usual = Settings::default();
+    let usual = SummarySettings::default();
     let read =
         |path: &str| std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
-    Ok(Settings {
-        thresholds: Thresholds {
-            start: Tokens(config.start_tokens),
-            more: Tokens(config.more_tokens),
-            calls: config.tool_calls,
+    Ok(SummarySettings {
+        thresholds: SummaryThresholds {
+            first_tokens: Tokens(config.start_tokens),
+            new_tokens: Tokens(config.more_tokens),
+            new_calls: config.tool_calls,
         },
-        limits: Limits {
+        limits: SummaryLimits {
             section: Tokens(config.section_tokens),
             whole: Tokens(config.file_tokens),
         },
@@ -163,30 +163,30 @@ pub fn settings(app: &App<'_>) -> anyhow::Result<Settings> {
 
 /// Says whether a model is configured and not switched off.
 pub fn is_usable(app: &App<'_>) -> bool {
-    app.config.model.goes_to().is_some() && !app.environment.model_off
+    app.config.model.destination().is_some() && !app.environment.model_off
 }
 
 /// Returns the model that is configured.
-pub fn model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
-    made(&app.config.model, &app.config_path)
+pub fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
+    build_model(&app.config.model, &app.config_path)
 }
 
-fn made(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
+fn build_model(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
     let name = config.model.clone();
     let endpoint = || -> anyhow::Result<Endpoint> {
-        let base = config.address();
-        Endpoint::new(base, key(config)?)
-            .map_err(|error| hinted(error.to_string(), "see `base_url` under [model]"))
+        let base = config.endpoint_url();
+        Endpoint::new(base, api_key(config)?)
+            .map_err(|error| error_with_hint(error.to_string(), "see `base_url` under [model]"))
     };
     if config.provider != Provider::None && config.provider != Provider::Cli && name.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "no model is named",
             format!("set `model` under [model] in {}", path.display()),
         ));
     }
     Ok(match config.provider {
         Provider::None => {
-            return Err(hinted(
+            return Err(error_with_hint(
                 "no model is configured",
                 format!(
                     "name one under [model] in {}, or leave --model out",
@@ -198,7 +198,7 @@ fn made(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
             endpoint: endpoint()?,
             model: name,
         }),
-        Provider::Openai | Provider::Llamacpp => Arc::new(Chat {
+        Provider::Openai | Provider::Llamacpp => Arc::new(ChatCompletions {
             endpoint: endpoint()?,
             model: name,
         }),
@@ -214,18 +214,20 @@ fn made(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
     })
 }
 
-fn key(config: &ModelConfig) -> anyhow::Result<Option<Key>> {
+fn api_key(config: &ModelConfig) -> anyhow::Result<Option<ApiKey>> {
     if !config.key_env.is_empty() {
         let key = environment::variable(&config.key_env).ok_or_else(|| {
-            hinted(
+            error_with_hint(
                 format!("the environment variable {} is not set", config.key_env),
                 "`key_env` under [model] names it",
             )
         })?;
-        return Ok(Some(Key::new(key)));
+        return Ok(Some(ApiKey::new(key)));
     }
     if !config.keychain.is_empty() {
-        return Ok(Some(Key::new(environment::keychain(&config.keychain)?)));
+        return Ok(Some(ApiKey::new(environment::keychain_secret(
+            &config.keychain,
+        )?)));
     }
     Ok(None)
 }
@@ -237,21 +239,23 @@ pub fn with_asker<T>(
     model: &dyn Model,
     purpose: &'static str,
     session: Option<&SessionId>,
-    run: impl FnOnce(&Asker<'_>) -> T,
+    run: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> anyhow::Result<T> {
-    Ok(run(&Terms::of(app).asker(store, model, purpose, session)?))
+    Ok(run(
+        &ModelPolicy::of(app).asker(store, model, purpose, session)?
+    ))
 }
 
 /// On which terms models are asked, whoever asks and for however long the program runs.
-struct Terms {
+struct ModelPolicy {
     config: ModelConfig,
     prices: memory::Prices,
     zone: TimeZone,
-    clock: serve::Clock,
+    clock: serve::ClockFn,
     is_off: bool,
 }
 
-impl Terms {
+impl ModelPolicy {
     fn of(app: &App<'_>) -> Self {
         Self {
             config: app.config.model.clone(),
@@ -268,77 +272,80 @@ impl Terms {
         model: &'a dyn Model,
         purpose: &'static str,
         session: Option<&'a SessionId>,
-    ) -> anyhow::Result<Asker<'a>> {
+    ) -> anyhow::Result<ModelSession<'a>> {
         let config = &self.config;
         let is_free = matches!(
             config.provider,
             Provider::Ollama | Provider::Llamacpp | Provider::Cli
         );
         let zoned = (self.clock)().to_zoned(self.zone.clone());
-        Ok(Asker {
+        Ok(ModelSession {
             store,
             model,
-            budget: Budget {
+            budget: ModelBudget {
                 enabled: config.enabled && !self.is_off,
                 daily_tokens: config.daily_tokens,
                 daily_usd: config.daily_usd,
                 is_free,
             },
             prices: &self.prices,
-            clock: Clock {
+            clock: ModelClock {
                 now: &*self.clock,
                 sleep: &std::thread::sleep,
                 jitter: &jitter,
             },
             purpose,
             session,
-            today: zoned.start_of_day()?.timestamp(),
-            timeout: Duration::from_millis(config.timeout_ms.max(1)),
+            budget_day_start: zoned.start_of_day()?.timestamp(),
+            attempt_timeout: Duration::from_millis(config.timeout_ms.max(1)),
         })
     }
 }
 
 /// The configured model, for stages and requests that outlive a command.
-pub struct Lender {
-    terms: Terms,
+pub struct ConfiguredModel {
+    policy: ModelPolicy,
     config_path: PathBuf,
     /// Made when it is first needed: its key may lie in a keychain.
-    made: Mutex<Option<Arc<dyn Model>>>,
+    model: Mutex<Option<Arc<dyn Model>>>,
     /// Why it could not be had the last time; each reason is told once.
-    trouble: Mutex<String>,
+    last_warning: Mutex<String>,
 }
 
-impl std::fmt::Debug for Lender {
+impl std::fmt::Debug for ConfiguredModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lender").finish_non_exhaustive()
     }
 }
 
-impl Lender {
+impl ConfiguredModel {
     /// Returns who lends the model, where one is configured and not switched off.
-    pub fn of(app: &App<'_>) -> Option<Arc<dyn Models>> {
-        is_usable(app).then(|| -> Arc<dyn Models> {
+    pub fn of(app: &App<'_>) -> Option<Arc<dyn ModelProvider>> {
+        is_usable(app).then(|| -> Arc<dyn ModelProvider> {
             Arc::new(Self {
-                terms: Terms::of(app),
+                policy: ModelPolicy::of(app),
                 config_path: app.config_path.clone(),
-                made: Mutex::default(),
-                trouble: Mutex::default(),
+                model: Mutex::default(),
+                last_warning: Mutex::default(),
             })
         })
     }
 
     fn model(&self) -> anyhow::Result<Arc<dyn Model>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = &*made {
             return Ok(Arc::clone(model));
         }
-        let model = self::made(&self.terms.config, &self.config_path)?;
+        let model = build_model(&self.policy.config, &self.config_path)?;
         *made = Some(Arc::clone(&model));
         Ok(model)
     }
 
-    fn tell(&self, why: &str) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    fn warn_once(&self, why: &str) {
+        let mut trouble = self
+            .last_warning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if *trouble != why {
             say(&format!("warning: no model is asked: {why}"));
             why.clone_into(&mut trouble);
@@ -346,15 +353,19 @@ impl Lender {
     }
 }
 
-impl Models for Lender {
-    fn lend(&self, loan: &Loan<'_>, work: &mut dyn FnMut(&Asker<'_>)) -> Result<(), String> {
+impl ModelProvider for ConfiguredModel {
+    fn with_model(
+        &self,
+        loan: &ModelRequest<'_>,
+        work: &mut dyn FnMut(&ModelSession<'_>),
+    ) -> Result<(), String> {
         let mut lent = || -> anyhow::Result<()> {
-            let model = Stoppable {
+            let model = StoppableModel {
                 model: self.model()?,
                 stop: Arc::clone(loan.stop),
             };
-            let sleep = |time| Stoppable::sleep(loan.stop, time);
-            let terms = &self.terms;
+            let sleep = |time| StoppableModel::sleep(loan.stop, time);
+            let terms = &self.policy;
             let mut asker = terms.asker(loan.store, &model, loan.purpose, loan.session)?;
             asker.clock.sleep = &sleep;
             work(&asker);
@@ -362,7 +373,7 @@ impl Models for Lender {
         };
         lent().map_err(|error| {
             let why = format!("{error:#}");
-            self.tell(&why);
+            self.warn_once(&why);
             why
         })
     }

@@ -11,7 +11,7 @@ macro_rules! file {
 }
 
 /// The logs, by their paths below a folder of agents' homes.
-const FILES: &[(&str, &str)] = &[
+const SAMPLE_FILES: &[(&str, &str)] = &[
     file!("claude/projects/-home-dev-proj/4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl"),
     file!("claude/projects/-home-dev-proj/703ad6e2-1d62-41f4-9458-d210f8be4c06.jsonl"),
     file!("claude/projects/-home-dev-proj/7142b226-68fa-46a0-8fd9-46e66b66a646.jsonl"),
@@ -36,8 +36,8 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Writes the logs into a folder.
-pub fn write(folder: &Path) -> anyhow::Result<()> {
-    for (name, text) in FILES {
+pub fn write_samples(folder: &Path) -> anyhow::Result<()> {
+    for (name, text) in SAMPLE_FILES {
         let path = folder.join(name);
         let failed = || format!("cannot write {}", path.display());
         if path

@@ -4,37 +4,37 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use distill::renew::Renewed;
+use distill::renew::SummaryReport;
 use distill::{facts, model_facts};
 use jiff::Timestamp;
 use store::Store;
 
 use crate::commands::App;
-use crate::commands::retain::Kept;
-use crate::commands::serve::stages;
+use crate::commands::retain::RetainOutcome;
+use crate::commands::serve::stage_settings;
 use crate::output::say;
 use crate::output::table::count;
-use crate::output::text::safe;
+use crate::output::text::sanitize;
 
 /// What the stages have in common.
 #[derive(Debug)]
-pub struct Stages<'a> {
+pub struct StageRunner<'a> {
     pub app: &'a App<'a>,
     pub stop: &'a Arc<AtomicBool>,
     store: &'a Store,
-    settings: serve::stages::Stages,
+    settings: serve::stages::StageSettings,
 }
 
 /// What all of them did.
 #[derive(Debug)]
-pub struct Done {
-    pub facts: Option<facts::Report>,
-    pub renewed: Renewed,
-    pub kept: Kept,
-    pub told: Option<model_facts::stage::Report>,
+pub struct StageResults {
+    pub facts: Option<facts::FactReport>,
+    pub summaries: SummaryReport,
+    pub retention: RetainOutcome,
+    pub model_facts: Option<model_facts::stage::ModelFactReport>,
 }
 
-impl<'a> Stages<'a> {
+impl<'a> StageRunner<'a> {
     pub fn new(
         app: &'a App<'a>,
         store: &'a Store,
@@ -44,32 +44,33 @@ impl<'a> Stages<'a> {
             app,
             store,
             stop,
-            settings: stages(app)?,
+            settings: stage_settings(app)?,
         })
     }
 
     /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
-    pub fn renew(&self, now: Timestamp) -> Renewed {
-        let renewed = serve::stages::renew(self.store, &self.settings, self.stop, now);
+    pub fn update_summaries(&self, now: Timestamp) -> SummaryReport {
+        let renewed =
+            serve::stages::update_due_summaries(self.store, &self.settings, self.stop, now);
         renewed.unwrap_or_else(|error| {
             say(&format!("warning: no summaries: {error:#}"));
-            Renewed::default()
+            SummaryReport::default()
         })
     }
 
     /// Runs them all. Facts and summaries are taken from records that retention may let go of; the model's
     /// facts come last, because nothing waits for them.
-    pub fn all(&self, now: Timestamp) -> anyhow::Result<Done> {
+    pub fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
         let (store, settings, stop) = (self.store, &self.settings, self.stop);
-        let facts = serve::stages::look_back(store, settings, stop, now)?;
-        let renewed = self.renew(now);
+        let facts = serve::stages::extract_facts(store, settings, stop, now)?;
+        let renewed = self.update_summaries(now);
         let (digested, retained) = serve::stages::digest_and_evict(store, settings, stop, now)?;
-        let told = serve::stages::ask_for_facts(store, settings, stop, now);
-        Ok(Done {
+        let told = serve::stages::extract_facts_with_model(store, settings, stop, now);
+        Ok(StageResults {
             facts,
-            renewed,
-            kept: Kept { digested, retained },
-            told: told.unwrap_or_else(|error| {
+            summaries: renewed,
+            retention: RetainOutcome { digested, retained },
+            model_facts: told.unwrap_or_else(|error| {
                 say(&format!("warning: no facts by the model: {error}"));
                 None
             }),
@@ -77,26 +78,26 @@ impl<'a> Stages<'a> {
     }
 }
 
-impl Done {
+impl StageResults {
     /// Returns what is worth telling people, a line each.
-    pub fn lines(&self) -> Vec<String> {
-        let (facts, told) = (self.facts.as_ref(), self.told.as_ref());
-        let found = facts.and_then(|facts| found(facts.facts, facts.sessions));
-        let by_model = told.and_then(|told| self::found(told.facts, told.sessions));
-        let refused = self.renewed.refused.as_ref();
+    pub fn report_lines(&self) -> Vec<String> {
+        let (facts, told) = (self.facts.as_ref(), self.model_facts.as_ref());
+        let found = facts.and_then(|facts| found_text(facts.facts, facts.sessions));
+        let by_model = told.and_then(|told| found_text(told.facts, told.sessions));
+        let refused = self.summaries.refused.as_ref();
         let refused = refused.or(told.and_then(|told| told.refused.as_ref()));
         let lines = [
             found.map(|found| format!("Found {found}.")),
-            summaries(&self.renewed).map(|written| format!("Wrote {written}.")),
+            summaries_text(&self.summaries).map(|written| format!("Wrote {written}.")),
             by_model.map(|found| format!("The model found {found}.")),
-            refused.map(|why| format!("The model was not asked any more: {}.", safe(why))),
+            refused.map(|why| format!("The model was not asked any more: {}.", sanitize(why))),
         ];
         lines.into_iter().flatten().collect()
     }
 }
 
 /// Says which summaries were written.
-pub fn summaries(renewed: &Renewed) -> Option<String> {
+pub fn summaries_text(renewed: &SummaryReport) -> Option<String> {
     let written = match renewed.written.len() {
         0 => return None,
         1 => "1 summary".to_owned(),
@@ -109,7 +110,7 @@ pub fn summaries(renewed: &Renewed) -> Option<String> {
     Some(format!("{written} of live sessions{by}"))
 }
 
-fn found(facts: usize, sessions: usize) -> Option<String> {
+fn found_text(facts: usize, sessions: usize) -> Option<String> {
     (facts > 0).then(|| {
         let (facts, sessions) = (count(facts, "fact"), count(sessions, "session"));
         format!("{facts} in {sessions}")

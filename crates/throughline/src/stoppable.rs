@@ -5,35 +5,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use distill::model::{Failure, Model, ModelError, Reply, Request};
+use distill::model::{Completion, CompletionRequest, Model, ModelError, ModelFailure};
 
 /// How often the flag is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub struct Stoppable {
+pub struct StoppableModel {
     pub model: Arc<dyn Model>,
     pub stop: Arc<AtomicBool>,
 }
 
-impl Stoppable {
+impl StoppableModel {
     /// Sleeps, unless the program is to end.
     pub fn sleep(stop: &AtomicBool, time: Duration) {
         let mut left = time;
         while !left.is_zero() && !stop.load(Ordering::Relaxed) {
-            let step = left.min(LOOK_EVERY);
+            let step = left.min(POLL_INTERVAL);
             std::thread::sleep(step);
             left -= step;
         }
     }
 }
 
-impl Model for Stoppable {
+impl Model for StoppableModel {
     fn name(&self) -> &str {
         self.model.name()
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
         let (answer, answered) = channel();
         let (model, request) = (Arc::clone(&self.model), request.clone());
         // Whoever asks goes when the program does; nothing of it is written before its answer is taken.
@@ -42,13 +46,15 @@ impl Model for Stoppable {
         });
         loop {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Failure::Stopped.into());
+                return Err(ModelFailure::Cancelled.into());
             }
-            match answered.recv_timeout(LOOK_EVERY) {
+            match answered.recv_timeout(POLL_INTERVAL) {
                 Ok(reply) => return reply,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::Connection("the asking thread ended".to_owned()).into());
+                    return Err(
+                        ModelFailure::Connection("the asking thread ended".to_owned()).into(),
+                    );
                 }
             }
         }
@@ -58,7 +64,7 @@ impl Model for Stoppable {
 #[cfg(test)]
 mod tests {
     use distill::model::anthropic::Anthropic;
-    use distill::model::{Endpoint, Turn};
+    use distill::model::{Endpoint, ModelTurn};
     use testkit::model_server::{Act, ModelServer};
 
     use super::*;
@@ -67,7 +73,7 @@ mod tests {
     fn a_model_that_hangs_does_not_keep_the_program() {
         let server = ModelServer::start(vec![Act::Hang]);
         let stop = Arc::new(AtomicBool::new(false));
-        let model = Stoppable {
+        let model = StoppableModel {
             model: Arc::new(Anthropic {
                 endpoint: Endpoint::new(&server.url(), None).unwrap(),
                 model: "m".into(),
@@ -75,16 +81,16 @@ mod tests {
             stop: Arc::clone(&stop),
         };
         let asking = std::thread::spawn(move || {
-            let request = Request {
-                turns: vec![Turn::User("go".into())],
+            let request = CompletionRequest {
+                turns: vec![ModelTurn::User("go".into())],
                 max_tokens: 10,
-                ..Request::default()
+                ..CompletionRequest::default()
             };
             model.complete(&request, Duration::from_secs(600))
         });
         server.wait_for(1);
         stop.store(true, Ordering::Relaxed);
         let ended = asking.join().unwrap();
-        assert_eq!(ended.unwrap_err().what, Failure::Stopped);
+        assert_eq!(ended.unwrap_err().failure, ModelFailure::Cancelled);
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Message, Usage};
+use memory::{LogEntry, Message, Usage};
 use testkit::shape::shape;
 
-use crate::adapter::parse;
-use crate::{Adapter, Format, Line, Parsed, Reader, Source};
+use crate::adapter::parse_text;
+use crate::{Adapter, InputLine, LogReader, ParseOutput, Source, SourceFormat};
 
 /// Returns the files below an agent's fixtures that its adapter claims.
 pub fn sources(adapter: &dyn Adapter) -> Vec<Source> {
@@ -38,7 +38,7 @@ pub fn sources(adapter: &dyn Adapter) -> Vec<Source> {
 }
 
 /// Reads a claimed fixture.
-pub fn read(adapter: &dyn Adapter, relative: &str) -> Parsed {
+pub fn read(adapter: &dyn Adapter, relative: &str) -> ParseOutput {
     let root = testkit::fixture(adapter.flavor().name());
     let format = adapter.claim(&root, Path::new(relative)).expect("claimed");
     let source = Source {
@@ -46,32 +46,32 @@ pub fn read(adapter: &dyn Adapter, relative: &str) -> Parsed {
         path: root.join(relative),
         format,
     };
-    parse(adapter, &source, &fs::read_to_string(&source.path).unwrap())
+    parse_text(adapter, &source, &fs::read_to_string(&source.path).unwrap())
 }
 
 /// Shows what was understood, and what was not.
-pub fn show(parsed: &Parsed) -> String {
+pub fn show(parsed: &ParseOutput) -> String {
     let mut shown = shape(&parsed.entries);
     for skipped in &parsed.skipped {
-        shown += &format!("skipped line {}: {}\n", skipped.line, skipped.why);
+        shown += &format!("skipped line {}: {}\n", skipped.line, skipped.reason);
     }
-    for (kind, count) in &parsed.unknown {
+    for (kind, count) in &parsed.unknown_kinds {
         shown += &format!("unknown {kind}: {count}\n");
     }
     shown
 }
 
-pub fn messages(parsed: &Parsed) -> impl Iterator<Item = &Message> {
+pub fn messages(parsed: &ParseOutput) -> impl Iterator<Item = &Message> {
     parsed.entries.iter().filter_map(|entry| match entry {
-        Entry::Message(message) => Some(message),
+        LogEntry::Message(message) => Some(message),
         _ => None,
     })
 }
 
-pub fn total(parsed: &Parsed) -> Usage {
+pub fn total(parsed: &ParseOutput) -> Usage {
     let mut total = Usage::default();
     for entry in &parsed.entries {
-        if let Entry::Usage(entry) = entry {
+        if let LogEntry::Usage(entry) = entry {
             total += entry.usage;
         }
     }
@@ -81,7 +81,7 @@ pub fn total(parsed: &Parsed) -> Usage {
 /// No two messages of a log have one name, and each stands behind the one before.
 pub fn names_and_order(adapter: &dyn Adapter) {
     for source in sources(adapter) {
-        let parsed = parse(adapter, &source, &fs::read_to_string(&source.path).unwrap());
+        let parsed = parse_text(adapter, &source, &fs::read_to_string(&source.path).unwrap());
         let mut names = BTreeSet::new();
         let mut line = 0;
         for message in messages(&parsed) {
@@ -98,24 +98,24 @@ pub fn two_halves_are_the_whole(adapter: &dyn Adapter) {
     let sources = sources(adapter);
     for source in sources
         .iter()
-        .filter(|source| source.format == Format::Lines)
+        .filter(|source| source.format == SourceFormat::Lines)
     {
         let text = fs::read_to_string(&source.path).unwrap();
-        let whole = parse(adapter, source, &text);
+        let whole = parse_text(adapter, source, &text);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let step = lines.len() / 100 + 1;
         for cut in (0..=lines.len()).step_by(step) {
-            let mut out = Parsed::default();
-            let mut reader = adapter.reader(source, None);
+            let mut out = ParseOutput::default();
+            let mut reader = adapter.open_reader(source, None);
             feed(&mut *reader, &lines, 0, cut, &mut out);
-            reader.end(false, &mut out);
-            let (from, state) = match reader.resume() {
+            reader.finish(false, &mut out);
+            let (from, state) = match reader.resume_point() {
                 Some(resume) => (resume.line as usize - 1, resume.state),
                 None => (cut, reader.state()),
             };
-            let mut reader = adapter.reader(source, Some(&state));
+            let mut reader = adapter.open_reader(source, Some(&state));
             feed(&mut *reader, &lines, from, lines.len(), &mut out);
-            reader.end(true, &mut out);
+            reader.finish(true, &mut out);
             let path = source.path.display();
             assert_eq!(
                 shape(&out.entries),
@@ -127,11 +127,11 @@ pub fn two_halves_are_the_whole(adapter: &dyn Adapter) {
     }
 }
 
-fn feed(reader: &mut dyn Reader, lines: &[&str], from: usize, to: usize, out: &mut Parsed) {
+fn feed(reader: &mut dyn LogReader, lines: &[&str], from: usize, to: usize, out: &mut ParseOutput) {
     let mut offset: u64 = lines[..from].iter().map(|line| line.len() as u64).sum();
     for (number, text) in (1..).zip(lines).skip(from).take(to - from) {
-        reader.line(
-            Line {
+        reader.read_line(
+            InputLine {
                 text,
                 number,
                 offset,
@@ -146,11 +146,11 @@ fn feed(reader: &mut dyn Reader, lines: &[&str], from: usize, to: usize, out: &m
 pub fn damage_is_survived(adapter: &dyn Adapter) {
     for source in sources(adapter) {
         let text = fs::read_to_string(&source.path).unwrap();
-        let sound = parse(adapter, &source, &text).skipped.len();
+        let sound = parse_text(adapter, &source, &text).skipped.len();
         for cut in (0..text.len()).step_by(text.len() / 60 + 1) {
             let cut = text.floor_char_boundary(cut);
             for part in [&text[..cut], &text[cut..]] {
-                let skipped = parse(adapter, &source, part).skipped.len();
+                let skipped = parse_text(adapter, &source, part).skipped.len();
                 let path = source.path.display();
                 assert!(skipped <= sound + 3, "{path} cut at byte {cut}: {skipped}");
             }

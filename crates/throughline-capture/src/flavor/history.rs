@@ -7,63 +7,63 @@
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{
-    Block, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
+    Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
     TitleRank,
 };
 
-use crate::{Line, Parsed, Reader, Resume, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, lines};
 
 /// A session that still has no log after this long never will have one.
-const UNDECIDED: SignedDuration = SignedDuration::from_hours(24);
+const SETTLE_TIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// What a session is called of which only the prompts are known.
-const TITLE: &str = "recovered prompts";
+const RECOVERED_TITLE: &str = "recovered prompts";
 
 /// A line of a history.
 #[derive(Debug)]
-pub struct Prompt {
+pub struct HistoryPrompt {
     pub at: Timestamp,
     /// The agent's own id of the session, or one that we made.
     pub session: String,
     pub cwd: Option<String>,
     pub text: String,
     /// A log tells it.
-    pub told: bool,
+    pub is_in_log: bool,
 }
 
 /// Reads the lines of one agent's history.
-pub trait Prompts: Send {
-    fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>>;
+pub trait HistoryFormat: Send {
+    fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>>;
 }
 
 /// Reads a history.
-pub struct History<P> {
+pub struct HistoryReader<P> {
     flavor: Flavor,
-    prompts: P,
-    decided_before: Option<Timestamp>,
+    format: P,
+    settled_before: Option<Timestamp>,
     /// The first prompt that is too young.
-    waiting: Option<Resume>,
+    resume_at: Option<ResumePoint>,
 }
 
-impl<P: Prompts> History<P> {
-    pub fn new(source: &Source, prompts: P) -> Self {
+impl<P: HistoryFormat> HistoryReader<P> {
+    pub fn new(source: &Source, format: P) -> Self {
         let written = std::fs::metadata(&source.path).and_then(|file| file.modified());
         let written = written.ok().and_then(|time| Timestamp::try_from(time).ok());
         Self {
             flavor: source.flavor,
-            prompts,
-            decided_before: written.and_then(|at| at.checked_sub(UNDECIDED).ok()),
-            waiting: None,
+            format,
+            settled_before: written.and_then(|at| at.checked_sub(SETTLE_TIME).ok()),
+            resume_at: None,
         }
     }
 
-    fn recover(&self, line: Line<'_>, prompt: Prompt, out: &mut Parsed) {
+    fn emit_prompt(&self, line: InputLine<'_>, prompt: HistoryPrompt, out: &mut ParseOutput) {
         let session = SessionId::of(self.flavor, &prompt.session);
         let title = Title {
-            text: TITLE.to_owned(),
+            text: RECOVERED_TITLE.to_owned(),
             rank: TitleRank::FirstPrompt,
         };
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title: Some(title),
             cwd: prompt.cwd.clone(),
             started: Some(prompt.at),
@@ -72,8 +72,8 @@ impl<P: Prompts> History<P> {
         }));
         let hash = blake3::hash(prompt.text.as_bytes()).to_hex();
         let millis = prompt.at.as_millisecond();
-        let id = format!("{}{millis}/{}", MessageId::HISTORY, &hash[..12]);
-        out.push(Entry::Message(Message {
+        let id = format!("{}{millis}/{}", MessageId::HISTORY_PREFIX, &hash[..12]);
+        out.push(LogEntry::Message(Message {
             at: Some(prompt.at),
             blocks: vec![Block::Text(prompt.text)],
             cwd: prompt.cwd,
@@ -83,23 +83,23 @@ impl<P: Prompts> History<P> {
     }
 }
 
-impl<P: Prompts> Reader for History<P> {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        if self.waiting.is_some() {
+impl<P: HistoryFormat> LogReader for HistoryReader<P> {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        if self.resume_at.is_some() {
             return;
         }
-        lines::objects(line, out, |object, out| {
-            let Some(prompt) = self.prompts.prompt(object)? else {
+        lines::for_each_object(line, out, |object, out| {
+            let Some(prompt) = self.format.parse_prompt(object)? else {
                 return Ok(());
             };
-            if self.decided_before.is_none_or(|before| prompt.at >= before) {
-                self.waiting = Some(Resume {
+            if self.settled_before.is_none_or(|before| prompt.at >= before) {
+                self.resume_at = Some(ResumePoint {
                     line: line.number,
                     offset: line.offset,
                     state: self.state(),
                 });
-            } else if !prompt.told && !is_key_press(&prompt.text) {
-                self.recover(line, prompt, out);
+            } else if !prompt.is_in_log && !is_bare_command(&prompt.text) {
+                self.emit_prompt(line, prompt, out);
             }
             Ok(())
         });
@@ -109,13 +109,13 @@ impl<P: Prompts> Reader for History<P> {
         "{}".to_owned()
     }
 
-    fn resume(&self) -> Option<Resume> {
-        self.waiting.clone()
+    fn resume_point(&self) -> Option<ResumePoint> {
+        self.resume_at.clone()
     }
 }
 
 /// Says whether it is a command without words, such as `/clear`.
-fn is_key_press(text: &str) -> bool {
+fn is_bare_command(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || (text.starts_with('/') && !text.contains(char::is_whitespace))
 }
@@ -123,19 +123,19 @@ fn is_key_press(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Format;
+    use crate::SourceFormat;
 
     struct Every;
 
-    impl Prompts for Every {
-        fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>> {
+    impl HistoryFormat for Every {
+        fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>> {
             let value: serde_json::Value = serde_json::from_str(object)?;
-            Ok(Some(Prompt {
+            Ok(Some(HistoryPrompt {
                 at: Timestamp::from_second(value["at"].as_i64().unwrap()).unwrap(),
                 session: "s".into(),
                 cwd: None,
                 text: "words".into(),
-                told: false,
+                is_in_log: false,
             }))
         }
     }
@@ -147,25 +147,25 @@ mod tests {
         let source = Source {
             flavor: Flavor::Codex,
             path: file.path().to_owned(),
-            format: Format::Lines,
+            format: SourceFormat::Lines,
         };
-        let mut history = History::new(&source, Every);
-        let mut out = Parsed::default();
+        let mut history = HistoryReader::new(&source, Every);
+        let mut out = ParseOutput::default();
         let written = file.as_file().metadata().unwrap().modified().unwrap();
         let young = Timestamp::try_from(written).unwrap().as_second();
         let mut offset = 0;
         for (number, at) in [(1, 1_767_603_600), (2, young), (3, young)] {
             let text = format!("{{\"at\":{at}}}\n");
-            let line = Line {
+            let line = InputLine {
                 text: &text,
                 number,
                 offset,
             };
-            history.line(line, &mut out);
+            history.read_line(line, &mut out);
             offset += text.len() as u64;
         }
         assert_eq!(out.entries.len(), 2, "a session and a message");
-        let resume = history.resume().unwrap();
+        let resume = history.resume_point().unwrap();
         assert_eq!((resume.line, resume.offset), (2, 18));
     }
 }

@@ -51,7 +51,7 @@ pub const ADAPTERS: &[&dyn Adapter] = &[
 ];
 
 /// Returns the adapter of a flavor.
-pub fn adapter(flavor: Flavor) -> Option<&'static dyn Adapter> {
+pub fn adapter_for(flavor: Flavor) -> Option<&'static dyn Adapter> {
     ADAPTERS
         .iter()
         .copied()

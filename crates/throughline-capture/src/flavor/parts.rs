@@ -1,7 +1,7 @@
 //! Content in the parts of Google's model API, which Gemini CLI and the agents that grew from it
 //! log as they are.
 
-use memory::{Block, CallId, Change, ToolUse};
+use memory::{Block, CallId, FileModification, ToolUse};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -9,11 +9,11 @@ use crate::lenient;
 
 /// A text, a part, or a list of both.
 #[derive(Debug, Default)]
-pub struct Content(pub Vec<Part>);
+pub struct GeminiContent(pub Vec<GeminiPart>);
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Part {
+pub struct GeminiPart {
     #[serde(deserialize_with = "lenient::or_default")]
     pub text: Option<String>,
     /// The text is the model's thinking.
@@ -56,7 +56,7 @@ pub struct InlineData {
     data: String,
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for GeminiContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let pieces = match serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()) {
@@ -69,20 +69,20 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-fn part(piece: &RawValue) -> Option<Part> {
+fn part(piece: &RawValue) -> Option<GeminiPart> {
     if let Ok(text) = serde_json::from_str(piece.get()) {
         let text = Some(text);
-        return Some(Part {
+        return Some(GeminiPart {
             text,
-            ..Part::default()
+            ..GeminiPart::default()
         });
     }
     serde_json::from_str(piece.get()).ok()
 }
 
-impl Content {
+impl GeminiContent {
     /// Returns what is said aloud.
-    pub fn text(&self) -> String {
+    pub fn spoken_text(&self) -> String {
         let said = self.0.iter().filter(|part| !part.thought);
         said.filter_map(|part| part.text.as_deref()).collect()
     }
@@ -94,7 +94,7 @@ impl Content {
     }
 }
 
-impl Part {
+impl GeminiPart {
     /// Returns a text or an image as a block.
     pub fn block(&self) -> Option<Block> {
         if let Some(text) = self.text.as_ref().filter(|text| !text.is_empty()) {
@@ -129,14 +129,14 @@ impl FunctionCall {
 
 /// What a tool answered.
 #[derive(Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ToolAnswer {
     pub text: String,
     pub is_error: bool,
     pub exit_code: Option<i64>,
 }
 
 impl FunctionResponse {
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> ToolAnswer {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct Response {
@@ -149,12 +149,12 @@ impl FunctionResponse {
         let response: Response = serde_json::from_str(raw).unwrap_or_default();
         let failed = response.error.is_some();
         let text = match response.output.or(response.error) {
-            Some(text) => bare(&text).to_owned(),
+            Some(text) => strip_untrusted_tags(&text).to_owned(),
             None if raw == "{}" => String::new(),
             None => memory::flatten::flatten(raw),
         };
         let exit_code = exit_code(&text);
-        Answer {
+        ToolAnswer {
             is_error: failed || exit_code.is_some_and(|code| code != 0),
             exit_code,
             text,
@@ -163,7 +163,7 @@ impl FunctionResponse {
 }
 
 /// Returns the change that a tool shows to the user, without the head of its diff.
-pub fn change(display: &RawValue, path: Option<&str>) -> Option<Change> {
+pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct FileDiff {
@@ -180,11 +180,11 @@ pub fn change(display: &RawValue, path: Option<&str>) -> Option<Change> {
         .map(str::to_owned)
         .or(shown.file_path)
         .or(shown.file_name)?;
-    (!diff.is_empty()).then_some(Change { path, diff })
+    (!diff.is_empty()).then_some(FileModification { path, diff })
 }
 
 /// Returns a tool's output without the marks that warn the model of it.
-fn bare(text: &str) -> &str {
+fn strip_untrusted_tags(text: &str) -> &str {
     let inner = text
         .trim()
         .strip_prefix("<untrusted_context>")
@@ -212,7 +212,7 @@ mod tests {
         let text = text.to_owned();
         assert_eq!(
             response.answer(),
-            Answer {
+            ToolAnswer {
                 text,
                 is_error,
                 exit_code
@@ -247,8 +247,8 @@ mod tests {
             r#"["h",{"text":"i"}]"#,
             r#"["hi",7]"#,
         ] {
-            let content: Content = serde_json::from_str(json).unwrap();
-            assert_eq!(content.text(), "hi", "{json}");
+            let content: GeminiContent = serde_json::from_str(json).unwrap();
+            assert_eq!(content.spoken_text(), "hi", "{json}");
         }
     }
 }

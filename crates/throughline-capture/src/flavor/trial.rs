@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 use testkit::shape::shape;
 
-use crate::adapter::parse;
-use crate::{Adapter, Format, Line, Parsed, Reader, Source};
+use crate::adapter::parse_text;
+use crate::{Adapter, InputLine, LogReader, ParseOutput, Source, SourceFormat};
 
 /// Returns all fixtures of an agent that it claims, in the order of their paths.
 pub fn sources(adapter: &dyn Adapter) -> Vec<Source> {
@@ -39,9 +39,9 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-pub fn read(adapter: &dyn Adapter, source: &Source) -> (String, Parsed) {
+pub fn read(adapter: &dyn Adapter, source: &Source) -> (String, ParseOutput) {
     let text = fs::read_to_string(&source.path).unwrap();
-    let parsed = parse(adapter, source, &text);
+    let parsed = parse_text(adapter, source, &text);
     (text, parsed)
 }
 
@@ -57,12 +57,12 @@ pub fn show(adapter: &dyn Adapter, relative: &str) -> String {
     show_parsed(&read(adapter, &source).1).replace(&*root.to_string_lossy(), "[fixtures]")
 }
 
-pub fn show_parsed(parsed: &Parsed) -> String {
+pub fn show_parsed(parsed: &ParseOutput) -> String {
     let mut shown = shape(&parsed.entries);
     for skipped in &parsed.skipped {
-        let _infallible = writeln!(shown, "skipped line {}: {}", skipped.line, skipped.why);
+        let _infallible = writeln!(shown, "skipped line {}: {}", skipped.line, skipped.reason);
     }
-    for (kind, count) in &parsed.unknown {
+    for (kind, count) in &parsed.unknown_kinds {
         let _infallible = writeln!(shown, "unknown {kind}: {count}");
     }
     shown
@@ -75,19 +75,19 @@ pub fn try_all(adapter: &dyn Adapter) -> BTreeMap<String, u64> {
         let (text, parsed) = read(adapter, &source);
         check_names(&source, &parsed);
         check_damage(adapter, &source, &text);
-        if source.format == Format::Lines {
+        if source.format == SourceFormat::Lines {
             check_halves(adapter, &source, &text, &parsed);
         }
-        unknown.extend(parsed.unknown);
+        unknown.extend(parsed.unknown_kinds);
     }
     unknown
 }
 
 /// No two messages of a session have one name.
-fn check_names(source: &Source, parsed: &Parsed) {
+fn check_names(source: &Source, parsed: &ParseOutput) {
     let mut names = BTreeSet::new();
     for entry in &parsed.entries {
-        if let Entry::Message(message) = entry {
+        if let LogEntry::Message(message) = entry {
             let name = (message.session.clone(), message.id.clone());
             assert!(names.insert(name), "{} in {source:?}", message.id);
         }
@@ -99,21 +99,21 @@ fn check_damage(adapter: &dyn Adapter, source: &Source, text: &str) {
     let step = (text.len() / 50).max(61);
     for cut in (0..text.len()).step_by(step) {
         let cut = text.floor_char_boundary(cut);
-        parse(adapter, source, &text[..cut]);
-        parse(adapter, source, &text[cut..]);
+        parse_text(adapter, source, &text[..cut]);
+        parse_text(adapter, source, &text[cut..]);
     }
 }
 
 /// Wherever a sweep ends, the next one goes on so that nothing is lost, doubled or changed.
-pub fn check_halves(adapter: &dyn Adapter, source: &Source, text: &str, whole: &Parsed) {
+pub fn check_halves(adapter: &dyn Adapter, source: &Source, text: &str, whole: &ParseOutput) {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let step = (lines.len() / 300).max(1);
     for cut in (0..=lines.len()).step_by(step) {
-        let mut out = Parsed::default();
-        let mut reader = adapter.reader(source, None);
+        let mut out = ParseOutput::default();
+        let mut reader = adapter.open_reader(source, None);
         feed(&mut *reader, &lines, 0, cut, &mut out);
-        reader.end(false, &mut out);
-        let (from, state) = match reader.resume() {
+        reader.finish(false, &mut out);
+        let (from, state) = match reader.resume_point() {
             Some(resume) => {
                 let from = usize::try_from(resume.line).unwrap() - 1;
                 assert_eq!(
@@ -125,9 +125,9 @@ pub fn check_halves(adapter: &dyn Adapter, source: &Source, text: &str, whole: &
             }
             None => (cut, reader.state()),
         };
-        let mut reader = adapter.reader(source, Some(&state));
+        let mut reader = adapter.open_reader(source, Some(&state));
         feed(&mut *reader, &lines, from, lines.len(), &mut out);
-        reader.end(true, &mut out);
+        reader.finish(true, &mut out);
         if out.entries != whole.entries {
             assert_eq!(
                 shape(&out.entries),
@@ -139,15 +139,15 @@ pub fn check_halves(adapter: &dyn Adapter, source: &Source, text: &str, whole: &
     }
 }
 
-fn feed(reader: &mut dyn Reader, lines: &[&str], from: usize, to: usize, out: &mut Parsed) {
+fn feed(reader: &mut dyn LogReader, lines: &[&str], from: usize, to: usize, out: &mut ParseOutput) {
     let mut at = offset(&lines[..from]);
     for (number, text) in (1..).zip(lines).skip(from).take(to - from) {
-        let line = Line {
+        let line = InputLine {
             text,
             number,
             offset: at,
         };
-        reader.line(line, out);
+        reader.read_line(line, out);
         at += text.len() as u64;
     }
 }
@@ -157,12 +157,12 @@ fn offset(lines: &[&str]) -> u64 {
 }
 
 /// Returns the usage and the cost of all responses, each counted once.
-pub fn bill(parsed: &Parsed) -> (Usage, f64) {
+pub fn bill(parsed: &ParseOutput) -> (Usage, f64) {
     let mut usage = Usage::default();
     let mut cost = 0.0;
     let mut keys = BTreeSet::new();
     for entry in &parsed.entries {
-        if let Entry::Usage(entry) = entry
+        if let LogEntry::Usage(entry) = entry
             && keys.insert(entry.key.clone())
         {
             usage += entry.usage;

@@ -1,11 +1,11 @@
 //! Addresses of files.
 
 /// Returns the path that a `file:` address stands for; a path stays as it is.
-pub fn path(uri: &str) -> String {
+pub fn path_of_uri(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
-    let path = decode(rest);
+    let path = percent_decode(rest);
     // `/C:/src` is a drive's path behind the address's own slash.
     match path.as_bytes() {
         [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
@@ -14,7 +14,7 @@ pub fn path(uri: &str) -> String {
 }
 
 /// Decodes `%20` and its like.
-fn decode(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -47,7 +47,7 @@ mod tests {
             ("/home/dev/100%", "/home/dev/100%"),
             ("file:///100%", "/100%"),
         ] {
-            assert_eq!(path(uri), expected);
+            assert_eq!(path_of_uri(uri), expected);
         }
     }
 }

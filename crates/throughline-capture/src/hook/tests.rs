@@ -21,19 +21,19 @@ fn lines(agent: &str) -> Vec<Line> {
 }
 
 fn event(line: &Line) -> HookEvent {
-    let hints = Hints {
+    let hints = HookHints {
         event: line.event.clone(),
-        inside: line
+        environment_agent: line
             .env
             .contains_key("COPILOT_CLI")
             .then_some(Flavor::Copilot),
-        ..Hints::default()
+        ..HookHints::default()
     };
-    read(line.payload.to_string().as_bytes(), &hints).unwrap()
+    parse_payload(line.payload.to_string().as_bytes(), &hints).unwrap()
 }
 
-fn of(payload: &Value) -> Result<HookEvent, Unknown> {
-    read(payload.to_string().as_bytes(), &Hints::default())
+fn of(payload: &Value) -> Result<HookEvent, HookParseError> {
+    parse_payload(payload.to_string().as_bytes(), &HookHints::default())
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn every_payload_is_its_agents_and_means_what_it_says() {
             let marks = [
                 event.transcript.is_some().then_some("log"),
                 event.subagent.is_some().then_some("subagent"),
-                event.turn.is_some().then_some("turn"),
-                event.call.is_some().then_some("call"),
+                event.prompt_id.is_some().then_some("turn"),
+                event.call_id.is_some().then_some("call"),
             ];
             let marks: Vec<_> = marks.into_iter().flatten().collect();
             writeln!(shown, "{agent} {}: {what} ({})", line.name, marks.join(" ")).unwrap();
@@ -77,7 +77,7 @@ fn an_answer_is_in_the_agents_own_words() {
             let answer = HookAnswer {
                 context: Some("T".to_owned()),
             };
-            let written = answer.write(&event);
+            let written = answer.render(&event);
             if seen.insert(event.name.clone()) {
                 writeln!(shown, "{agent} {}: {written}", event.name).unwrap();
             }
@@ -89,11 +89,11 @@ fn an_answer_is_in_the_agents_own_words() {
 #[test]
 fn grok_is_recognised_where_it_runs_claudes_hooks() {
     let line = &lines("grok")[0];
-    let hints = Hints {
+    let hints = HookHints {
         agent: Some(Flavor::Claude),
-        ..Hints::default()
+        ..HookHints::default()
     };
-    let event = read(line.payload.to_string().as_bytes(), &hints).unwrap();
+    let event = parse_payload(line.payload.to_string().as_bytes(), &hints).unwrap();
     assert_eq!(event.flavor, Flavor::Grok);
 }
 
@@ -102,10 +102,10 @@ fn grok_is_recognised_where_it_runs_claudes_hooks() {
 fn copilot_with_a_plugin_is_not_taken_for_gemini() {
     let payload = br#"{"hook_event_name":"SessionStart","session_id":"s","cwd":"/work",
         "timestamp":"2026-11-16T08:00:00.000Z","source":"new","initial_prompt":"x"}"#;
-    let event = read(payload, &Hints::default()).unwrap();
+    let event = parse_payload(payload, &HookHints::default()).unwrap();
     assert_eq!(event.flavor, Flavor::Copilot);
     // Of Claude Code's form of an answer it takes nothing.
-    let answer = event.dialect.write(&event, "words");
+    let answer = event.dialect.render_context(&event, "words");
     assert_eq!(answer, r#"{"additionalContext":"words"}"#);
 }
 
@@ -114,16 +114,16 @@ fn copilot_with_a_plugin_speaks_as_claude_does() {
     let payload = serde_json::json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "UserPromptSubmit", "prompt": "why?",
     });
-    let hints = Hints {
-        inside: Some(Flavor::Copilot),
-        ..Hints::default()
+    let hints = HookHints {
+        environment_agent: Some(Flavor::Copilot),
+        ..HookHints::default()
     };
-    let event = read(payload.to_string().as_bytes(), &hints).unwrap();
+    let event = parse_payload(payload.to_string().as_bytes(), &hints).unwrap();
     assert_eq!(event.flavor, Flavor::Copilot);
     let answer = HookAnswer {
         context: Some("T".to_owned()),
     };
-    assert_eq!(answer.write(&event), r#"{"additionalContext":"T"}"#);
+    assert_eq!(answer.render(&event), r#"{"additionalContext":"T"}"#);
     assert_eq!(of(&payload).unwrap().flavor, Flavor::Claude);
 }
 
@@ -140,7 +140,7 @@ fn our_own_words_are_not_taken_for_geminis_prompt() {
         assert_eq!(text, typed);
     };
     check("why?", "why?");
-    let fenced = memory::fence::wrap("7f3a", "1. The user prefers: tabs");
+    let fenced = memory::fence::enclose_with_id("7f3a", "1. The user prefers: tabs");
     check(
         &format!("<hook_context>{fenced}</hook_context>\n\nwhy?"),
         "why?",
@@ -159,12 +159,12 @@ fn what_is_too_long_for_an_agent_is_left_out() {
     let context = |chars: usize| HookAnswer {
         context: Some("a b ".repeat(chars / 4)),
     };
-    assert!(!context(4_000).write(&codex).is_empty());
-    assert_eq!(context(9_200).write(&codex), "");
+    assert!(!context(4_000).render(&codex).is_empty());
+    assert_eq!(context(9_200).render(&codex), "");
     let wide = HookAnswer {
         context: Some("語".repeat(4_000)),
     };
-    assert_eq!(wide.write(&codex), "");
+    assert_eq!(wide.render(&codex), "");
 }
 
 #[test]
@@ -179,13 +179,16 @@ fn odd_payloads_are_refused_or_read_as_far_as_they_go() {
         "{\"session_id\":7}",
     ] {
         assert!(
-            read(payload.as_bytes(), &Hints::default()).is_err(),
+            parse_payload(payload.as_bytes(), &HookHints::default()).is_err(),
             "{payload}"
         );
     }
-    assert!(read(&[0xff, 0xfe, 0], &Hints::default()).is_err());
+    assert!(parse_payload(&[0xff, 0xfe, 0], &HookHints::default()).is_err());
     let native = serde_json::json!({"sessionId": "s"});
-    assert_eq!(of(&native).unwrap_err(), Unknown::Event(Flavor::Copilot));
+    assert_eq!(
+        of(&native).unwrap_err(),
+        HookParseError::MissingEvent(Flavor::Copilot)
+    );
     let event = of(&serde_json::json!({
         "hook_event_name": "UserPromptSubmit", "session_id": 7, "prompt": ["a"], "cwd": null,
     }));

@@ -10,7 +10,7 @@ type Text = Lenient<String>;
 /// unread.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Wire {
+pub struct HookPayload {
     pub(crate) agent: Text,
     pub(crate) event: Text,
     pub(crate) hook_event_name: Text,
@@ -59,7 +59,7 @@ pub struct Wire {
     pub(crate) subagent_id: Text,
 }
 
-impl Wire {
+impl HookPayload {
     pub(crate) fn event_name(&self) -> Option<&str> {
         first(&[&self.hook_event_name, &self.event, &self.hook_name])
             .or_else(|| self.thread_id.text().and(self.kind.text()))
@@ -88,7 +88,7 @@ impl Wire {
         first(&[&self.agent_id, &self.subagent_id])
     }
 
-    pub(crate) fn turn(&self) -> Option<&str> {
+    pub(crate) fn prompt_id(&self) -> Option<&str> {
         first(&[
             &self.prompt_id,
             &self.prompt_id_camel,
@@ -98,12 +98,12 @@ impl Wire {
         ])
     }
 
-    pub(crate) fn call(&self) -> Option<&str> {
+    pub(crate) fn call_id(&self) -> Option<&str> {
         first(&[&self.tool_use_id, &self.tool_use_id_camel])
     }
 
     /// Says whether the session's log has this among the folders it lies in.
-    pub(crate) fn lies_in(&self, folder: &str) -> bool {
+    pub(crate) fn is_transcript_under(&self, folder: &str) -> bool {
         self.transcript(false)
             .is_some_and(|path| path.split(['/', '\\']).any(|part| part == folder))
     }

@@ -4,29 +4,29 @@ use memory::command::{self, CallFiles};
 use memory::{ToolResult, ToolUse};
 use serde_json::Value;
 
-use super::{Reason, Scope, mark};
+use super::{CaptureScope, WithholdReason, placeholder};
 use crate::tools;
 
-impl Scope {
+impl CaptureScope {
     /// Decides whether the output of a call is withheld. `root` is the session's workspace, `cwd`
     /// the folder in which the call ran.
-    pub(crate) fn judge_output(
+    pub(crate) fn output_reason(
         &self,
         files: &CallFiles,
         root: Option<&str>,
         cwd: Option<&str>,
-    ) -> Option<Reason> {
+    ) -> Option<WithholdReason> {
         let mut named = files
             .named
             .iter()
             .chain(&files.printed)
             .chain(&files.written);
-        if named.any(|name| self.names_never(name)) {
-            return Some(Reason::Credentials);
+        if named.any(|name| self.names_never_captured(name)) {
+            return Some(WithholdReason::Credentials);
         }
         let mut printed = files.printed.iter();
         let is_outside = printed.any(|path| self.is_outside(path, root, cwd));
-        is_outside.then_some(Reason::Outside)
+        is_outside.then_some(WithholdReason::Outside)
     }
 
     /// Returns the arguments of a call without what they put into never-captured files, or `None`
@@ -36,18 +36,20 @@ impl Scope {
         call: &ToolUse,
         removed: &mut Vec<String>,
     ) -> Option<String> {
-        if !self.may_name_never(&call.input) {
+        if !self.may_name_never_captured(&call.input) {
             return None;
         }
         let before = removed.len();
-        let input = match tools::json(&call.input) {
+        let input = match tools::parse_json_arguments(&call.input) {
             Some(mut value) => {
                 self.withhold_values(&mut value, "", false, removed);
                 serde_json::to_string(&value).ok()?
             }
-            None if command::is_shell(&call.tool) && self.writes_never(&call.input) => {
+            None if command::is_shell_tool(&call.tool)
+                && self.writes_never_captured(&call.input) =>
+            {
                 removed.push(call.input.clone());
-                mark(Reason::Credentials, call.input.len())
+                placeholder(WithholdReason::Credentials, call.input.len())
             }
             None => self.withhold_quotes(&call.input, removed)?,
         };
@@ -56,10 +58,10 @@ impl Scope {
 
     /// Returns a text that is JSON or plain without what it quotes of never-captured files.
     pub(crate) fn withhold_text(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
-        if !self.may_name_never(text) {
+        if !self.may_name_never_captured(text) {
             return None;
         }
-        let Some(mut value) = tools::json(text) else {
+        let Some(mut value) = tools::parse_json_arguments(text) else {
             return self.withhold_quotes(text, removed);
         };
         let before = removed.len();
@@ -81,7 +83,9 @@ impl Scope {
             Value::Object(fields) => {
                 let is_never = |(key, value): (&String, &Value)| {
                     tools::is_path_key(key)
-                        && value.as_str().is_some_and(|path| self.is_never(path))
+                        && value
+                            .as_str()
+                            .is_some_and(|path| self.is_never_captured(path))
                 };
                 let of_never = of_never || fields.iter().any(is_never);
                 for (key, value) in fields {
@@ -115,40 +119,40 @@ impl Scope {
             return None;
         }
         let is_content = of_never && !tools::is_neutral_argument(key, text);
-        if is_content || tools::is_command_key(key) && self.writes_never(text) {
+        if is_content || tools::is_command_key(key) && self.writes_never_captured(text) {
             removed.push(text.to_owned());
-            return Some(mark(Reason::Credentials, text.len()));
+            return Some(placeholder(WithholdReason::Credentials, text.len()));
         }
         self.withhold_quotes(text, removed)
     }
 
     /// Says whether a command puts text into a never-captured file.
-    pub(crate) fn writes_never(&self, text: &str) -> bool {
-        self.may_name_never(text)
+    pub(crate) fn writes_never_captured(&self, text: &str) -> bool {
+        self.may_name_never_captured(text)
             && CallFiles::of_command(text)
                 .written
                 .iter()
-                .any(|name| self.names_never(name))
+                .any(|name| self.names_never_captured(name))
     }
 
     /// Says whether a word of a command names a never-captured file, or a folder of such files.
-    pub(crate) fn names_never(&self, name: &str) -> bool {
+    pub(crate) fn names_never_captured(&self, name: &str) -> bool {
         let name = name.trim_end_matches(['/', '\\']);
         !name.is_empty()
-            && (self.is_never(name)
-                || self.is_never(&format!("{name}/x"))
-                || self.matches_never(name))
+            && (self.is_never_captured(name)
+                || self.is_never_captured(&format!("{name}/x"))
+                || self.glob_matches_never_captured(name))
     }
 
     /// Says whether a glob such as `.env*` matches a never-captured file.
-    fn matches_never(&self, glob: &str) -> bool {
+    fn glob_matches_never_captured(&self, glob: &str) -> bool {
         let file = glob.rsplit(['/', '\\']).next().unwrap_or(glob);
         let Some((start, _)) = file.split_once(['*', '?']) else {
             return false;
         };
         // `*.json` is a way to say "every file", not to name a credential.
         (start.len() > 1 || start == ".")
-            && self.never.iter().any(|pattern| {
+            && self.never_captured.iter().any(|pattern| {
                 let name = pattern.rsplit('/').next().unwrap_or(pattern);
                 let literal = name.split('*').next().unwrap_or(name);
                 literal.len() > 1 && literal.starts_with(start)
@@ -160,8 +164,8 @@ impl Scope {
 pub(crate) fn files_of_result(result: &ToolResult) -> CallFiles {
     let mut files = result.files.clone();
     if let Some(path) = &result.path {
-        files.name(path);
-        if result.tool.as_deref().is_some_and(tools::reads) {
+        files.add_named(path);
+        if result.tool.as_deref().is_some_and(tools::is_read_tool) {
             files.printed.push(path.clone());
         }
     }

@@ -15,18 +15,18 @@ use std::path::{Component, Path, PathBuf};
 
 use memory::Workspace;
 
-use crate::git::Workspaces;
+use crate::git::WorkspaceResolver;
 
 /// Which files' texts are not kept.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct CaptureScope {
     /// Patterns of paths whose text is never kept: `*` stands for any run of characters, a
     /// pattern with `/` matches the end of a path, one without matches a file name.
-    pub never: Vec<String>,
+    pub never_captured: Vec<String>,
     /// Names that a pattern catches although they hold no secrets.
-    pub spared: Vec<String>,
+    pub exceptions: Vec<String>,
     /// Keep what a session read from files outside its workspace.
-    pub outside: bool,
+    pub keep_outside: bool,
     /// Workspaces that are captured, by a part of their key or root; empty for all.
     pub allowed: Vec<String>,
     /// Workspaces that are not captured.
@@ -35,11 +35,11 @@ pub struct Scope {
     pub aliases: BTreeMap<String, String>,
 }
 
-impl Default for Scope {
+impl Default for CaptureScope {
     fn default() -> Self {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self {
-            never: list(&[
+            never_captured: list(&[
                 ".env",
                 ".env.*",
                 "*.env",
@@ -75,7 +75,7 @@ impl Default for Scope {
                 "gh/hosts.yml",
                 "*credentials.json",
             ]),
-            spared: list(&[
+            exceptions: list(&[
                 ".env.example",
                 ".env.sample",
                 ".env.template",
@@ -86,7 +86,7 @@ impl Default for Scope {
                 "known_hosts",
                 ".ssh/config",
             ]),
-            outside: false,
+            keep_outside: false,
             allowed: Vec::new(),
             denied: Vec::new(),
             aliases: BTreeMap::new(),
@@ -96,7 +96,7 @@ impl Default for Scope {
 
 /// Why a text is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum WithholdReason {
     /// It belongs to a file that holds credentials.
     Credentials,
     /// It belongs to a file outside the session's workspace.
@@ -104,34 +104,35 @@ pub enum Reason {
 }
 
 /// Returns what stands in the place of a text that is not kept.
-pub fn mark(reason: Reason, size_bytes: usize) -> String {
+pub fn placeholder(reason: WithholdReason, size_bytes: usize) -> String {
     let file = match reason {
-        Reason::Credentials => "a file that holds credentials",
-        Reason::Outside => "a file outside the workspace",
+        WithholdReason::Credentials => "a file that holds credentials",
+        WithholdReason::Outside => "a file outside the workspace",
     };
     format!("[not kept: {file}, {size_bytes} bytes]")
 }
 
-impl Scope {
+impl CaptureScope {
     /// Returns what is kept of a text that came with the path of a file, or on its own.
     pub fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
         if let Some(reason) = path.and_then(|path| self.reason_for(path, root)) {
-            return mark(reason, text.len());
+            return placeholder(reason, text.len());
         }
         let kept = self.withhold_quotes(text, &mut Vec::new());
         kept.unwrap_or_else(|| text.to_owned())
     }
 
     /// Returns why the text of one file is not kept, if it is not.
-    pub fn reason_for(&self, path: &str, root: Option<&str>) -> Option<Reason> {
-        if self.is_never(path) {
-            return Some(Reason::Credentials);
+    pub fn reason_for(&self, path: &str, root: Option<&str>) -> Option<WithholdReason> {
+        if self.is_never_captured(path) {
+            return Some(WithholdReason::Credentials);
         }
-        self.is_outside(path, root, None).then_some(Reason::Outside)
+        self.is_outside(path, root, None)
+            .then_some(WithholdReason::Outside)
     }
 
     /// Returns the workspace that one counts as.
-    pub fn alias(&self, workspace: Workspace) -> Workspace {
+    pub fn resolve_alias(&self, workspace: Workspace) -> Workspace {
         let named = self
             .aliases
             .get(&workspace.key)
@@ -161,19 +162,23 @@ impl Scope {
     }
 
     /// Says whether the text of a file is never kept.
-    pub fn is_never(&self, path: &str) -> bool {
+    pub fn is_never_captured(&self, path: &str) -> bool {
         if path.is_empty() {
             return false;
         }
         let path = path.replace('\\', "/");
-        let caught = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &path));
-        caught(&self.never) && !caught(&self.spared)
+        let caught = |patterns: &[String]| {
+            patterns
+                .iter()
+                .any(|pattern| matches_pattern(pattern, &path))
+        };
+        caught(&self.never_captured) && !caught(&self.exceptions)
     }
 
     /// Says whether a file lies outside the workspace at `root`. `cwd` is the folder that relative
     /// paths start from.
     fn is_outside(&self, path: &str, root: Option<&str>, cwd: Option<&str>) -> bool {
-        let Some(root) = root.filter(|_| !self.outside) else {
+        let Some(root) = root.filter(|_| !self.keep_outside) else {
             return false;
         };
         let root = Path::new(root);
@@ -193,7 +198,7 @@ impl Scope {
     }
 }
 
-impl store::ImportScope for Scope {
+impl store::ImportScope for CaptureScope {
     fn allows(&self, workspace: &Workspace) -> bool {
         self.allows(workspace)
     }
@@ -202,7 +207,7 @@ impl store::ImportScope for Scope {
         self.keep_text(text, path, root)
     }
 
-    fn log_filter(&self) -> store::LogRule<'_> {
+    fn log_filter(&self) -> store::LogPieceFilter<'_> {
         let mut filter = archive::LogFilter::default();
         Box::new(move |text| filter.apply(self, text))
     }
@@ -211,18 +216,19 @@ impl store::ImportScope for Scope {
         if !self.is_selective() {
             return true;
         }
-        let mut workspaces = Workspaces::default();
+        let mut workspaces = WorkspaceResolver::default();
         let mut folders = text
             .lines()
-            .filter_map(folder_in)
-            .filter_map(|folder| workspaces.of(&folder, None))
+            .filter_map(folder_named_in)
+            .filter_map(|folder| workspaces.resolve(&folder, None))
             .peekable();
-        folders.peek().is_none() || folders.any(|workspace| self.allows(&self.alias(workspace)))
+        folders.peek().is_none()
+            || folders.any(|workspace| self.allows(&self.resolve_alias(workspace)))
     }
 }
 
 /// Returns the folder that a line of a log names.
-fn folder_in(line: &str) -> Option<String> {
+fn folder_named_in(line: &str) -> Option<String> {
     ["\"cwd\"", "\"project\""].iter().find_map(|key| {
         let (_, rest) = line.split_once(key)?;
         let rest = rest.trim_start().strip_prefix(':')?;
@@ -257,7 +263,7 @@ fn resolve(path: &Path) -> PathBuf {
     whole
 }
 
-fn matches(pattern: &str, path: &str) -> bool {
+fn matches_pattern(pattern: &str, path: &str) -> bool {
     let depth = pattern.matches('/').count() + 1;
     let mut ends = path.rmatch_indices('/').map(|(at, _)| at + 1);
     let start = ends.nth(depth - 1).unwrap_or(0);
@@ -266,10 +272,10 @@ fn matches(pattern: &str, path: &str) -> bool {
     let below = pattern.strip_suffix("/*").is_some_and(|folder| {
         path.contains(&format!("/{folder}/")) || path.starts_with(&format!("{folder}/"))
     });
-    below || wildcard(pattern, tail)
+    below || matches_wildcard(pattern, tail)
 }
 
-fn wildcard(pattern: &str, text: &str) -> bool {
+fn matches_wildcard(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((head, tail)) => {
@@ -280,7 +286,7 @@ fn wildcard(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::withheld::Judge;
+    use super::withheld::MessageFilter;
     use super::*;
     use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, ToolResult};
 
@@ -294,7 +300,11 @@ mod tests {
             content: "text".into(),
             ..ToolResult::default()
         })];
-        Judge::default().apply(&Scope::default(), &mut message, Some("/home/dev/proj"));
+        MessageFilter::default().apply(
+            &CaptureScope::default(),
+            &mut message,
+            Some("/home/dev/proj"),
+        );
         let [Block::ToolResult(result)] = message.blocks.as_slice() else {
             panic!()
         };
@@ -320,17 +330,17 @@ mod tests {
 
     #[test]
     fn an_alias_names_the_workspace_it_stands_for() {
-        let scope = Scope {
+        let scope = CaptureScope {
             aliases: [(
                 "/tmp/scratch".to_owned(),
                 "example.com/acme/widgets".to_owned(),
             )]
             .into(),
-            ..Scope::default()
+            ..CaptureScope::default()
         };
         let at = |root: &str| {
             scope
-                .alias(Workspace {
+                .resolve_alias(Workspace {
                     key: root.into(),
                     root: root.into(),
                 })

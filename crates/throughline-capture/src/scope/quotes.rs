@@ -1,24 +1,24 @@
 //! Texts that quote files: diffs, patches, search results, attached files. The parts that quote a
 //! file that is never captured are withheld, the rest stays.
 
-use super::{Reason, Scope, mark};
+use super::{CaptureScope, WithholdReason, placeholder};
 
-impl Scope {
+impl CaptureScope {
     /// Returns `text` without what it quotes of never-captured files, or `None` when it quotes
     /// none. What was left out is added to `removed`.
     pub(crate) fn withhold_quotes(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
-        if !self.may_name_never(text) {
+        if !self.may_name_never_captured(text) {
             return None;
         }
-        let mut filter = Filter {
+        let mut filter = QuoteFilter {
             out: String::with_capacity(text.len()),
-            section: Section::Kept,
+            section: QuoteSection::Kept,
             dropped: String::new(),
             removed,
             is_changed: false,
         };
         for line in text.split_inclusive('\n') {
-            filter.line(self, line);
+            filter.filter_line(self, line);
         }
         filter.end_section();
         let (is_changed, out) = (filter.is_changed, filter.out);
@@ -27,8 +27,8 @@ impl Scope {
 
     /// Says whether a text may name a never-captured file at all: a quick check before the slow
     /// ones.
-    pub(crate) fn may_name_never(&self, text: &str) -> bool {
-        self.never.iter().any(|pattern| {
+    pub(crate) fn may_name_never_captured(&self, text: &str) -> bool {
+        self.never_captured.iter().any(|pattern| {
             let literal = pattern.split('*').max_by_key(|part| part.len());
             let literal = literal.unwrap_or_default().trim_matches('/');
             memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some()
@@ -39,14 +39,14 @@ impl Scope {
 
 /// The part of a text that the current line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
+enum QuoteSection {
     Kept,
     /// A part of a never-captured file, and how its end is recognized.
-    Withheld(End),
+    Withheld(SectionEnd),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum SectionEnd {
     /// The header of the next file.
     NextHeader,
     /// A line that is neither numbered nor indented.
@@ -55,44 +55,46 @@ enum End {
     Tag,
 }
 
-struct Filter<'r> {
+struct QuoteFilter<'r> {
     out: String,
-    section: Section,
+    section: QuoteSection,
     dropped: String,
     removed: &'r mut Vec<String>,
     is_changed: bool,
 }
 
-impl Filter<'_> {
-    fn line(&mut self, scope: &Scope, line: &str) {
-        let plain = without_colours(line);
+impl QuoteFilter<'_> {
+    fn filter_line(&mut self, scope: &CaptureScope, line: &str) {
+        let plain = strip_colours(line);
         let plain = plain.trim_end();
-        if let Some(header) = header(plain) {
-            let is_same_file = self.section == Section::Withheld(End::NextHeader)
+        if let Some(header) = file_header(plain) {
+            let is_same_file = self.section == QuoteSection::Withheld(SectionEnd::NextHeader)
                 && header.is_detail
-                && scope.is_never(header.path);
+                && scope.is_never_captured(header.path);
             if !is_same_file {
                 self.end_section();
                 self.out.push_str(line);
-                if scope.is_never(header.path) || scope.is_never(header.other) {
-                    self.section = Section::Withheld(header.end);
+                if scope.is_never_captured(header.path) || scope.is_never_captured(header.other) {
+                    self.section = QuoteSection::Withheld(header.end);
                 }
                 return;
             }
         }
         match self.section {
-            Section::Withheld(End::Heading) if !is_below_heading(plain) => self.end_section(),
-            Section::Withheld(End::Tag) if plain.trim_start().starts_with("</") => {
+            QuoteSection::Withheld(SectionEnd::Heading) if !is_below_heading(plain) => {
+                self.end_section()
+            }
+            QuoteSection::Withheld(SectionEnd::Tag) if plain.trim_start().starts_with("</") => {
                 self.end_section();
             }
-            Section::Withheld(_) if is_end_mark(plain) => self.end_section(),
-            Section::Withheld(_) => {
+            QuoteSection::Withheld(_) if is_end_marker(plain) => self.end_section(),
+            QuoteSection::Withheld(_) => {
                 self.dropped.push_str(line);
                 return;
             }
-            Section::Kept => {}
+            QuoteSection::Kept => {}
         }
-        if let Some(end) = quoted_prefix(scope, plain) {
+        if let Some(end) = quote_start(scope, plain) {
             let Some(at) = line.find(&plain[..end]) else {
                 return self.out.push_str(line);
             };
@@ -102,7 +104,8 @@ impl Filter<'_> {
                 self.removed.push(text.to_owned());
                 self.is_changed = true;
                 self.out.push_str(&line[..at]);
-                self.out.push_str(&mark(Reason::Credentials, text.len()));
+                self.out
+                    .push_str(&placeholder(WithholdReason::Credentials, text.len()));
                 self.out.push_str(&line[at + text.len()..]);
                 return;
             }
@@ -111,14 +114,15 @@ impl Filter<'_> {
     }
 
     fn end_section(&mut self) {
-        self.section = Section::Kept;
+        self.section = QuoteSection::Kept;
         let dropped = std::mem::take(&mut self.dropped);
         if dropped.trim().is_empty() {
             self.out.push_str(&dropped);
             return;
         }
         self.is_changed = true;
-        self.out.push_str(&mark(Reason::Credentials, dropped.len()));
+        self.out
+            .push_str(&placeholder(WithholdReason::Credentials, dropped.len()));
         if dropped.ends_with('\n') {
             self.out.push('\n');
         }
@@ -127,35 +131,35 @@ impl Filter<'_> {
 }
 
 /// A line that announces the text of a file.
-struct Header<'a> {
+struct FileHeader<'a> {
     path: &'a str,
     /// The file's other name, where a diff gives two.
     other: &'a str,
-    end: End,
+    end: SectionEnd,
     /// It may stand behind another header of the same file.
     is_detail: bool,
 }
 
-fn header(line: &str) -> Option<Header<'_>> {
-    let next = |path| Header {
+fn file_header(line: &str) -> Option<FileHeader<'_>> {
+    let next = |path| FileHeader {
         path,
         other: path,
-        end: End::NextHeader,
+        end: SectionEnd::NextHeader,
         is_detail: false,
     };
     if let Some(paths) = line.strip_prefix("diff --git ") {
         let (old, new) = paths.split_once(' ').unwrap_or((paths, paths));
-        return Some(Header {
-            other: side(new),
-            ..next(side(old))
+        return Some(FileHeader {
+            other: strip_diff_prefix(new),
+            ..next(strip_diff_prefix(old))
         });
     }
     for prefix in ["--- ", "+++ "] {
         if let Some(path) = line.strip_prefix(prefix) {
             let path = path.split('\t').next().unwrap_or(path);
-            return Some(Header {
+            return Some(FileHeader {
                 is_detail: true,
-                ..next(side(path))
+                ..next(strip_diff_prefix(path))
             });
         }
     }
@@ -190,22 +194,22 @@ fn header(line: &str) -> Option<Header<'_>> {
         let rest = rest.trim_start_matches(['"', '\'']);
         let path = rest.split(['"', '\'', '<', '>']).next().unwrap_or(rest);
         let end = if prefix == "<path>" {
-            End::NextHeader
+            SectionEnd::NextHeader
         } else {
-            End::Tag
+            SectionEnd::Tag
         };
-        return Some(Header { end, ..next(path) });
+        return Some(FileHeader { end, ..next(path) });
     }
     let heading = trimmed.strip_suffix(':').unwrap_or(trimmed);
     let is_path = heading.contains(['.', '/']) && !heading.contains([' ', '=', '(', '"', ',']);
-    (is_path && heading.len() > 1).then(|| Header {
-        end: End::Heading,
+    (is_path && heading.len() > 1).then(|| FileHeader {
+        end: SectionEnd::Heading,
         ..next(heading)
     })
 }
 
 /// Strips what a diff puts before a path.
-fn side(path: &str) -> &str {
+fn strip_diff_prefix(path: &str) -> &str {
     let path = path.trim().trim_matches('"');
     let sides = ["a/", "b/", "i/", "w/", "c/", "o/"];
     sides
@@ -223,18 +227,18 @@ fn is_below_heading(line: &str) -> bool {
     line.starts_with([' ', '\t']) || is_numbered()
 }
 
-fn is_end_mark(line: &str) -> bool {
+fn is_end_marker(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("*** End Patch") || line.starts_with("--- End of content") || line == "---"
 }
 
 /// Returns where the quoted text begins in a line such as `.env:3:text`.
-fn quoted_prefix(scope: &Scope, line: &str) -> Option<usize> {
+fn quote_start(scope: &CaptureScope, line: &str) -> Option<usize> {
     // The path itself may hold dashes, so every place where it may end is tried.
     let (at, _) = line
         .match_indices([':', '-'])
         .take(SEPARATORS_TRIED_MAX)
-        .find(|(at, _)| scope.is_never(line[..*at].trim_start()))?;
+        .find(|(at, _)| scope.is_never_captured(line[..*at].trim_start()))?;
     let path = line[..at].trim_start();
     if path.is_empty() || path.contains(char::is_whitespace) {
         return None;
@@ -253,7 +257,7 @@ fn quoted_prefix(scope: &Scope, line: &str) -> Option<usize> {
 /// How many places of a line are tried as the end of a path.
 const SEPARATORS_TRIED_MAX: usize = 8;
 
-fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
+fn strip_colours(line: &str) -> std::borrow::Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return line.into();
     }
@@ -275,7 +279,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let mut removed = Vec::new();
-        let kept = Scope::default().withhold_quotes(text, &mut removed);
+        let kept = CaptureScope::default().withhold_quotes(text, &mut removed);
         let kept = kept.unwrap_or_else(|| text.to_owned());
         let short = kept.replace("[not kept: a file that holds credentials, ", "[-");
         assert_eq!(short.replace(" bytes]", "]"), expected);

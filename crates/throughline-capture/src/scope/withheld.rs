@@ -6,8 +6,8 @@ use memory::{Block, CallId, Message, SessionId};
 use serde_json::Value;
 
 use super::call::files_of_result;
-use super::{Reason, Scope, mark};
-use crate::git::Workspaces;
+use super::{CaptureScope, WithholdReason, placeholder};
+use crate::git::WorkspaceResolver;
 use crate::tools;
 
 /// Calls whose results are withheld; the oldest are dropped beyond this.
@@ -21,8 +21,8 @@ const ENCODED_BYTES_MIN: usize = 32;
 
 /// What was left out of the messages of one source.
 #[derive(Debug, Default)]
-pub(crate) struct Judge {
-    calls: HashMap<String, Reason>,
+pub(crate) struct MessageFilter {
+    calls: HashMap<String, WithholdReason>,
     order: VecDeque<String>,
     /// Texts of credential files, since [`Judge::take`] was called.
     credentials: Vec<(SessionId, String)>,
@@ -32,21 +32,21 @@ pub(crate) struct Judge {
 
 /// What the messages of a batch lost.
 #[derive(Debug, Default)]
-pub(crate) struct Withheld {
+pub(crate) struct WithheldTexts {
     pub credentials: Vec<(SessionId, String)>,
     pub outside: Vec<String>,
 }
 
-impl Judge {
+impl MessageFilter {
     /// Leaves out of a message what must not be kept. `root` is the session's workspace.
-    pub fn apply(&mut self, scope: &Scope, message: &mut Message, root: Option<&str>) {
+    pub fn apply(&mut self, scope: &CaptureScope, message: &mut Message, root: Option<&str>) {
         let mut removed = Vec::new();
         let cwd = message.cwd.clone();
         for block in &mut message.blocks {
             match block {
                 Block::ToolUse(call) => {
-                    let files = tools::files(&call.tool, &call.input);
-                    let reason = scope.judge_output(&files, root, cwd.as_deref());
+                    let files = tools::call_files(&call.tool, &call.input);
+                    let reason = scope.output_reason(&files, root, cwd.as_deref());
                     if let Some(reason) = reason {
                         self.note_call(call.call.as_str(), reason);
                     }
@@ -55,12 +55,16 @@ impl Judge {
                     }
                 }
                 Block::ToolResult(result) => {
-                    let known = result.call.as_ref().and_then(|call| self.reason(call));
+                    let known = result
+                        .call
+                        .as_ref()
+                        .and_then(|call| self.reason_for_call(call));
                     let files = files_of_result(result);
-                    let reason = known.or_else(|| scope.judge_output(&files, root, cwd.as_deref()));
+                    let reason =
+                        known.or_else(|| scope.output_reason(&files, root, cwd.as_deref()));
                     for change in &mut result.changes {
-                        if scope.is_never(&change.path) {
-                            let kept = mark(Reason::Credentials, change.diff.len());
+                        if scope.is_never_captured(&change.path) {
+                            let kept = placeholder(WithholdReason::Credentials, change.diff.len());
                             removed.push(std::mem::replace(&mut change.diff, kept));
                         }
                     }
@@ -71,11 +75,11 @@ impl Judge {
                             if let Some(call) = &result.call {
                                 self.note_call(call.as_str(), reason);
                             }
-                            let kept = mark(reason, text.len());
+                            let kept = placeholder(reason, text.len());
                             let text = std::mem::replace(text, kept);
                             match reason {
-                                Reason::Credentials => removed.push(text),
-                                Reason::Outside => self.outside.push(text),
+                                WithholdReason::Credentials => removed.push(text),
+                                WithholdReason::Outside => self.outside.push(text),
                             }
                         }
                         None => {
@@ -103,19 +107,19 @@ impl Judge {
     }
 
     /// Returns what was left out since the last call.
-    pub fn take(&mut self) -> Withheld {
-        Withheld {
+    pub fn take_withheld(&mut self) -> WithheldTexts {
+        WithheldTexts {
             credentials: std::mem::take(&mut self.credentials),
             outside: std::mem::take(&mut self.outside),
         }
     }
 
-    pub fn calls(&self) -> &HashMap<String, Reason> {
+    pub fn calls(&self) -> &HashMap<String, WithholdReason> {
         &self.calls
     }
 
     /// Notes a call whose output is withheld.
-    pub fn note_call(&mut self, call: &str, reason: Reason) {
+    pub fn note_call(&mut self, call: &str, reason: WithholdReason) {
         if self.calls.insert(call.to_owned(), reason).is_some() {
             return;
         }
@@ -127,22 +131,22 @@ impl Judge {
         }
     }
 
-    fn reason(&self, call: &CallId) -> Option<Reason> {
+    fn reason_for_call(&self, call: &CallId) -> Option<WithholdReason> {
         self.calls.get(call.as_str()).copied()
     }
 }
 
-impl Scope {
+impl CaptureScope {
     /// Returns messages of a log without what may not be quoted from them.
-    pub fn visible(&self, messages: &[Message]) -> Vec<Message> {
-        let mut judge = Judge::default();
-        let mut workspaces = Workspaces::default();
+    pub fn visible_messages(&self, messages: &[Message]) -> Vec<Message> {
+        let mut judge = MessageFilter::default();
+        let mut workspaces = WorkspaceResolver::default();
         let mut roots: HashMap<SessionId, String> = HashMap::new();
         let mut visible = messages.to_vec();
         for message in &mut visible {
             if let Some(cwd) = &message.cwd
                 && !roots.contains_key(&message.session)
-                && let Some(workspace) = workspaces.of(cwd, None)
+                && let Some(workspace) = workspaces.resolve(cwd, None)
             {
                 roots.insert(message.session.clone(), workspace.root);
             }
@@ -154,20 +158,23 @@ impl Scope {
 
     /// Takes out of a reader's state what open calls put into never-captured files, and the words of
     /// their commands that decide nothing.
-    pub(crate) fn clean_state(&self, state: String) -> String {
+    pub(crate) fn filter_reader_state(&self, state: String) -> String {
         if !state.contains("\"files\"") && !state.contains("\"changes\"") {
             return state;
         }
         let Ok(mut value) = serde_json::from_str(&state) else {
             return state;
         };
-        self.clean_calls(&mut value);
+        self.filter_open_calls(&mut value);
         serde_json::to_string(&value).unwrap_or(state)
     }
 
-    fn clean_calls(&self, value: &mut Value) {
+    fn filter_open_calls(&self, value: &mut Value) {
         let keep_never = |names: &mut Vec<Value>| {
-            names.retain(|name| name.as_str().is_some_and(|name| self.names_never(name)));
+            names.retain(|name| {
+                name.as_str()
+                    .is_some_and(|name| self.names_never_captured(name))
+            });
         };
         match value {
             Value::Object(fields) => {
@@ -179,16 +186,18 @@ impl Scope {
                     }
                 }
                 let path = fields.get("path").and_then(Value::as_str);
-                if path.is_some_and(|path| self.is_never(path))
+                if path.is_some_and(|path| self.is_never_captured(path))
                     && let Some(Value::String(diff)) = fields.get_mut("diff")
                 {
-                    *diff = mark(Reason::Credentials, diff.len());
+                    *diff = placeholder(WithholdReason::Credentials, diff.len());
                 }
                 fields
                     .values_mut()
-                    .for_each(|value| self.clean_calls(value));
+                    .for_each(|value| self.filter_open_calls(value));
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_calls(item)),
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.filter_open_calls(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
@@ -196,10 +205,10 @@ impl Scope {
 
 /// Returns the values in the text of a credential file that are distinctive enough to be looked for
 /// wherever else they stand.
-pub(crate) fn values(text: &str) -> Vec<String> {
+pub(crate) fn secret_values(text: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for line in text.lines() {
-        let line = without_number(line).trim_start_matches(['+', '-', ' ']);
+        let line = strip_line_number(line).trim_start_matches(['+', '-', ' ']);
         let value = line.split_once(['=', ':']).map_or(line, |(_, value)| value);
         let value = value.trim().trim_matches(['"', '\'', ',', ';', '`']);
         if is_distinctive(value) && !values.iter().any(|known| known == value) {
@@ -222,7 +231,7 @@ fn is_distinctive(value: &str) -> bool {
 }
 
 /// Strips the line number that a reading tool put before a line.
-pub(crate) fn without_number(line: &str) -> &str {
+pub(crate) fn strip_line_number(line: &str) -> &str {
     let trimmed = line.trim_start();
     let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.len() == trimmed.len() {
@@ -243,6 +252,6 @@ mod tests {
     fn only_distinctive_values_are_looked_for() {
         let text = "     1→FOO=marker-4711\n2\tPORT=3000\nDEBUG=true\nHOME=/srv/app1\nPLAIN=two words 2\n\
             # a comment\nURL=https://example.com/v2\nQUOTED=\"abcd1234\"";
-        assert_eq!(values(text), ["marker-4711", "abcd1234"]);
+        assert_eq!(secret_values(text), ["marker-4711", "abcd1234"]);
     }
 }

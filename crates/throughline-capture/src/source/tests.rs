@@ -4,7 +4,7 @@ use super::*;
 use crate::flavor::ADAPTERS;
 
 /// Returns what discovery makes of one file in a folder whose name says nothing.
-fn discover_copy(original: &Path, name: &str) -> Discovered {
+fn discover_copy(original: &Path, name: &str) -> Discovery {
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("stuff").join(name);
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
@@ -86,9 +86,9 @@ fn a_named_file_that_is_no_log_is_reported() {
         };
         let found = discover(ADAPTERS, &[root(&path)]);
         assert!(found.sources.is_empty(), "{name}: {:?}", found.sources);
-        assert_eq!(found.trouble.len(), 1, "{name}");
+        assert_eq!(found.errors.len(), 1, "{name}");
         // In a folder full of other things it is passed over.
         let found = discover(ADAPTERS, &[root(dir.path())]);
-        assert!(found.sources.is_empty() && found.trouble.is_empty());
+        assert!(found.sources.is_empty() && found.errors.is_empty());
     }
 }

@@ -4,19 +4,19 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Counts the bytes of batches that were read and are not written yet.
 #[derive(Clone, Debug)]
-pub(super) struct InFlight {
-    counter: Arc<Counter>,
+pub(super) struct InFlightBytes {
+    counter: Arc<InFlightCounter>,
     bytes_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Counter {
+struct InFlightCounter {
     bytes: Mutex<usize>,
     /// Told when some are given back.
-    less: Condvar,
+    released: Condvar,
 }
 
-impl InFlight {
+impl InFlightBytes {
     pub fn new(bytes_max: usize) -> Self {
         Self {
             counter: Arc::default(),
@@ -25,7 +25,7 @@ impl InFlight {
     }
 
     /// Waits until there is room, and takes it. What is larger than all the room goes alone.
-    pub fn take(&self, bytes: usize) -> Share {
+    pub fn acquire(&self, bytes: usize) -> InFlightPermit {
         let bytes = bytes.min(self.bytes_max);
         let held = self
             .counter
@@ -34,11 +34,11 @@ impl InFlight {
             .unwrap_or_else(PoisonError::into_inner);
         let mut held = self
             .counter
-            .less
+            .released
             .wait_while(held, |held| *held + bytes > self.bytes_max)
             .unwrap_or_else(PoisonError::into_inner);
         *held += bytes;
-        Share {
+        InFlightPermit {
             counter: Arc::clone(&self.counter),
             bytes,
         }
@@ -47,12 +47,12 @@ impl InFlight {
 
 /// Room that is given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
-    counter: Arc<Counter>,
+pub(super) struct InFlightPermit {
+    counter: Arc<InFlightCounter>,
     bytes: usize,
 }
 
-impl Drop for Share {
+impl Drop for InFlightPermit {
     fn drop(&mut self) {
         let mut held = self
             .counter
@@ -60,7 +60,7 @@ impl Drop for Share {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *held = held.saturating_sub(self.bytes);
-        self.counter.less.notify_all();
+        self.counter.released.notify_all();
     }
 }
 
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn no_more_is_under_way_than_there_is_room() {
-        let in_flight = InFlight::new(100);
+        let in_flight = InFlightBytes::new(100);
         let (sender, receiver) = channel();
         let reader = in_flight.clone();
         let thread = std::thread::spawn(move || {
             for bytes in [40, 60, 1, 1_000, 99, 2] {
-                sender.send(reader.take(bytes)).unwrap();
+                sender.send(reader.acquire(bytes)).unwrap();
             }
         });
         for share in receiver {

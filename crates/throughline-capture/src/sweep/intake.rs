@@ -4,140 +4,148 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::words::says_little;
+use memory::words::is_uninformative;
 use memory::{
-    Block, Entry, Message, Origin, Record, RecordId, Role, SessionId, SessionPatch, Title,
+    Block, LogEntry, Message, Origin, Record, RecordId, Role, SessionId, SessionPatch, Title,
     TitleRank, Workspace,
 };
 use store::{
-    Batch, Cursor, Door, From, Incoming, Log, NOT_CAPTURED, Oddities, Reading, Stamp, UNREAD,
+    Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, NOT_CAPTURED, ParseIssues, ReadPhase,
+    Sanitizer, SourceIdentity, UNREAD_HEAD,
 };
 
-use super::access::Access;
-use super::in_flight::InFlight;
-use super::{Report, Sweep};
-use crate::scope::Scope;
+use super::access::SourceAccess;
+use super::in_flight::InFlightBytes;
+use super::{ReadEvent, SweepReport};
+use crate::scope::CaptureScope;
 use crate::scope::archive::LogFilter;
-use crate::scope::withheld::{self, Judge};
-use crate::tail::Chunk;
-use crate::{Format, Source};
+use crate::scope::withheld::{self, MessageFilter};
+use crate::tail::SourceChunk;
+use crate::{Source, SourceFormat};
 
 /// Turns the chunks of one source into batches.
-pub(super) struct Intake<'a> {
+pub(super) struct BatchBuilder<'a> {
     pub source: &'a Source,
-    pub scope: &'a Scope,
-    pub access: Access<'a>,
-    pub door: Door<'a>,
+    pub scope: &'a CaptureScope,
+    pub access: SourceAccess<'a>,
+    pub door: Sanitizer<'a>,
     /// The records met so far in a source that is read again from its start.
-    pub held: HashSet<RecordId>,
-    pub batches: usize,
+    pub record_ids: HashSet<RecordId>,
+    pub batches_built: usize,
     /// Where the source's cursor stands when the next batch is written.
-    pub after: Option<Cursor>,
+    pub expected_cursor: Option<Cursor>,
     pub archive: bool,
-    pub judge: Judge,
-    pub filter: LogFilter,
+    pub message_filter: MessageFilter,
+    pub log_filter: LogFilter,
 }
 
-impl Intake<'_> {
-    pub fn batch(&mut self, chunk: Chunk, source: usize, in_flight: &InFlight) -> Report {
-        let mut counted = Sweep::default();
-        counted.count(self.source, &chunk);
-        let Chunk {
+impl BatchBuilder<'_> {
+    pub fn build(
+        &mut self,
+        chunk: SourceChunk,
+        source: usize,
+        in_flight: &InFlightBytes,
+    ) -> ReadEvent {
+        let mut counted = SweepReport::default();
+        counted.count_chunk(self.source, &chunk);
+        let SourceChunk {
             parsed,
             mut cursor,
-            last,
-            restarted,
+            is_last: last,
+            is_reread: restarted,
             log,
             modified,
             ..
         } = chunk;
-        let incoming = self.incoming(parsed.entries, modified);
-        if self.access.denies_source() && self.source.format != Format::Database {
-            return self.nothing(&cursor, source, counted);
+        let incoming = self.collect_incoming(parsed.entries, modified);
+        if self.access.denies_source() && self.source.format != SourceFormat::Database {
+            return self.build_empty(&cursor, source, counted);
         }
-        let odd = Oddities {
+        let odd = ParseIssues {
             skipped: parsed
                 .skipped
                 .iter()
-                .map(|s| (s.line, s.why.to_string()))
+                .map(|s| (s.line, s.reason.to_string()))
                 .collect(),
-            unknown: parsed.unknown,
+            unknown: parsed.unknown_kinds,
         };
-        self.learn_withheld();
+        self.register_withheld();
         let cleaned = self.door.clean(incoming);
         counted.clamped = cleaned.clamped;
         if restarted {
-            self.held.extend(cleaned.ids.iter().copied());
+            self.record_ids.extend(cleaned.ids.iter().copied());
         }
-        let reading = self.reading(restarted, last);
-        cursor.state = cursor.state.map(|state| self.scope.clean_state(state));
-        let after = self.after.replace(cursor.clone());
-        let log = log.filter(|_| self.archive).map(|log| self.log(log));
-        let from = From {
+        let reading = self.reading_mode(restarted, last);
+        cursor.state = cursor
+            .state
+            .map(|state| self.scope.filter_reader_state(state));
+        let after = self.expected_cursor.replace(cursor.clone());
+        let log = log.filter(|_| self.archive).map(|log| self.filter_log(log));
+        let from = BatchOrigin {
             flavor: self.source.flavor,
             path: &self.source.path,
             cursor,
-            reading,
-            odd,
+            phase: reading,
+            issues: odd,
             log,
         };
         let batch = Batch::new(&mut self.door, cleaned, from).after(after);
         // Given back when the batch is written and dropped.
-        let share = in_flight.take(batch.size_bytes());
-        let batch = batch.holding(share);
-        Report::Batch {
+        let share = in_flight.acquire(batch.size_bytes());
+        let batch = batch.with_guard(share);
+        ReadEvent::Batch {
             source,
             batch: Box::new(batch),
             counted,
         }
     }
 
-    fn reading(&mut self, restarted: bool, last: bool) -> Reading {
-        let first = self.batches == 0;
-        self.batches += 1;
+    fn reading_mode(&mut self, restarted: bool, last: bool) -> ReadPhase {
+        let first = self.batches_built == 0;
+        self.batches_built += 1;
         match (restarted, last) {
-            (false, _) => Reading::Continued,
-            (true, true) => Reading::Replaced {
-                held: std::mem::take(&mut self.held),
+            (false, _) => ReadPhase::Appended,
+            (true, true) => ReadPhase::RereadEnd {
+                held: std::mem::take(&mut self.record_ids),
                 restarted: first,
             },
-            (true, false) if first => Reading::Restarted,
-            (true, false) => Reading::Rereading,
+            (true, false) if first => ReadPhase::RereadStart,
+            (true, false) => ReadPhase::RereadMiddle,
         }
     }
 
     /// Returns a batch that only remembers what the file looks like: nothing of it may be kept.
     /// Should it change, it is read from its start, so that its workspace is known again. What was
     /// captured of it before the workspace was denied stays.
-    fn nothing(&mut self, cursor: &Cursor, source: usize, counted: Sweep) -> Report {
+    fn build_empty(&mut self, cursor: &Cursor, source: usize, counted: SweepReport) -> ReadEvent {
         // A source whose workspace is not known yet is looked at again by the next sweep.
-        let stamp = if self.access.met_denied {
-            cursor.stamp
+        let stamp = if self.access.saw_denied {
+            cursor.identity
         } else {
-            Stamp::default()
+            SourceIdentity::default()
         };
         let cursor = Cursor {
             key: cursor.key,
-            stamp,
-            settled: cursor.settled,
-            head: UNREAD,
+            identity: stamp,
+            complete: cursor.complete,
+            head: UNREAD_HEAD,
             ..Cursor::default()
         };
-        let after = self.after.replace(cursor.clone());
-        let from = From {
+        let after = self.expected_cursor.replace(cursor.clone());
+        let from = BatchOrigin {
             flavor: self.source.flavor,
             path: Path::new(NOT_CAPTURED),
             cursor,
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: None,
         };
-        let cleaned = self.door.clean(Incoming::default());
+        let cleaned = self.door.clean(IncomingEntries::default());
         let batch = Batch::new(&mut self.door, cleaned, from).after(after);
-        Report::Batch {
+        ReadEvent::Batch {
             source,
             batch: Box::new(batch),
-            counted: Sweep {
+            counted: SweepReport {
                 unknown: BTreeMap::new(),
                 ..counted
             },
@@ -145,49 +153,54 @@ impl Intake<'_> {
     }
 
     /// Notes what the messages lost, so that neither later text nor the log brings it back.
-    fn learn_withheld(&mut self) {
-        let withheld = self.judge.take();
+    fn register_withheld(&mut self) {
+        let withheld = self.message_filter.take_withheld();
         for (session, text) in withheld.credentials {
-            let values = withheld::values(&text);
+            let values = withheld::secret_values(&text);
             self.door.withhold_values(&session, &values);
-            self.filter.add_credentials(&text);
+            self.log_filter.add_credentials(&text);
         }
         for text in withheld.outside {
-            self.filter.add_outside(&text);
+            self.log_filter.add_outside(&text);
         }
-        self.filter.add_calls(self.judge.calls());
+        self.log_filter.add_calls(self.message_filter.calls());
     }
 
     /// Returns a piece of the log without what its records withhold.
-    fn log(&mut self, log: Log) -> Log {
+    fn filter_log(&mut self, log: LogChunk) -> LogChunk {
         let text = if self.access.is_shared && self.scope.is_selective() {
-            self.access.shared_lines(self.source.flavor, &log.text)
+            self.access
+                .filter_shared_lines(self.source.flavor, &log.text)
         } else {
             log.text
         };
-        let text = self.filter.apply(self.scope, text);
-        self.filter.end_chunk();
-        Log { text, ..log }
+        let text = self.log_filter.apply(self.scope, text);
+        self.log_filter.drop_outside_lines();
+        LogChunk { text, ..log }
     }
 
-    fn incoming(&mut self, entries: Vec<Entry>, modified: Option<Timestamp>) -> Incoming {
+    fn collect_incoming(
+        &mut self,
+        entries: Vec<LogEntry>,
+        modified: Option<Timestamp>,
+    ) -> IncomingEntries {
         let mut patches: BTreeMap<SessionId, SessionPatch> = BTreeMap::new();
         let mut messages = Vec::new();
         let mut usage = Vec::new();
         for entry in entries {
             match entry {
-                Entry::Session(patch) => match patches.get_mut(&patch.id) {
+                LogEntry::Session(patch) => match patches.get_mut(&patch.id) {
                     Some(known) => known.merge(patch),
                     None => {
                         patches.insert(patch.id.clone(), patch);
                     }
                 },
-                Entry::Message(message) => {
-                    touch(&mut patches, &message, self.source);
-                    entitle(&mut patches, &message);
+                LogEntry::Message(message) => {
+                    update_session_patch(&mut patches, &message, self.source);
+                    offer_title(&mut patches, &message);
                     messages.push(message);
                 }
-                Entry::Usage(entry) => usage.push(entry),
+                LogEntry::Usage(entry) => usage.push(entry),
             }
         }
         for patch in patches.values_mut() {
@@ -197,7 +210,7 @@ impl Intake<'_> {
             .into_values()
             .map(|mut patch| {
                 patch.file_time = modified;
-                let workspace = self.access.note(&patch);
+                let workspace = self.access.record_workspace(&patch);
                 (patch, workspace)
             })
             .collect();
@@ -205,23 +218,23 @@ impl Intake<'_> {
         usage.retain(|entry| self.access.allows(&entry.session));
         let records = messages
             .into_iter()
-            .flat_map(|message| self.records(message))
+            .flat_map(|message| self.project_records(message))
             .collect();
-        Incoming {
+        IncomingEntries {
             records,
             sessions,
             usage,
         }
     }
 
-    fn records(&mut self, mut message: Message) -> Vec<Record> {
+    fn project_records(&mut self, mut message: Message) -> Vec<Record> {
         if !self.access.allows(&message.session) {
             return Vec::new();
         }
-        let workspace = self.access.workspace(&message.session);
+        let workspace = self.access.workspace_of_session(&message.session);
         let root = workspace.as_ref().map(|workspace| workspace.root.as_str());
-        self.judge.apply(self.scope, &mut message, root);
-        memory::record::records(message)
+        self.message_filter.apply(self.scope, &mut message, root);
+        memory::record::project_records(message)
     }
 }
 
@@ -230,7 +243,7 @@ const TITLE_CHARS_MAX: usize = 120;
 
 /// Offers a prompt as its session's title. It is taken where the session has none that says what it
 /// is about.
-fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
+fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     let Some(patch) = patches.get_mut(&message.session) else {
         return;
     };
@@ -238,7 +251,7 @@ fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     let is_titled = patch
         .title
         .as_ref()
-        .is_some_and(|title| title.rank > TitleRank::FirstPrompt || !says_little(&title.text));
+        .is_some_and(|title| title.rank > TitleRank::FirstPrompt || !is_uninformative(&title.text));
     if !is_typed || is_titled {
         return;
     }
@@ -248,7 +261,7 @@ fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     });
     let line = text.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
     // A shell command says little of what the session is about.
-    if let Some(line) = line.filter(|line| !line.starts_with('!') && !says_little(line)) {
+    if let Some(line) = line.filter(|line| !line.starts_with('!') && !is_uninformative(line)) {
         patch.title = Some(Title {
             text: line.chars().take(TITLE_CHARS_MAX).collect(),
             rank: TitleRank::LaterPrompt,
@@ -260,19 +273,23 @@ fn entitle(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
 fn downgrade_small_talk(patch: &mut SessionPatch) {
     if let Some(title) = &mut patch.title
         && title.rank == TitleRank::FirstPrompt
-        && says_little(&title.text)
+        && is_uninformative(&title.text)
     {
         title.rank = TitleRank::SmallTalk;
     }
 }
 
 /// Notes when and where a message was, for its session.
-fn touch(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message, source: &Source) {
+fn update_session_patch(
+    patches: &mut BTreeMap<SessionId, SessionPatch>,
+    message: &Message,
+    source: &Source,
+) {
     let patch = patches
         .entry(message.session.clone())
         .or_insert_with(|| SessionPatch::new(message.session.clone(), source.flavor));
     if let Some(at) = message.at {
-        patch.touch(at);
+        patch.include_time(at);
     }
     if patch.cwd.is_none() {
         patch.cwd.clone_from(&message.cwd);

@@ -5,55 +5,59 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use store::Cursor;
 
-use super::{Plan, Progress, Sweep};
-use crate::source::Trouble;
+use super::{SweepPlan, SweepProgress, SweepReport};
+use crate::source::SourceError;
 use crate::{Adapter, Source, tail};
 
 /// The sources that must be read, and what became of the others.
-pub(super) struct Todo<'a> {
+pub(super) struct SweepWorklist<'a> {
     pub sources: Vec<&'a Source>,
     pub adapters: &'a [&'a dyn Adapter],
     pub cursors: &'a HashMap<[u8; 16], Cursor>,
-    pub seen: HashSet<[u8; 16]>,
+    pub seen_keys: HashSet<[u8; 16]>,
     pub discovered: usize,
     pub unchanged: usize,
     pub total_bytes: u64,
-    pub trouble: Vec<Trouble>,
+    pub errors: Vec<SourceError>,
     pub settles_at: Option<Timestamp>,
 }
 
-impl<'a> Todo<'a> {
-    pub fn new(plan: &'a Plan<'a>, cursors: &'a HashMap<[u8; 16], Cursor>, now: Timestamp) -> Self {
+impl<'a> SweepWorklist<'a> {
+    pub fn new(
+        plan: &'a SweepPlan<'a>,
+        cursors: &'a HashMap<[u8; 16], Cursor>,
+        now: Timestamp,
+    ) -> Self {
         let mut todo = Self {
             sources: Vec::new(),
             adapters: plan.adapters,
             cursors,
-            seen: HashSet::new(),
-            discovered: plan.found.sources.len(),
+            seen_keys: HashSet::new(),
+            discovered: plan.discovery.sources.len(),
             unchanged: 0,
             total_bytes: 0,
-            trouble: plan.found.trouble.clone(),
+            errors: plan.discovery.errors.clone(),
             settles_at: None,
         };
-        for source in &plan.found.sources {
-            let key = tail::key(&source.path);
-            let stamp = match tail::stamp_of(source) {
+        for source in &plan.discovery.sources {
+            let key = tail::source_key(&source.path);
+            let stamp = match tail::source_stamp(source) {
                 Ok(stamp) => stamp,
                 // It vanished between the look and now: gone, like those of earlier sweeps.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => {
-                    todo.seen.insert(key);
-                    todo.trouble.push(Trouble::new(&source.path, &error));
+                    todo.seen_keys.insert(key);
+                    todo.errors.push(SourceError::new(&source.path, &error));
                     continue;
                 }
             };
-            todo.seen.insert(key);
+            todo.seen_keys.insert(key);
             let cursor = cursors.get(&key);
             if let Some(cursor) = cursor
                 && tail::is_unchanged(cursor, &stamp, now)
             {
                 todo.unchanged += 1;
-                if !cursor.settled {
+                if !cursor.complete {
                     let at = tail::settles_at(&stamp);
                     todo.settles_at = [todo.settles_at, at].into_iter().flatten().min();
                 }
@@ -66,7 +70,7 @@ impl<'a> Todo<'a> {
         todo
     }
 
-    pub fn adapter(&self, index: usize) -> Option<&'a dyn Adapter> {
+    pub fn adapter_for(&self, index: usize) -> Option<&'a dyn Adapter> {
         let flavor = self.sources.get(index)?.flavor;
         self.adapters
             .iter()
@@ -74,18 +78,18 @@ impl<'a> Todo<'a> {
             .find(|adapter| adapter.flavor() == flavor)
     }
 
-    pub fn report(&self) -> Sweep {
-        Sweep {
+    pub fn initial_report(&self) -> SweepReport {
+        SweepReport {
             discovered: self.discovered,
             skipped_unchanged: self.unchanged,
-            trouble: self.trouble.clone(),
+            trouble: self.errors.clone(),
             settles_at: self.settles_at,
-            ..Sweep::default()
+            ..SweepReport::default()
         }
     }
 
-    pub fn progress(&self, sweep: &Sweep, sources: usize) -> Progress {
-        Progress {
+    pub fn progress(&self, sweep: &SweepReport, sources: usize) -> SweepProgress {
+        SweepProgress {
             read_bytes: sweep.read_bytes,
             total_bytes: self.total_bytes,
             sources,

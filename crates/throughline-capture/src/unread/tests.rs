@@ -1,11 +1,11 @@
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
-use memory::Kind;
+use memory::RecordKind;
 use serde_json::json;
 
 use super::*;
-use crate::{Plan, sweep};
+use crate::{SweepPlan, sweep};
 
 const SESSION: &str = "5f1c0f3e-0000-4000-8000-000000000001";
 
@@ -48,20 +48,20 @@ impl Test {
     }
 
     fn sweep(&self) {
-        let adapters = [adapter(Flavor::Claude).unwrap()];
+        let adapters = [adapter_for(Flavor::Claude).unwrap()];
         let root = Root {
             path: self.path(),
             flavor: Some(Flavor::Claude),
         };
-        let plan = Plan {
+        let plan = SweepPlan {
             adapters: &adapters,
-            found: discover(&adapters, &[root]),
-            scope: &Scope::default(),
+            discovery: discover(&adapters, &[root]),
+            scope: &CaptureScope::default(),
             threads: 1,
             stop: &AtomicBool::new(false),
             progress: &|_| {},
             archive: false,
-            complete: false,
+            all_roots: false,
         };
         sweep(&self.store, &plan, self.now).unwrap();
     }
@@ -76,8 +76,10 @@ impl Test {
                 root: "/w".to_owned(),
             },
         };
-        let unread = unread(&self.store, &log, &Scope::default(), self.now).unwrap();
-        let is_said = |record: &&Record| matches!(record.kind, Kind::Prompt | Kind::Assistant);
+        let unread =
+            read_unstored_records(&self.store, &log, &CaptureScope::default(), self.now).unwrap();
+        let is_said =
+            |record: &&Record| matches!(record.kind, RecordKind::Prompt | RecordKind::Assistant);
         let records = unread.records.iter().filter(is_said);
         let texts = records.map(|record| record.content.clone()).collect();
         (texts, unread.complete)
@@ -119,7 +121,7 @@ fn of_a_long_end_the_last_part_is_read_and_the_gap_is_told() {
     assert!(!complete);
     assert_eq!(texts.last().unwrap(), "last request");
     let bytes: usize = texts.iter().map(String::len).sum();
-    assert!(bytes as u64 <= UNREAD_BYTES_MAX);
+    assert!(bytes as u64 <= TAIL_BYTES_MAX);
     assert!(texts.len() > 10, "{}", texts.len());
 }
 
@@ -145,10 +147,10 @@ fn a_denied_workspace_is_not_read() {
             root: "/w".to_owned(),
         },
     };
-    let scope = Scope {
+    let scope = CaptureScope {
         denied: vec!["/w".to_owned()],
-        ..Scope::default()
+        ..CaptureScope::default()
     };
-    let unread = unread(&test.store, &log, &scope, test.now).unwrap();
+    let unread = read_unstored_records(&test.store, &log, &scope, test.now).unwrap();
     assert!(unread.records.is_empty() && !unread.complete);
 }

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Config, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::changes::Mailbox;
+use super::changes::ChangeQueue;
 use crate::Root;
 
 /// Kinds of file systems on which others write without our kernel's knowing.
-const REMOTE: &[&str] = &[
+const REMOTE_FILE_SYSTEMS: &[&str] = &[
     "9p",
     "afs",
     "ceph",
@@ -33,66 +33,70 @@ const REMOTE: &[&str] = &[
 ];
 
 /// The watcher and what it watches.
-pub struct Ground {
+pub struct RootWatcher {
     /// `None` when the platform has no watcher for us, or none is wanted.
     watcher: Option<RecommendedWatcher>,
     /// Of each root, where it was when it was last armed.
-    armed: Vec<Option<PathBuf>>,
-    heard: Arc<Heard>,
-    is_deaf: bool,
+    watched_paths: Vec<Option<PathBuf>>,
+    state: Arc<WatcherState>,
+    has_unwatched_root: bool,
 }
 
 /// What the watcher's thread tells besides changes.
 #[derive(Debug, Default)]
-struct Heard {
+struct WatcherState {
     /// Some folder could not be watched.
-    has_failed: AtomicBool,
+    watch_failed: AtomicBool,
     /// Where the roots are.
     roots: Mutex<BTreeSet<PathBuf>>,
     /// One of them went. When it comes again it looks the same, but is not watched.
-    has_lost: AtomicBool,
+    root_removed: AtomicBool,
 }
 
-impl Ground {
-    pub fn new(mailbox: &Arc<Mailbox>, poll: bool) -> Self {
-        let heard = Arc::new(Heard::default());
-        let watcher = if poll { None } else { watcher(mailbox, &heard) };
+impl RootWatcher {
+    pub fn new(mailbox: &Arc<ChangeQueue>, poll: bool) -> Self {
+        let state = Arc::new(WatcherState::default());
+        let watcher = if poll {
+            None
+        } else {
+            start_watcher(mailbox, &state)
+        };
         Self {
-            is_deaf: watcher.is_none(),
+            has_unwatched_root: watcher.is_none(),
             watcher,
-            armed: Vec::new(),
-            heard,
+            watched_paths: Vec::new(),
+            state,
         }
     }
 
     /// Says whether events may be missing, so that one has to look.
-    pub fn is_deaf(&self) -> bool {
-        self.is_deaf || self.heard.has_failed.load(Ordering::Relaxed)
+    pub fn needs_polling(&self) -> bool {
+        self.has_unwatched_root || self.state.watch_failed.load(Ordering::Relaxed)
     }
 
     /// Watches the roots that have come since the last time; says whether there are such.
-    pub fn arm(&mut self, roots: &[Root]) -> bool {
-        self.armed.resize(roots.len(), None);
-        if self.heard.has_lost.swap(false, Ordering::Relaxed) {
-            self.armed.fill(None);
+    pub fn watch_new_roots(&mut self, roots: &[Root]) -> bool {
+        self.watched_paths.resize(roots.len(), None);
+        if self.state.root_removed.swap(false, Ordering::Relaxed) {
+            self.watched_paths.fill(None);
         }
         let mut has_come = false;
-        let heard = Arc::clone(&self.heard);
+        let heard = Arc::clone(&self.state);
         for (at, root) in roots.iter().enumerate() {
             let real = fs::canonicalize(&root.path).ok();
-            if real != self.armed[at] {
+            if real != self.watched_paths[at] {
                 if let Some(real) = &real {
                     heard.roots().insert(real.clone());
-                    self.watch(real);
+                    self.watch_root(real);
                     has_come = true;
                 }
-                self.armed[at] = real;
+                self.watched_paths[at] = real;
             }
         }
         has_come
     }
 
-    fn watch(&mut self, root: &Path) {
+    fn watch_root(&mut self, root: &Path) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
@@ -102,7 +106,7 @@ impl Ground {
             let folder = root.parent().unwrap_or(root);
             if folder
                 .ancestors()
-                .any(|above| self.heard.roots().contains(above))
+                .any(|above| self.state.roots().contains(above))
             {
                 return;
             }
@@ -112,29 +116,32 @@ impl Ground {
         };
         if let Err(error) = watched {
             tracing::warn!(root = %root.display(), %error, "cannot be watched and is polled");
-            self.is_deaf = true;
-        } else if is_remote(root) {
+            self.has_unwatched_root = true;
+        } else if is_remote_mount(root) {
             tracing::info!(root = %root.display(), "lies on a network mount and is polled");
-            self.is_deaf = true;
+            self.has_unwatched_root = true;
         }
     }
 }
 
-impl Heard {
+impl WatcherState {
     fn roots(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn watcher(mailbox: &Arc<Mailbox>, heard: &Arc<Heard>) -> Option<RecommendedWatcher> {
+fn start_watcher(
+    mailbox: &Arc<ChangeQueue>,
+    heard: &Arc<WatcherState>,
+) -> Option<RecommendedWatcher> {
     let (mailbox, heard) = (Arc::clone(mailbox), Arc::clone(heard));
     let handler = move |event: notify::Result<notify::Event>| match event {
-        Ok(event) => hear(event, &mailbox, &heard),
+        Ok(event) => handle_watch_event(event, &mailbox, &heard),
         Err(error) => {
-            if !heard.has_failed.swap(true, Ordering::Relaxed) {
+            if !heard.watch_failed.swap(true, Ordering::Relaxed) {
                 tracing::warn!(%error, "a folder cannot be watched; all are polled");
             }
-            mailbox.anything_changed();
+            mailbox.request_rescan();
         }
     };
     let config = Config::default().with_follow_symlinks(false);
@@ -143,9 +150,9 @@ fn watcher(mailbox: &Arc<Mailbox>, heard: &Arc<Heard>) -> Option<RecommendedWatc
         .ok()
 }
 
-fn hear(event: notify::Event, mailbox: &Mailbox, heard: &Heard) {
+fn handle_watch_event(event: notify::Event, mailbox: &ChangeQueue, heard: &WatcherState) {
     if event.need_rescan() {
-        return mailbox.anything_changed();
+        return mailbox.request_rescan();
     }
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
@@ -154,26 +161,26 @@ fn hear(event: notify::Event, mailbox: &Mailbox, heard: &Heard) {
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From))
             if event.paths.iter().any(|path| heard.roots().contains(path)) =>
         {
-            heard.has_lost.store(true, Ordering::Relaxed);
+            heard.root_removed.store(true, Ordering::Relaxed);
         }
         _ => {}
     }
     for path in event.paths {
-        mailbox.path_changed(path);
+        mailbox.push_path(path);
     }
 }
 
 /// Says whether a folder lies on a mount whose changes may come from elsewhere.
-fn is_remote(folder: &Path) -> bool {
+fn is_remote_mount(folder: &Path) -> bool {
     let Ok(mounts) = fs::read_to_string("/proc/self/mounts") else {
         return false;
     };
-    kind_of_mount(&mounts, folder)
-        .is_some_and(|kind| REMOTE.contains(&kind) || kind.starts_with("fuse."))
+    mount_type(&mounts, folder)
+        .is_some_and(|kind| REMOTE_FILE_SYSTEMS.contains(&kind) || kind.starts_with("fuse."))
 }
 
 /// Returns the kind of file system that a folder lies on, by the kernel's list of mounts.
-fn kind_of_mount<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
+fn mount_type<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
     let mount = |line: &'m str| {
         let mut words = line.split(' ').skip(1);
         let point = words.next()?.replace("\\040", " ");
@@ -196,7 +203,7 @@ mod tests {
     fn the_innermost_mount_counts() {
         let mounts = "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\n\
             /dev/sdb1 /home/me/fast\\040disk xfs rw 0 0\n";
-        let kind = |folder: &str| kind_of_mount(mounts, Path::new(folder));
+        let kind = |folder: &str| mount_type(mounts, Path::new(folder));
         assert_eq!(kind("/homework"), Some("ext4"));
         assert_eq!(kind("/home/me/.claude"), Some("nfs4"));
         assert_eq!(kind("/home/me/fast disk/logs"), Some("xfs"));

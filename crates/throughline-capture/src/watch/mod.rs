@@ -17,43 +17,43 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use store::Store;
 
-use crate::source::{discover, discover_at};
-use crate::{Adapter, Discovered, Plan, Root, Scope, Sweep, Trouble, sweep};
-use changes::{Changes, Mailbox};
-use ground::Ground;
+use crate::source::{discover, discover_paths};
+use crate::{Adapter, CaptureScope, Discovery, Root, SourceError, SweepPlan, SweepReport, sweep};
+use changes::{ChangeQueue, PathChanges};
+use ground::RootWatcher;
 
 /// How often everything is looked at again although events come.
 pub const RESCAN_EVERY: Duration = Duration::from_secs(60);
 /// The same where no events come.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often the flag to stop is looked at.
-const TICK: Duration = Duration::from_millis(500);
+const STOP_CHECK_EVERY: Duration = Duration::from_millis(500);
 /// How often it is looked whether roots have come or gone.
-const ROOTS_EVERY: Duration = Duration::from_millis(900);
+const ROOT_CHECK_EVERY: Duration = Duration::from_millis(900);
 /// Looking at everything may take one part in so many of the time: the larger the tree, the rarer
 /// the look. It is never put off further than to this many times its usual turn.
 const RESCAN_SHARE: u32 = 200;
 const POLL_SHARE: u32 = 50;
-const RESCAN_PUT_OFF_MAX: u32 = 10;
+const RESCAN_DELAY_FACTOR_MAX: u32 = 10;
 /// How long changes wait after a sweep that took long.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+const SWEEP_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long to wait after the store failed, at first and at most.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PATIENCE_MAX: Duration = Duration::from_secs(60);
+const RETRY_DELAY_MIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// What is watched, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch<'a> {
+pub struct WatchOptions<'a> {
     pub adapters: &'a [&'a dyn Adapter],
     pub roots: &'a [Root],
-    pub scope: &'a Scope,
+    pub scope: &'a CaptureScope,
     pub threads: usize,
     /// Keep the logs themselves too.
     pub archive: bool,
     /// The roots are all of the agents' folders, so what is not found may be gone.
-    pub complete: bool,
+    pub all_roots: bool,
     /// How often everything is looked at again, at most.
-    pub rescan: Duration,
+    pub rescan_every: Duration,
     /// Look again and again instead of waiting for events.
     pub poll: bool,
 }
@@ -65,29 +65,29 @@ pub struct Watch<'a> {
 /// because cursors move only with what was written.
 pub fn watch(
     store: &Store,
-    watch: &Watch<'_>,
+    watch: &WatchOptions<'_>,
     stop: &AtomicBool,
-    on_sweep: &mut dyn FnMut(&Sweep),
+    on_sweep: &mut dyn FnMut(&SweepReport),
     now: &dyn Fn() -> Timestamp,
 ) -> store::Result<()> {
-    let mailbox = Arc::new(Mailbox::default());
+    let mailbox = Arc::new(ChangeQueue::default());
     // Watched before the first look, so that nothing falls between the two.
-    let mut ground = Ground::new(&mailbox, watch.poll);
-    ground.arm(watch.roots);
+    let mut ground = RootWatcher::new(&mailbox, watch.poll);
+    ground.watch_new_roots(watch.roots);
     let mut armed = Instant::now();
-    let mut pace = Pace::new(watch);
-    let mut told = Told::default();
+    let mut pace = WatchSchedule::new(watch);
+    let mut told = ReportFilter::default();
     while !stop.load(Ordering::Relaxed) {
-        let look = match pace.look(now()) {
+        let look = match pace.due_target(now()) {
             Some(look) => look,
             None => {
-                let mut changes = mailbox.wait(TICK, pace.not_before);
-                if armed.elapsed() >= ROOTS_EVERY {
-                    changes.everything |= ground.arm(watch.roots);
+                let mut changes = mailbox.wait_for_burst(STOP_CHECK_EVERY, pace.not_before);
+                if armed.elapsed() >= ROOT_CHECK_EVERY {
+                    changes.needs_rescan |= ground.watch_new_roots(watch.roots);
                     armed = Instant::now();
                 }
-                pace.is_polling = ground.is_deaf();
-                match Look::at(changes) {
+                pace.is_polling = ground.needs_polling();
+                match SweepTarget::from_changes(changes) {
                     Some(look) => look,
                     None => continue,
                 }
@@ -95,22 +95,22 @@ pub fn watch(
         };
         let started = Instant::now();
         let swept = match &look {
-            Look::Everything => rescan(store, watch, stop, now()),
-            Look::Changed(paths) => sweep_changed(store, watch, paths, stop, now()),
+            SweepTarget::AllRoots => rescan(store, watch, stop, now()),
+            SweepTarget::Paths(paths) => sweep_paths(store, watch, paths, stop, now()),
         };
         match swept {
             Ok(swept) => {
-                pace.went_well(&look, &swept, started.elapsed());
-                if swept.overtaken > 0 {
-                    mailbox.anything_changed();
+                pace.record_success(&look, &swept, started.elapsed());
+                if swept.conflicts > 0 {
+                    mailbox.request_rescan();
                 }
-                if told.is_news(&look, &swept) {
+                if told.should_report(&look, &swept) {
                     on_sweep(&swept);
                 }
             }
-            Err(error) if is_passing(&error) => {
+            Err(error) if is_transient(&error) => {
                 tracing::warn!(%error, "a sweep failed and will be tried again");
-                pace.failed();
+                pace.record_failure();
             }
             Err(error) => return Err(error),
         }
@@ -121,165 +121,173 @@ pub fn watch(
 /// Looks at everything below the roots.
 pub fn rescan(
     store: &Store,
-    watch: &Watch<'_>,
+    watch: &WatchOptions<'_>,
     stop: &AtomicBool,
     now: Timestamp,
-) -> store::Result<Sweep> {
+) -> store::Result<SweepReport> {
     let found = discover(watch.adapters, watch.roots);
-    sweep(store, &watch.plan(found, stop, watch.complete), now)
+    sweep(store, &watch.sweep_plan(found, stop, watch.all_roots), now)
 }
 
 /// Looks at the sources that changes at these paths concern. That a source is gone is noticed by
 /// [`rescan`] alone.
-pub fn sweep_changed(
+pub fn sweep_paths(
     store: &Store,
-    watch: &Watch<'_>,
+    watch: &WatchOptions<'_>,
     paths: &BTreeSet<PathBuf>,
     stop: &AtomicBool,
     now: Timestamp,
-) -> store::Result<Sweep> {
-    let found = discover_at(watch.adapters, watch.roots, paths);
+) -> store::Result<SweepReport> {
+    let found = discover_paths(watch.adapters, watch.roots, paths);
     if found.sources.is_empty() {
-        let trouble = found.trouble;
-        return Ok(Sweep {
+        let trouble = found.errors;
+        return Ok(SweepReport {
             trouble,
-            ..Sweep::default()
+            ..SweepReport::default()
         });
     }
-    sweep(store, &watch.plan(found, stop, false), now)
+    sweep(store, &watch.sweep_plan(found, stop, false), now)
 }
 
-impl Watch<'_> {
-    fn plan<'p>(&'p self, found: Discovered, stop: &'p AtomicBool, complete: bool) -> Plan<'p> {
-        Plan {
+impl WatchOptions<'_> {
+    fn sweep_plan<'p>(
+        &'p self,
+        found: Discovery,
+        stop: &'p AtomicBool,
+        complete: bool,
+    ) -> SweepPlan<'p> {
+        SweepPlan {
             adapters: self.adapters,
-            found,
+            discovery: found,
             scope: self.scope,
             threads: self.threads,
             stop,
             progress: &|_| {},
             archive: self.archive,
-            complete,
+            all_roots: complete,
         }
     }
 }
 
-enum Look {
-    Everything,
-    Changed(BTreeSet<PathBuf>),
+enum SweepTarget {
+    AllRoots,
+    Paths(BTreeSet<PathBuf>),
 }
 
-impl Look {
-    fn at(changes: Changes) -> Option<Self> {
-        if changes.everything {
-            Some(Self::Everything)
+impl SweepTarget {
+    fn from_changes(changes: PathChanges) -> Option<Self> {
+        if changes.needs_rescan {
+            Some(Self::AllRoots)
         } else if changes.paths.is_empty() {
             None
         } else {
-            Some(Self::Changed(changes.paths))
+            Some(Self::Paths(changes.paths))
         }
     }
 }
 
 /// Decides when to look next.
-struct Pace {
-    rescan: Duration,
+struct WatchSchedule {
+    rescan_every: Duration,
     is_polling: bool,
     /// When everything was last looked at; `None` before the first time and when that failed.
-    rescanned: Option<Instant>,
+    last_rescan: Option<Instant>,
     /// How long it takes to look at everything and find nothing.
-    look_takes: Duration,
+    idle_rescan_time: Duration,
     /// When the first source that was left open counts as finished.
     settles_at: Option<Timestamp>,
     /// Changes wait until then.
     not_before: Instant,
-    patience: Duration,
+    retry_delay: Duration,
 }
 
-impl Pace {
-    fn new(watch: &Watch<'_>) -> Self {
+impl WatchSchedule {
+    fn new(watch: &WatchOptions<'_>) -> Self {
         Self {
-            rescan: watch.rescan,
+            rescan_every: watch.rescan_every,
             is_polling: watch.poll,
-            rescanned: None,
-            look_takes: Duration::ZERO,
+            last_rescan: None,
+            idle_rescan_time: Duration::ZERO,
             settles_at: None,
             not_before: Instant::now(),
-            patience: PATIENCE,
+            retry_delay: RETRY_DELAY_MIN,
         }
     }
 
     /// Says whether to look at everything now, though nothing was heard.
-    fn look(&self, now: Timestamp) -> Option<Look> {
+    fn due_target(&self, now: Timestamp) -> Option<SweepTarget> {
         if Instant::now() < self.not_before {
             return None;
         }
-        let is_due = self.rescanned.is_none_or(|at| at.elapsed() >= self.every());
-        (is_due || self.settles_at.is_some_and(|at| now > at)).then_some(Look::Everything)
+        let is_due = self
+            .last_rescan
+            .is_none_or(|at| at.elapsed() >= self.rescan_interval());
+        (is_due || self.settles_at.is_some_and(|at| now > at)).then_some(SweepTarget::AllRoots)
     }
 
     /// Returns how often everything is looked at.
-    fn every(&self) -> Duration {
+    fn rescan_interval(&self) -> Duration {
         if self.is_polling {
             POLL_EVERY
-                .max(self.look_takes * POLL_SHARE)
-                .min(self.rescan)
+                .max(self.idle_rescan_time * POLL_SHARE)
+                .min(self.rescan_every)
         } else {
-            let least = self.look_takes * RESCAN_SHARE;
-            self.rescan.max(least.min(self.rescan * RESCAN_PUT_OFF_MAX))
+            let least = self.idle_rescan_time * RESCAN_SHARE;
+            self.rescan_every
+                .max(least.min(self.rescan_every * RESCAN_DELAY_FACTOR_MAX))
         }
     }
 
-    fn went_well(&mut self, look: &Look, swept: &Sweep, took: Duration) {
-        self.patience = PATIENCE;
+    fn record_success(&mut self, look: &SweepTarget, swept: &SweepReport, took: Duration) {
+        self.retry_delay = RETRY_DELAY_MIN;
         match look {
-            Look::Everything => {
-                self.rescanned = Some(Instant::now());
+            SweepTarget::AllRoots => {
+                self.last_rescan = Some(Instant::now());
                 if swept.ingested == 0 {
-                    self.look_takes = took;
+                    self.idle_rescan_time = took;
                 }
                 self.settles_at = swept.settles_at;
             }
-            Look::Changed(_) => {
+            SweepTarget::Paths(_) => {
                 let both = [self.settles_at, swept.settles_at];
                 self.settles_at = both.into_iter().flatten().min();
                 // A file that is read whole at each change, and changes all the time, takes half of
                 // our time and no more.
-                self.not_before = Instant::now() + took.min(PAUSE_MAX);
+                self.not_before = Instant::now() + took.min(SWEEP_PAUSE_MAX);
             }
         }
     }
 
-    fn failed(&mut self) {
-        self.rescanned = None;
-        self.not_before = Instant::now() + self.patience;
-        self.patience = (self.patience * 2).min(PATIENCE_MAX);
+    fn record_failure(&mut self) {
+        self.last_rescan = None;
+        self.not_before = Instant::now() + self.retry_delay;
+        self.retry_delay = (self.retry_delay * 2).min(RETRY_DELAY_MAX);
     }
 }
 
 /// What was reported already.
 #[derive(Default)]
-struct Told {
+struct ReportFilter {
     /// The trouble of the last look at everything, which each look meets again.
-    trouble: Option<Vec<Trouble>>,
+    last_errors: Option<Vec<SourceError>>,
 }
 
-impl Told {
-    fn is_news(&mut self, look: &Look, swept: &Sweep) -> bool {
+impl ReportFilter {
+    fn should_report(&mut self, look: &SweepTarget, swept: &SweepReport) -> bool {
         let did_something = swept.ingested > 0 || swept.gone > 0;
         match look {
-            Look::Everything if self.trouble.as_ref() != Some(&swept.trouble) => {
-                self.trouble = Some(swept.trouble.clone());
+            SweepTarget::AllRoots if self.last_errors.as_ref() != Some(&swept.trouble) => {
+                self.last_errors = Some(swept.trouble.clone());
                 true
             }
-            Look::Everything => did_something,
-            Look::Changed(_) => did_something || !swept.trouble.is_empty(),
+            SweepTarget::AllRoots => did_something,
+            SweepTarget::Paths(_) => did_something || !swept.trouble.is_empty(),
         }
     }
 }
 
 /// Says whether it is worth trying again: the disk may be free again, another process done.
-fn is_passing(error: &store::Error) -> bool {
+fn is_transient(error: &store::Error) -> bool {
     matches!(error, store::Error::Sqlite(_) | store::Error::Io { .. })
 }
 
@@ -290,24 +298,24 @@ mod tests {
     #[test]
     fn the_larger_the_tree_the_rarer_the_look() {
         let every = |is_polling: bool, ingested: usize, took_ms: u64| {
-            let swept = Sweep {
+            let swept = SweepReport {
                 ingested,
-                ..Sweep::default()
+                ..SweepReport::default()
             };
-            let watch = Watch {
+            let watch = WatchOptions {
                 adapters: &[],
                 roots: &[],
-                scope: &Scope::default(),
+                scope: &CaptureScope::default(),
                 threads: 1,
                 archive: false,
-                complete: true,
-                rescan: RESCAN_EVERY,
+                all_roots: true,
+                rescan_every: RESCAN_EVERY,
                 poll: is_polling,
             };
-            let mut pace = Pace::new(&watch);
+            let mut pace = WatchSchedule::new(&watch);
             let took = Duration::from_millis(took_ms);
-            pace.went_well(&Look::Everything, &swept, took);
-            pace.every().as_secs()
+            pace.record_success(&SweepTarget::AllRoots, &swept, took);
+            pace.rescan_interval().as_secs()
         };
         assert_eq!([every(false, 0, 5), every(true, 0, 5)], [60, 1]);
         assert_eq!([every(false, 0, 500), every(true, 0, 500)], [100, 25]);

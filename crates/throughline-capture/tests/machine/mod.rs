@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use throughline_capture as capture;
 
 use capture::flavor::ADAPTERS;
-use capture::{Plan, Root, Scope, Sweep};
+use capture::{CaptureScope, Root, SweepPlan, SweepReport};
 use jiff::Timestamp;
 use memory::SessionId;
 use store::{Query, Store, StoredRecord};
@@ -60,25 +60,25 @@ impl Machine {
         folder.join(name)
     }
 
-    pub fn sweep_at(&self, seconds: i64) -> Sweep {
-        self.sweep_with(seconds, &Scope::default())
+    pub fn sweep_at(&self, seconds: i64) -> SweepReport {
+        self.sweep_with(seconds, &CaptureScope::default())
     }
 
-    pub fn sweep_with(&self, seconds: i64, scope: &Scope) -> Sweep {
+    pub fn sweep_with(&self, seconds: i64, scope: &CaptureScope) -> SweepReport {
         let store = Store::open(&self.home()).unwrap();
         let roots = [Root {
             path: self.logs(),
             flavor: None,
         }];
-        let plan = Plan {
+        let plan = SweepPlan {
             adapters: ADAPTERS,
-            found: capture::discover(ADAPTERS, &roots),
+            discovery: capture::discover(ADAPTERS, &roots),
             scope,
             threads: 2,
             stop: &AtomicBool::new(false),
             progress: &|_| {},
             archive: true,
-            complete: true,
+            all_roots: true,
         };
         capture::sweep(&store, &plan, Timestamp::from_second(seconds).unwrap()).unwrap()
     }

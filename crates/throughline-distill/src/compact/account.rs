@@ -1,24 +1,24 @@
 //! An account of a conversation, made of the messages themselves by the embedded extractor: the same
 //! sections as the running summary, without a model, the same every time.
 
-use memory::summary::{Limits, Template};
+use memory::summary::{SummaryLimits, Template};
 use memory::{Message, Summary, Tokens, record};
 
-use crate::embedded::{Fold, Step, render};
+use crate::embedded::{RecordView, SummaryBuilder, render_summary};
 
 /// What is too long is cut where the summary becomes a message, and told of there.
-const NO_LIMITS: Limits = Limits {
+const NO_LIMITS: SummaryLimits = SummaryLimits {
     section: Tokens(u64::MAX),
     whole: Tokens(u64::MAX),
 };
 
 /// Fills the template's sections from messages, or returns `None` when nobody said or did anything.
-pub fn account(messages: &[Message], template: &Template) -> Option<Summary> {
-    let mut fold = Fold::new();
-    for record in messages.iter().cloned().flat_map(record::records) {
-        fold.add(&Step::from(&record));
+pub fn summarize_messages(messages: &[Message], template: &Template) -> Option<Summary> {
+    let mut fold = SummaryBuilder::new();
+    for record in messages.iter().cloned().flat_map(record::project_records) {
+        fold.add_record(&RecordView::from(&record));
     }
-    (!fold.is_empty()).then(|| render(&fold, None, template, None, &NO_LIMITS, ""))
+    (!fold.is_empty()).then(|| render_summary(&fold, None, template, None, &NO_LIMITS, ""))
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     fn account(messages: &[Message]) -> Option<Summary> {
-        super::account(messages, &Template::default())
+        summarize_messages(messages, &Template::default())
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_summary_of_our_own_is_carried_on_too() {
         let mut messages = transcript("s boundary\nu summary ~5\nu go on");
-        let ours = memory::fence::around("summary", "# Task\nSort the list.");
+        let ours = memory::fence::enclose("summary", "# Task\nSort the list.");
         messages[1].blocks = vec![Block::Summary(ours)];
         let account = account(&messages).unwrap();
         let earlier = account.get("Earlier summary").unwrap();

@@ -12,7 +12,7 @@ use memory::{ApiId, Block, CallId, Message, Role};
 
 /// For each message, the first one that must be kept with it.
 #[derive(Clone, Debug, Default)]
-pub struct Ties {
+pub struct MessageTies {
     needs: Vec<usize>,
     /// The first message of those that hold calls whose results are still to come.
     in_flight: Option<usize>,
@@ -20,15 +20,15 @@ pub struct Ties {
 
 /// Ties in the making: messages are taken one by one, so that whoever walks over them anyway does it once.
 #[derive(Default)]
-pub struct Tying<'a> {
+pub struct MessageTiesBuilder<'a> {
     calls: HashMap<&'a CallId, usize>,
     responses: HashMap<&'a ApiId, usize>,
     thought: Option<usize>,
     needs: Vec<usize>,
 }
 
-impl<'a> Tying<'a> {
-    pub fn take(&mut self, message: &'a Message) {
+impl<'a> MessageTiesBuilder<'a> {
+    pub fn add_message(&mut self, message: &'a Message) {
         let place = self.needs.len();
         let mut first = place;
         if let Some(api) = &message.api_id {
@@ -59,25 +59,25 @@ impl<'a> Tying<'a> {
     }
 
     /// Ends with all the messages that were taken.
-    pub fn finish(self, messages: &[Message]) -> Ties {
-        Ties {
+    pub fn finish(self, messages: &[Message]) -> MessageTies {
+        MessageTies {
             needs: self.needs,
             in_flight: in_flight(messages),
         }
     }
 }
 
-impl Ties {
+impl MessageTies {
     pub fn of(messages: &[Message]) -> Self {
-        let mut tying = Tying::default();
+        let mut tying = MessageTiesBuilder::default();
         for message in messages {
-            tying.take(message);
+            tying.add_message(message);
         }
         tying.finish(messages)
     }
 
     /// Returns where the cut must be so that nothing kept is parted from what it needs.
-    pub fn close(&self, from: usize) -> usize {
+    pub fn move_cut_back(&self, from: usize) -> usize {
         let mut from = from.min(self.in_flight.unwrap_or(from));
         let mut place = self.needs.len();
         while place > from {
@@ -157,7 +157,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, cut: usize, kept_from: usize) {
         let messages = transcript(text);
-        assert_eq!(Ties::of(&messages).close(cut), kept_from, "{text}");
+        assert_eq!(
+            MessageTies::of(&messages).move_cut_back(cut),
+            kept_from,
+            "{text}"
+        );
     }
 
     #[test]

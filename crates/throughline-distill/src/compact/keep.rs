@@ -2,16 +2,16 @@
 
 use memory::{Block, Message, Role, Tokens};
 
-use super::limits::Limits;
+use super::limits::CompactionLimits;
 
 /// What a message counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Weight {
+pub struct MessageWeight {
     pub tokens: Tokens,
     pub has_text: bool,
 }
 
-impl Weight {
+impl MessageWeight {
     /// Weighs what could be kept of a message; markers, old summaries and what only the agent's
     /// program told its user are not.
     pub fn of(message: &Message) -> Self {
@@ -38,7 +38,12 @@ impl Weight {
 ///
 /// Keeps all from `start` on. Where that is less than a minimum, reaches back until both minimums
 /// hold or the maximum is reached, but not before `floor`.
-pub fn keep_from(weights: &[Weight], start: usize, floor: usize, limits: &Limits) -> usize {
+pub fn first_kept_index(
+    weights: &[MessageWeight],
+    start: usize,
+    floor: usize,
+    limits: &CompactionLimits,
+) -> usize {
     let mut from = start.clamp(floor, weights.len().max(floor));
     let mut tokens: Tokens = weights[from.min(weights.len())..]
         .iter()
@@ -61,7 +66,7 @@ pub fn keep_from(weights: &[Weight], start: usize, floor: usize, limits: &Limits
 }
 
 /// Returns the index behind the last boundary: nothing before it is reached back for.
-pub fn floor(messages: &[Message]) -> usize {
+pub fn index_after_boundary(messages: &[Message]) -> usize {
     let last = messages.iter().rposition(|m| m.boundary().is_some());
     last.map_or(0, |boundary| boundary + 1)
 }
@@ -73,8 +78,8 @@ mod tests {
     const TEXT: bool = true;
     const NO_TEXT: bool = false;
 
-    fn weights(parts: &[(u64, bool)]) -> Vec<Weight> {
-        let weight = |(tokens, has_text): &(u64, bool)| Weight {
+    fn weights(parts: &[(u64, bool)]) -> Vec<MessageWeight> {
+        let weight = |(tokens, has_text): &(u64, bool)| MessageWeight {
             tokens: Tokens(*tokens),
             has_text: *has_text,
         };
@@ -83,7 +88,7 @@ mod tests {
 
     #[track_caller]
     fn check(parts: &[(u64, bool)], start: usize, floor: usize, expected: usize) {
-        let from = keep_from(&weights(parts), start, floor, &Limits::default());
+        let from = first_kept_index(&weights(parts), start, floor, &CompactionLimits::default());
         assert_eq!(from, expected, "{parts:?} from {start}, floor {floor}");
     }
 

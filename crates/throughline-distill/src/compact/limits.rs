@@ -4,7 +4,7 @@ use memory::{Tokens, summary};
 
 /// How much is kept, restored and allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CompactionLimits {
     /// What is kept reaches back until it holds at least this many tokens …
     pub min_tokens: Tokens,
     /// … and this many messages with text …
@@ -13,7 +13,7 @@ pub struct Limits {
     pub max_tokens: Tokens,
     /// A result that is larger is declined.
     pub threshold: Option<Tokens>,
-    pub summary: summary::Limits,
+    pub summary: summary::SummaryLimits,
     pub restore: RestoreLimits,
 }
 
@@ -26,14 +26,14 @@ pub struct RestoreLimits {
     pub file_tokens: Tokens,
 }
 
-impl Default for Limits {
+impl Default for CompactionLimits {
     fn default() -> Self {
         Self {
             min_tokens: Tokens(10_000),
             min_messages: 5,
             max_tokens: Tokens(40_000),
             threshold: None,
-            summary: summary::Limits::default(),
+            summary: summary::SummaryLimits::default(),
             restore: RestoreLimits::default(),
         }
     }
@@ -51,16 +51,16 @@ impl Default for RestoreLimits {
 
 /// Figures as somebody wrote them down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Configured {
+pub struct ConfiguredLimits {
     pub min_tokens: i64,
     pub min_messages: i64,
     pub max_tokens: i64,
     pub threshold: i64,
 }
 
-impl Limits {
+impl CompactionLimits {
     /// Takes what was configured where it is positive, and the defaults otherwise.
-    pub fn configured(figures: Configured) -> Self {
+    pub fn from_config(figures: ConfiguredLimits) -> Self {
         let positive = |figure: i64| u64::try_from(figure).ok().filter(|figure| *figure > 0);
         let usual = Self::default();
         Self {
@@ -75,7 +75,7 @@ impl Limits {
     }
 
     /// Returns limits that keep only a part of what these keep.
-    pub fn divided(&self, share: u64) -> Self {
+    pub fn divided_by(&self, share: u64) -> Self {
         let share = share.max(1);
         Self {
             min_tokens: Tokens(self.min_tokens.0 / share),
@@ -93,15 +93,18 @@ mod tests {
     #[test]
     fn only_positive_figures_count() {
         for figure in [0, -1, i64::MIN] {
-            let figures = Configured {
+            let figures = ConfiguredLimits {
                 min_tokens: figure,
                 min_messages: figure,
                 max_tokens: figure,
                 threshold: figure,
             };
-            assert_eq!(Limits::configured(figures), Limits::default());
+            assert_eq!(
+                CompactionLimits::from_config(figures),
+                CompactionLimits::default()
+            );
         }
-        let one = Limits::configured(Configured {
+        let one = CompactionLimits::from_config(ConfiguredLimits {
             min_tokens: 1,
             min_messages: 2,
             max_tokens: 3,

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use memory::{Block, Boundary, Chain, Message, MessageId, Origin, Preserved, Role, fence};
+use memory::{Block, Boundary, IdChain, Message, MessageId, Origin, PreservedRange, Role, fence};
 
-use super::Task;
-use super::restore::Restored;
-use super::scene::Written;
+use super::CompactionTask;
+use super::restore::RestoredContext;
+use super::scene::ReplacementSummary;
 
 /// More tools than an agent offers at once.
 const TOOLS_MAX: usize = 256;
 
 /// Returns the marker of this compaction, but for the tokens before.
-pub fn boundary(task: &Task<'_>, kept: &[Message], from: usize) -> Boundary {
+pub fn boundary_marker(task: &CompactionTask<'_>, kept: &[Message], from: usize) -> Boundary {
     let ends = kept.first().zip(kept.last());
     Boundary {
         trigger: Some(task.trigger.name().to_owned()),
@@ -21,7 +21,7 @@ pub fn boundary(task: &Task<'_>, kept: &[Message], from: usize) -> Boundary {
             .checked_sub(1)
             .map(|last| task.messages[last].id.clone()),
         tools: tools(task.messages),
-        preserved: ends.map(|(head, tail)| Preserved {
+        preserved: ends.map(|(head, tail)| PreservedRange {
             head: head.id.clone(),
             anchor: id(task, "summary"),
             tail: tail.id.clone(),
@@ -30,8 +30,14 @@ pub fn boundary(task: &Task<'_>, kept: &[Message], from: usize) -> Boundary {
 }
 
 /// Returns the summary as the message that everything kept follows.
-pub fn summary(task: &Task<'_>, written: &Written<'_>, kept: &[Message]) -> Message {
-    let mut notes = written.summary.within(&task.limits.summary, written.file);
+pub fn summary_message(
+    task: &CompactionTask<'_>,
+    written: &ReplacementSummary<'_>,
+    kept: &[Message],
+) -> Message {
+    let mut notes = written
+        .summary
+        .truncate_to(&task.limits.summary, written.file);
     // A heading without words tells a model nothing.
     notes.sections.retain(|section| !section.text.is_empty());
     let mut text = "The beginning of this conversation was cut off to save context; these are the \
@@ -54,15 +60,15 @@ pub fn summary(task: &Task<'_>, written: &Written<'_>, kept: &[Message]) -> Mess
     made(
         task,
         "summary",
-        Block::Summary(fence::around("summary", &text)),
+        Block::Summary(fence::enclose("summary", &text)),
     )
 }
 
 /// Returns what is restored as a message, or `None` when it is nothing.
-pub fn restored(task: &Task<'_>, restored: &Restored) -> Option<Message> {
-    let text = restored.text(&task.limits.restore)?;
+pub fn restored_message(task: &CompactionTask<'_>, restored: &RestoredContext) -> Option<Message> {
+    let text = restored.to_text(&task.limits.restore)?;
     let text = format!("In use before the cut, as data:\n\n{text}");
-    let block = Block::Text(fence::around("restored", &text));
+    let block = Block::Text(fence::enclose("restored", &text));
     Some(made(task, "restored", block))
 }
 
@@ -85,7 +91,7 @@ fn tools(messages: &[Message]) -> Vec<String> {
         .collect()
 }
 
-fn made(task: &Task<'_>, what: &str, block: Block) -> Message {
+fn made(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
     let last = task.messages.last();
     Message {
         id: id(task, what),
@@ -103,7 +109,7 @@ fn made(task: &Task<'_>, what: &str, block: Block) -> Message {
 }
 
 /// Names a message after the conversation's end: compacting the same twice names it the same.
-fn id(task: &Task<'_>, what: &str) -> MessageId {
+fn id(task: &CompactionTask<'_>, what: &str) -> MessageId {
     let last = task.messages.last().map_or("", |last| last.id.as_str());
-    Chain::default().link(&["compaction", what, last])
+    IdChain::default().link(&["compaction", what, last])
 }

@@ -25,37 +25,39 @@ pub mod wait;
 use memory::summary::Template;
 use memory::{Message, MessageId, Summary};
 
-pub use self::account::account;
-pub use self::close::Ties;
-pub use self::keep::{Weight, floor, keep_from};
-pub use self::limits::{Configured, Limits, RestoreLimits};
-pub use self::outcome::{Compacted, Declined, Figures, Outcome, Trigger, Way};
-pub use self::restore::{Restored, RestoredFile, Todo};
-use self::scene::Scene;
-pub use self::settle::{Repair, Settled, settle};
+pub use self::account::summarize_messages;
+pub use self::close::MessageTies;
+pub use self::keep::{MessageWeight, first_kept_index, index_after_boundary};
+pub use self::limits::{CompactionLimits, ConfiguredLimits, RestoreLimits};
+pub use self::outcome::{
+    CompactedConversation, CompactionFigures, CompactionOutcome, Declined, SummarySource, Trigger,
+};
+pub use self::restore::{RestoredContext, RestoredFile, TodoItem};
+use self::scene::CutContext;
+pub use self::settle::{Repair, RequestMessages, merge_turns};
 
 /// What is to be compacted, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
+pub struct CompactionTask<'a> {
     /// The conversation, in the order of its log; what lies before the last boundary may be there.
     pub messages: &'a [Message],
     /// The same messages without what notes may not quote, one for each. Accounts and restored files
     /// are made of these; what is kept is kept as it is.
     pub visible: &'a [Message],
     /// The running summary, if there is one; or why it could not be read.
-    pub notes: Result<Option<Notes<'a>>, &'a str>,
+    pub notes: Result<Option<CompactionNotes<'a>>, &'a str>,
     pub template: &'a Template,
     /// The agent's own log, where the model can look up what was cut.
     pub transcript: Option<&'a str>,
     /// What working memory wants restored; what the messages tell, when it has no opinion.
-    pub restored: Option<&'a Restored>,
+    pub restored: Option<&'a RestoredContext>,
     pub trigger: Trigger,
-    pub limits: &'a Limits,
+    pub limits: &'a CompactionLimits,
 }
 
 /// The session's running summary.
 #[derive(Clone, Copy, Debug)]
-pub struct Notes<'a> {
+pub struct CompactionNotes<'a> {
     pub summary: &'a Summary,
     /// Where it lies.
     pub file: &'a str,
@@ -64,48 +66,52 @@ pub struct Notes<'a> {
 }
 
 /// Compacts with the running summary.
-pub fn compact(task: &Task<'_>) -> Result<Compacted, Declined> {
-    Scene::of(task)?.by_notes()
+pub fn compact(task: &CompactionTask<'_>) -> Result<CompactedConversation, Declined> {
+    CutContext::analyze(task)?.cut_with_notes()
 }
 
 /// Compacts with an account that the embedded extractor makes of the messages.
-pub fn full(task: &Task<'_>) -> Result<Compacted, Declined> {
-    embedded(&Scene::of(task)?)
+pub fn compact_from_messages(task: &CompactionTask<'_>) -> Result<CompactedConversation, Declined> {
+    embedded(&CutContext::analyze(task)?)
 }
 
 /// Gives an account of the messages that a model still sees, or says why it cannot.
-pub type Teller<'a> = &'a dyn Fn(&[Message]) -> Result<Summary, Declined>;
+pub type ModelSummarizer<'a> = &'a dyn Fn(&[Message]) -> Result<Summary, Declined>;
 
 /// Compacts with the running summary where that is possible, else with the account of a model where
 /// there is one, else with that of the embedded extractor.
-pub fn compact_or_full(task: &Task<'_>, model: Option<Teller<'_>>) -> Outcome {
-    let scene = match Scene::of(task) {
+pub fn compact_with_fallback(
+    task: &CompactionTask<'_>,
+    model: Option<ModelSummarizer<'_>>,
+) -> CompactionOutcome {
+    let scene = match CutContext::analyze(task) {
         Ok(scene) => scene,
-        Err(declined) => return Outcome::of(Err(declined)),
+        Err(declined) => return CompactionOutcome::first_try(Err(declined)),
     };
-    let fell_through = match scene.by_notes() {
-        Ok(compacted) => return Outcome::of(Ok(compacted)),
+    let fell_through = match scene.cut_with_notes() {
+        Ok(compacted) => return CompactionOutcome::first_try(Ok(compacted)),
         Err(declined) => declined,
     };
     let told = model.map(|tell| {
-        let summary = tell(scene.live())?;
-        scene.by_account(Way::FullByModel, &summary)
+        let summary = tell(scene.live_messages())?;
+        scene.cut_with_summary(SummarySource::FullByModel, &summary)
     });
     let (result, model) = match told {
         Some(Ok(compacted)) => (Ok(compacted), None),
         Some(Err(declined)) => (embedded(&scene), Some(declined)),
         None => (embedded(&scene), None),
     };
-    Outcome {
+    CompactionOutcome {
         result,
         fell_through: Some(fell_through),
-        model,
+        model_declined: model,
     }
 }
 
-fn embedded(scene: &Scene<'_>) -> Result<Compacted, Declined> {
-    let summary = account(scene.live(), scene.task.template).ok_or(Declined::NoAccount)?;
-    scene.by_account(Way::Full, &summary)
+fn embedded(scene: &CutContext<'_>) -> Result<CompactedConversation, Declined> {
+    let summary = summarize_messages(scene.live_messages(), scene.task.template)
+        .ok_or(Declined::NothingToSummarize)?;
+    scene.cut_with_summary(SummarySource::Full, &summary)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::settle::Repair;
 
 /// A conversation made shorter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compacted {
-    pub way: Way,
+pub struct CompactedConversation {
+    pub source: SummarySource,
     pub boundary: Boundary,
     pub summary: Message,
     /// Files, todos and the plan, where there was room for them.
@@ -18,12 +18,12 @@ pub struct Compacted {
     pub repairs: Vec<Repair>,
     /// Calls among the kept messages that the caller answers with its next message.
     pub open: Vec<CallId>,
-    pub figures: Figures,
+    pub figures: CompactionFigures,
 }
 
-impl Compacted {
+impl CompactedConversation {
     /// Returns what is sent: the summary, what is restored, and what is kept.
-    pub fn request(&self) -> Vec<Message> {
+    pub fn request_messages(&self) -> Vec<Message> {
         let made = std::iter::once(&self.summary).chain(&self.restored);
         made.chain(&self.kept).cloned().collect()
     }
@@ -42,7 +42,7 @@ impl Compacted {
 /// What the summary was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum SummarySource {
     /// The session's running summary.
     Summary,
     /// An account of the messages by a model.
@@ -70,7 +70,7 @@ impl Trigger {
 
 /// How large everything is. Messages before the last boundary count for nothing: no model sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct CompactionFigures {
     pub messages_before: usize,
     pub messages_cut: usize,
     pub messages_kept: usize,
@@ -85,7 +85,7 @@ pub struct Figures {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Declined {
     #[error("compaction is switched off")]
-    Off,
+    Disabled,
     #[error("the conversation has no messages to compact")]
     Empty,
     #[error("the session has no summary yet")]
@@ -99,9 +99,9 @@ pub enum Declined {
     #[error("the result has {after} tokens, not fewer than the {before} there were")]
     NoProgress { before: Tokens, after: Tokens },
     #[error("no account of the messages could be made")]
-    NoAccount,
+    NothingToSummarize,
     #[error("the model gave no account that can be used: {why}")]
-    Untold { why: String },
+    ModelFailed { why: String },
     #[error("it failed: {why}")]
     Failed { why: String },
 }
@@ -110,15 +110,15 @@ impl Declined {
     /// The name of the event.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Off => "off",
+            Self::Disabled => "off",
             Self::Empty => "empty",
             Self::NoSummary => "no_summary",
             Self::BareTemplate => "bare_template",
             Self::CoverageLost { .. } => "coverage_lost",
             Self::StillTooLarge { .. } => "still_too_large",
             Self::NoProgress { .. } => "no_progress",
-            Self::NoAccount => "no_account",
-            Self::Untold { .. } => "untold",
+            Self::NothingToSummarize => "no_account",
+            Self::ModelFailed { .. } => "untold",
             Self::Failed { .. } => "failed",
         }
     }
@@ -126,21 +126,21 @@ impl Declined {
 
 /// A compaction that tries the summary first and accounts of the messages next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    pub result: Result<Compacted, Declined>,
+pub struct CompactionOutcome {
+    pub result: Result<CompactedConversation, Declined>,
     /// Why the summary was not used, where that was tried.
     pub fell_through: Option<Declined>,
     /// Why the account of a model was not used, where one was asked.
-    pub model: Option<Declined>,
+    pub model_declined: Option<Declined>,
 }
 
-impl Outcome {
+impl CompactionOutcome {
     /// What came of it at the first try.
-    pub const fn of(result: Result<Compacted, Declined>) -> Self {
+    pub const fn first_try(result: Result<CompactedConversation, Declined>) -> Self {
         Self {
             result,
             fell_through: None,
-            model: None,
+            model_declined: None,
         }
     }
 }

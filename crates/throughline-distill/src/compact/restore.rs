@@ -11,10 +11,10 @@ use super::limits::RestoreLimits;
 
 /// What to restore. Working memory fills it, or [`Restored::from_messages`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Restored {
+pub struct RestoredContext {
     /// The last used first.
     pub files: Vec<RestoredFile>,
-    pub todos: Vec<Todo>,
+    pub todos: Vec<TodoItem>,
     pub plan: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct RestoredFile {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Todo {
+pub struct TodoItem {
     pub text: String,
     pub status: String,
 }
@@ -43,17 +43,17 @@ const RANGES: &[&str] = &[
     "ranges",
 ];
 
-impl Restored {
+impl RestoredContext {
     /// Takes the last used files, todos and plan from the messages that are cut, unless the kept
     /// ones show them anyway. Walks back only as far as something is still looked for.
     pub fn from_messages(cut: &[Message], kept: &[Message], limits: &RestoreLimits) -> Self {
         let shown: HashSet<&str> = results(kept).flat_map(|result| paths(result)).collect();
-        let mut search = Search {
+        let mut search = RestoreSearch {
             shown,
             files_max: limits.files,
             todos: calls(kept).rev().find_map(todos).map(|_| Vec::new()),
             plan: calls(kept).rev().find_map(plan).map(|_| None),
-            ..Search::default()
+            ..RestoreSearch::default()
         };
         let blocks = cut
             .iter()
@@ -73,15 +73,15 @@ impl Restored {
     }
 
     /// Returns the text that says all of it within the budget, or `None` when there is nothing to say.
-    pub fn text(&self, limits: &RestoreLimits) -> Option<String> {
-        let mut budget = Budget {
+    pub fn to_text(&self, limits: &RestoreLimits) -> Option<String> {
+        let mut budget = TextBudget {
             left: limits.tokens.0,
             text: String::new(),
         };
         if let Some(plan) = &self.plan {
             let half = Tokens(limits.tokens.0 / 2);
             let plan = if estimate(plan) > half {
-                summary::truncated(plan, half, "the transcript")
+                summary::truncate_text(plan, half, "the transcript")
             } else {
                 plan.clone()
             };
@@ -118,12 +118,12 @@ impl Restored {
     }
 }
 
-struct Budget {
+struct TextBudget {
     left: u64,
     text: String,
 }
 
-impl Budget {
+impl TextBudget {
     /// Adds a part if there is room for it.
     fn add(&mut self, part: &str) -> bool {
         let size = estimate(part).0;
@@ -145,17 +145,17 @@ fn quoted(text: &str) -> String {
 
 /// What was found so far on the way back.
 #[derive(Default)]
-struct Search<'a> {
+struct RestoreSearch<'a> {
     shown: HashSet<&'a str>,
     files_max: usize,
     files: Vec<RestoredFile>,
     /// Files that were read, by the call whose arguments say whether all of it was.
     reads: Vec<(&'a CallId, usize)>,
-    todos: Option<Vec<Todo>>,
+    todos: Option<Vec<TodoItem>>,
     plan: Option<Option<String>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RestoreSearch<'a> {
     fn is_over(&self) -> bool {
         let files = self.files.len() >= self.files_max && self.reads.is_empty();
         files && self.todos.is_some() && self.plan.is_some()
@@ -196,12 +196,12 @@ impl<'a> Search<'a> {
         });
     }
 
-    fn finish(mut self) -> Restored {
+    fn finish(mut self) -> RestoredContext {
         // A result without its call may show a part.
         for (_, file) in &self.reads {
             self.files[*file].content = None;
         }
-        Restored {
+        RestoredContext {
             files: self.files,
             todos: self.todos.unwrap_or_default(),
             plan: self.plan.flatten(),
@@ -251,7 +251,7 @@ fn calls(messages: &[Message]) -> impl DoubleEndedIterator<Item = &ToolUse> {
 }
 
 /// Reads the list of a tool that keeps todos, by the names that agents use.
-fn todos(call: &ToolUse) -> Option<Vec<Todo>> {
+fn todos(call: &ToolUse) -> Option<Vec<TodoItem>> {
     let input = planning(call)?;
     let lists = ["todos", "plan", "items", "tasks"];
     let list = lists.iter().find_map(|name| input.get(name)?.as_array())?;
@@ -261,7 +261,7 @@ fn todos(call: &ToolUse) -> Option<Vec<Todo>> {
         text.map(str::to_owned)
     };
     let todo = |todo: &Value| {
-        Some(Todo {
+        Some(TodoItem {
             text: text(todo)?,
             status: todo
                 .get("status")
@@ -287,7 +287,7 @@ fn planning(call: &ToolUse) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use memory::Change;
+    use memory::FileModification;
     use testkit::transcript::transcript;
 
     use super::*;
@@ -317,7 +317,7 @@ mod tests {
                 result.path = Some(path.to_owned());
                 result.content = format!("fn of_{place}() {{}}\n```");
                 if place == 3 {
-                    result.changes = vec![Change {
+                    result.changes = vec![FileModification {
                         path: path.to_owned(),
                         diff: "+x".to_owned(),
                     }];
@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn files_todos_and_plan_come_from_the_messages() {
         let messages = messages();
-        let restored = Restored::from_messages(&messages, &[], &RestoreLimits::default());
-        insta::assert_snapshot!(restored.text(&RestoreLimits::default()).unwrap(), @r#"
+        let restored = RestoredContext::from_messages(&messages, &[], &RestoreLimits::default());
+        insta::assert_snapshot!(restored.to_text(&RestoreLimits::default()).unwrap(), @r#"
     The plan:
     ```
     1. sort
@@ -357,8 +357,11 @@ mod tests {
     #[test]
     fn what_is_kept_is_not_restored() {
         let messages = messages();
-        let restored =
-            Restored::from_messages(&messages[..4], &messages[4..], &RestoreLimits::default());
+        let restored = RestoredContext::from_messages(
+            &messages[..4],
+            &messages[4..],
+            &RestoreLimits::default(),
+        );
         let paths: Vec<_> = restored
             .files
             .iter()
@@ -366,8 +369,8 @@ mod tests {
             .collect();
         assert_eq!(paths, ["/p/c.rs", "/p/a.rs"]);
         assert_eq!((restored.todos.len(), restored.plan), (0, None));
-        let all = Restored::from_messages(&messages, &messages, &RestoreLimits::default());
-        assert_eq!(all.text(&RestoreLimits::default()), None);
+        let all = RestoredContext::from_messages(&messages, &messages, &RestoreLimits::default());
+        assert_eq!(all.to_text(&RestoreLimits::default()), None);
     }
 
     #[test]
@@ -376,7 +379,7 @@ mod tests {
             path: path.to_owned(),
             content: Some("word ".repeat(words)),
         };
-        let restored = Restored {
+        let restored = RestoredContext {
             files: vec![
                 file("/a", 900),
                 file("/b", 100),
@@ -384,7 +387,7 @@ mod tests {
                 file("/d", 1),
             ],
             todos: vec![
-                Todo {
+                TodoItem {
                     text: "long ".repeat(300),
                     status: "open".into()
                 };
@@ -398,7 +401,7 @@ mod tests {
                 files: 3,
                 file_tokens: Tokens(1_000),
             };
-            let text = restored.text(&limits).unwrap_or_default();
+            let text = restored.to_text(&limits).unwrap_or_default();
             // Parts are counted one by one, which may differ a little from the whole.
             assert!(
                 estimate(&text).0 <= tokens + tokens / 50,

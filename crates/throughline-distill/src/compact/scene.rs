@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use memory::{Block, Message, Summary, Tokens};
 
-use super::close::{Ties, Tying};
-use super::keep::{Weight, keep_from};
-use super::outcome::{Compacted, Declined, Figures, Way};
-use super::restore::Restored;
-use super::settle::settle;
-use super::{Task, message};
+use super::close::{MessageTies, MessageTiesBuilder};
+use super::keep::{MessageWeight, first_kept_index};
+use super::outcome::{CompactedConversation, CompactionFigures, Declined, SummarySource};
+use super::restore::RestoredContext;
+use super::settle::merge_turns;
+use super::{CompactionTask, message};
 
 /// By how much a full compaction divides what it keeps, try after try.
 const SHARES: [u64; 3] = [1, 4, 16];
@@ -17,56 +17,56 @@ const SHARES: [u64; 3] = [1, 4, 16];
 const BRIEF: [u64; 2] = [2, 4];
 
 /// What is known of a conversation before it is cut.
-pub(super) struct Scene<'a> {
-    pub(super) task: &'a Task<'a>,
-    weights: Vec<Weight>,
+pub(super) struct CutContext<'a> {
+    pub(super) task: &'a CompactionTask<'a>,
+    weights: Vec<MessageWeight>,
     /// Which messages a model sees.
-    said: Vec<bool>,
-    ties: Ties,
+    visible: Vec<bool>,
+    ties: MessageTies,
     /// Summaries of earlier compactions, with their places.
     summaries: Vec<(usize, &'a str)>,
     /// The first message behind the last boundary.
-    floor: usize,
+    after_boundary: usize,
     tokens_before: Tokens,
 }
 
 /// What stands in the place of what was cut.
-pub(super) struct Written<'a> {
-    pub way: Way,
+pub(super) struct ReplacementSummary<'a> {
+    pub way: SummarySource,
     pub summary: &'a Summary,
     /// Where all of it is, when some had to be left out.
     pub file: &'a str,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> CutContext<'a> {
     /// Looks at every message once: a long conversation does not stay in the processor's caches from one walk
     /// to the next.
-    pub(super) fn of(task: &'a Task<'a>) -> Result<Self, Declined> {
+    pub(super) fn analyze(task: &'a CompactionTask<'a>) -> Result<Self, Declined> {
         let messages = task.messages;
         let mut scene = Self {
             task,
             weights: Vec::with_capacity(messages.len()),
-            said: Vec::with_capacity(messages.len()),
-            ties: Ties::default(),
+            visible: Vec::with_capacity(messages.len()),
+            ties: MessageTies::default(),
             summaries: Vec::new(),
-            floor: 0,
+            after_boundary: 0,
             tokens_before: Tokens(0),
         };
-        let mut tying = Tying::default();
+        let mut tying = MessageTiesBuilder::default();
         for (place, message) in messages.iter().enumerate() {
-            let weight = Weight::of(message);
+            let weight = MessageWeight::of(message);
             let before = scene.summaries.len();
             for block in &message.blocks {
                 match block {
-                    Block::Boundary(_) => scene.floor = place + 1,
+                    Block::Boundary(_) => scene.after_boundary = place + 1,
                     Block::Summary(text) => scene.summaries.push((place, text)),
                     _ => {}
                 }
             }
             scene.weights.push(weight);
             let is_said = weight.tokens > Tokens(0) || scene.summaries.len() > before;
-            scene.said.push(is_said);
-            tying.take(message);
+            scene.visible.push(is_said);
+            tying.add_message(message);
         }
         scene.ties = tying.finish(messages);
         let kept = scene.weights[scene.first_live()..].iter();
@@ -81,16 +81,16 @@ impl<'a> Scene<'a> {
 
     /// The boundary's own entry may hold the summary that replaced what it cut off.
     fn first_live(&self) -> usize {
-        self.floor.saturating_sub(1)
+        self.after_boundary.saturating_sub(1)
     }
 
     /// Returns what the model still sees, as far as notes may quote it.
-    pub(super) fn live(&self) -> &'a [Message] {
+    pub(super) fn live_messages(&self) -> &'a [Message] {
         self.task.visible.get(self.first_live()..).unwrap_or(&[])
     }
 
     /// Cuts where the running summary ends.
-    pub(super) fn by_notes(&self) -> Result<Compacted, Declined> {
+    pub(super) fn cut_with_notes(&self) -> Result<CompactedConversation, Declined> {
         let task = self.task;
         let failed = |why: &str| Declined::Failed {
             why: why.to_owned(),
@@ -108,14 +108,14 @@ impl<'a> Scene<'a> {
         };
         let mut summary = notes.summary.clone();
         // The agent compacted since the notes were written: what lies between is in its summary only.
-        if start < self.floor
+        if start < self.after_boundary
             && let Some(earlier) = self.earlier()
         {
             summary.set("Earlier summary", earlier);
         }
-        let from = keep_from(&self.weights, start, self.floor, task.limits);
-        let written = Written {
-            way: Way::Summary,
+        let from = first_kept_index(&self.weights, start, self.after_boundary, task.limits);
+        let written = ReplacementSummary {
+            way: SummarySource::Summary,
             summary: &summary,
             file: notes.file,
         };
@@ -125,16 +125,20 @@ impl<'a> Scene<'a> {
     /// Cuts with an account of everything. Keeps as much of the end as a resumed session, less where
     /// that is too much, and at last nothing; then the same again with less of an account, because one that
     /// quotes a short conversation is longer than the conversation.
-    pub(super) fn by_account(&self, way: Way, summary: &Summary) -> Result<Compacted, Declined> {
+    pub(super) fn cut_with_summary(
+        &self,
+        way: SummarySource,
+        summary: &Summary,
+    ) -> Result<CompactedConversation, Declined> {
         let file = self.task.transcript.unwrap_or("the transcript");
         let room = self.room();
         let brief = BRIEF.iter().map(|share| {
-            let brief = summary.first(Tokens(room.0 / share), file);
+            let brief = summary.first_sections(Tokens(room.0 / share), file);
             Cow::Owned(brief)
         });
         let mut declined = Declined::Empty;
         for summary in std::iter::once(Cow::Borrowed(summary)).chain(brief) {
-            let written = Written {
+            let written = ReplacementSummary {
                 way,
                 summary: &summary,
                 file,
@@ -153,8 +157,8 @@ impl<'a> Scene<'a> {
     fn ends(&self) -> impl Iterator<Item = usize> {
         let end = self.task.messages.len();
         let kept = SHARES.map(|share| {
-            let limits = self.task.limits.divided(share);
-            keep_from(&self.weights, end, self.floor, &limits)
+            let limits = self.task.limits.divided_by(share);
+            first_kept_index(&self.weights, end, self.after_boundary, &limits)
         });
         kept.into_iter().chain([end])
     }
@@ -177,7 +181,10 @@ impl<'a> Scene<'a> {
 
     /// Counts the messages that a model sees.
     fn said(&self, from: usize) -> usize {
-        self.said[from..].iter().filter(|is_said| **is_said).count()
+        self.visible[from..]
+            .iter()
+            .filter(|is_said| **is_said)
+            .count()
     }
 
     /// Returns the summary of the compaction before.
@@ -186,28 +193,32 @@ impl<'a> Scene<'a> {
     }
 
     /// Cuts at `from`, or before it where the APIs' rules want that.
-    fn build(&self, written: &Written<'_>, from: usize) -> Result<Compacted, Declined> {
+    fn build(
+        &self,
+        written: &ReplacementSummary<'_>,
+        from: usize,
+    ) -> Result<CompactedConversation, Declined> {
         let task = self.task;
-        let from = self.ties.close(from);
+        let from = self.ties.move_cut_back(from);
         let tail = &task.messages[from..];
-        let settled = settle(tail);
+        let settled = merge_turns(tail);
         let restored = match task.restored {
             Some(restored) => restored.clone(),
             None => {
                 let first = self.first_live().min(from);
                 let live = task.visible.get(first..from).unwrap_or(&[]);
-                Restored::from_messages(live, tail, &task.limits.restore)
+                RestoredContext::from_messages(live, tail, &task.limits.restore)
             }
         };
-        let mut draft = Compacted {
-            way: written.way,
-            boundary: message::boundary(task, &settled.messages, from),
-            summary: message::summary(task, written, &settled.messages),
-            restored: message::restored(task, &restored),
+        let mut draft = CompactedConversation {
+            source: written.way,
+            boundary: message::boundary_marker(task, &settled.messages, from),
+            summary: message::summary_message(task, written, &settled.messages),
+            restored: message::restored_message(task, &restored),
             repairs: settled.repairs,
             open: settled.open,
             kept: settled.messages,
-            figures: Figures::default(),
+            figures: CompactionFigures::default(),
         };
         draft.boundary.tokens_before = Some(self.tokens_before.0);
         draft.figures = self.figures(&draft, from);
@@ -220,7 +231,7 @@ impl<'a> Scene<'a> {
         Ok(draft)
     }
 
-    fn figures(&self, draft: &Compacted, from: usize) -> Figures {
+    fn figures(&self, draft: &CompactedConversation, from: usize) -> CompactionFigures {
         let tokens_kept = if draft.repairs.is_empty() {
             self.weights[from..]
                 .iter()
@@ -234,7 +245,7 @@ impl<'a> Scene<'a> {
         let tokens_restored = restored.map_or(Tokens(0), Message::tokens);
         let messages_before = self.said(self.first_live());
         let live_kept = self.said(from.max(self.first_live()));
-        Figures {
+        CompactionFigures {
             messages_before,
             messages_cut: messages_before - live_kept,
             messages_kept: draft.kept.len(),
@@ -246,7 +257,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn check(&self, figures: &Figures) -> Result<(), Declined> {
+    fn check(&self, figures: &CompactionFigures) -> Result<(), Declined> {
         let (before, after) = (figures.tokens_before, figures.tokens_after);
         match self.task.limits.threshold {
             _ if after >= before => Err(Declined::NoProgress { before, after }),

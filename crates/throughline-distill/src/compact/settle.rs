@@ -15,7 +15,7 @@ const NO_RESULT: &str = "[no result: the call was interrupted, or its result was
 
 /// Messages that make a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settled {
+pub struct RequestMessages {
     /// Entries whose results had to move to their calls appear in two pieces.
     pub messages: Vec<Message>,
     pub repairs: Vec<Repair>,
@@ -53,8 +53,8 @@ pub enum Repair {
 
 /// Makes turns of messages. Markers, old summaries and what only the agent's program said to its
 /// user are left out.
-pub fn settle(messages: &[Message]) -> Settled {
-    let mut turns = Turns::default();
+pub fn merge_turns(messages: &[Message]) -> RequestMessages {
+    let mut turns = TurnMerger::default();
     for message in messages.iter().filter(|m| m.role != Role::System) {
         turns.take(message);
     }
@@ -62,32 +62,32 @@ pub fn settle(messages: &[Message]) -> Settled {
 }
 
 #[derive(Default)]
-struct Turns<'a> {
-    turns: Vec<Turn>,
+struct TurnMerger<'a> {
+    turns: Vec<MergedTurn>,
     responses: HashMap<&'a ApiId, usize>,
-    calls: HashMap<&'a CallId, Call>,
+    calls: HashMap<&'a CallId, MergedCall>,
     /// Names of calls that are taken.
     names: HashSet<CallId>,
     repairs: Vec<Repair>,
 }
 
-struct Turn {
+struct MergedTurn {
     role: Role,
-    said: Vec<Message>,
+    spoken: Vec<Message>,
     /// The calls of an assistant's turn, in order, and whether they are answered.
     calls: Vec<(CallId, bool)>,
-    answers: Vec<Message>,
+    results: Vec<Message>,
 }
 
 /// The last call of a name.
-struct Call {
+struct MergedCall {
     turn: usize,
     /// Where in its turn's calls it stands.
-    place: usize,
-    name: CallId,
+    index: usize,
+    id: CallId,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> TurnMerger<'a> {
     fn take(&mut self, message: &'a Message) {
         let mut own = Vec::new();
         let mut words = Vec::new();
@@ -153,7 +153,7 @@ impl<'a> Turns<'a> {
         }
         if !kept.is_empty() {
             self.turns[turn]
-                .said
+                .spoken
                 .push(piece(message, Role::Assistant, kept));
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Turns<'a> {
 
     fn is_open(&self, call: &CallId) -> bool {
         let noted = self.calls.get(call);
-        noted.is_some_and(|noted| !self.turns[noted.turn].calls[noted.place].1)
+        noted.is_some_and(|noted| !self.turns[noted.turn].calls[noted.index].1)
     }
 
     /// Returns the last turn where that is the assistant's and not answered yet, else a new one. A
@@ -186,15 +186,15 @@ impl<'a> Turns<'a> {
     fn turn_to_say(&mut self) -> usize {
         let mut said = Vec::new();
         match self.turns.last_mut() {
-            Some(turn) if turn.role == Role::Assistant && turn.answers.is_empty() => {
+            Some(turn) if turn.role == Role::Assistant && turn.results.is_empty() => {
                 return self.turns.len() - 1;
             }
             Some(turn) if turn.role == Role::Assistant => said = turn.take_last_thoughts(),
             _ => {}
         }
-        self.turns.push(Turn {
-            said,
-            ..Turn::new(Role::Assistant)
+        self.turns.push(MergedTurn {
+            spoken: said,
+            ..MergedTurn::new(Role::Assistant)
         });
         self.turns.len() - 1
     }
@@ -219,10 +219,10 @@ impl<'a> Turns<'a> {
         self.names.insert(name.clone());
         let calls = &mut self.turns[turn].calls;
         calls.push((name.clone(), false));
-        let noted = Call {
+        let noted = MergedCall {
             turn,
-            place: calls.len() - 1,
-            name: name.clone(),
+            index: calls.len() - 1,
+            id: name.clone(),
         };
         self.calls.insert(call, noted);
         Some(name)
@@ -254,7 +254,7 @@ impl<'a> Turns<'a> {
         };
         let last = self.turns.len() - 1;
         let turn = &mut self.turns[noted.turn];
-        let answered = &mut turn.calls[noted.place].1;
+        let answered = &mut turn.calls[noted.index].1;
         if *answered {
             self.repairs.push(Repair::RepeatedResult {
                 message: message.id.clone(),
@@ -270,21 +270,21 @@ impl<'a> Turns<'a> {
             });
         }
         let block = Block::ToolResult(ToolResult {
-            call: Some(noted.name.clone()),
+            call: Some(noted.id.clone()),
             ..result.clone()
         });
-        match turn.answers.last_mut() {
+        match turn.results.last_mut() {
             Some(piece) if piece.id == message.id => piece.blocks.push(block),
-            _ => turn.answers.push(piece(message, Role::User, vec![block])),
+            _ => turn.results.push(piece(message, Role::User, vec![block])),
         }
     }
 
     fn user(&mut self, message: Message) {
         match self.turns.last_mut() {
-            Some(turn) if turn.role == Role::User => turn.said.push(message),
-            _ => self.turns.push(Turn {
-                said: vec![message],
-                ..Turn::new(Role::User)
+            Some(turn) if turn.role == Role::User => turn.spoken.push(message),
+            _ => self.turns.push(MergedTurn {
+                spoken: vec![message],
+                ..MergedTurn::new(Role::User)
             }),
         }
     }
@@ -302,17 +302,17 @@ impl<'a> Turns<'a> {
         Some(Block::Text(text))
     }
 
-    fn finish(mut self) -> Settled {
+    fn finish(mut self) -> RequestMessages {
         self.drop_lone_thoughts();
-        self.turns.retain(|turn| !turn.said.is_empty());
-        let mut settled = Settled::default();
+        self.turns.retain(|turn| !turn.spoken.is_empty());
+        let mut settled = RequestMessages::default();
         let last = self.turns.len().saturating_sub(1);
         for (place, turn) in self.turns.into_iter().enumerate() {
             let is_last = place == last;
             let open = turn.calls.iter().filter(|(_, answered)| !answered);
             let open: Vec<CallId> = open.map(|(call, _)| call.clone()).collect();
             let made = (!is_last && !open.is_empty())
-                .then(|| turn.said.last().map(|said| unanswered(said, &open)))
+                .then(|| turn.spoken.last().map(|said| unanswered(said, &open)))
                 .flatten();
             if is_last {
                 settled.open = open;
@@ -320,7 +320,7 @@ impl<'a> Turns<'a> {
                 let repair = |call| Repair::UnansweredCall { call };
                 self.repairs.extend(open.into_iter().map(repair));
             }
-            for message in turn.said.into_iter().chain(turn.answers).chain(made) {
+            for message in turn.spoken.into_iter().chain(turn.results).chain(made) {
                 settled.push(message);
             }
         }
@@ -331,7 +331,7 @@ impl<'a> Turns<'a> {
     /// A turn cannot end with a thought: the answer was interrupted before it began.
     fn drop_lone_thoughts(&mut self) {
         for turn in &mut self.turns {
-            while let Some(message) = turn.said.last_mut() {
+            while let Some(message) = turn.spoken.last_mut() {
                 if !matches!(message.blocks.last(), Some(Block::Thinking(_))) {
                     break;
                 }
@@ -340,7 +340,7 @@ impl<'a> Turns<'a> {
                     message: message.id.clone(),
                 });
                 if message.blocks.is_empty() {
-                    turn.said.pop();
+                    turn.spoken.pop();
                 } else if !matches!(message.blocks.last(), Some(Block::Thinking(_))) {
                     break;
                 }
@@ -349,20 +349,20 @@ impl<'a> Turns<'a> {
     }
 }
 
-impl Turn {
+impl MergedTurn {
     fn new(role: Role) -> Self {
         Self {
             role,
-            said: Vec::new(),
+            spoken: Vec::new(),
             calls: Vec::new(),
-            answers: Vec::new(),
+            results: Vec::new(),
         }
     }
 
     /// Takes the thoughts off the end, but for those of a named response: it stays whole.
     fn take_last_thoughts(&mut self) -> Vec<Message> {
         let mut thoughts = Vec::new();
-        while let Some(message) = self.said.last_mut().filter(|m| m.api_id.is_none()) {
+        while let Some(message) = self.spoken.last_mut().filter(|m| m.api_id.is_none()) {
             let is_thought = |block: &Block| matches!(block, Block::Thinking(_));
             let kept = message.blocks.iter().rposition(|block| !is_thought(block));
             let blocks = message.blocks.split_off(kept.map_or(0, |last| last + 1));
@@ -372,14 +372,14 @@ impl Turn {
             if !message.blocks.is_empty() {
                 break;
             }
-            self.said.pop();
+            self.spoken.pop();
         }
         thoughts.reverse();
         thoughts
     }
 }
 
-impl Settled {
+impl RequestMessages {
     /// Adds a message; pieces of one that come together again are one again.
     fn push(&mut self, message: Message) {
         match self.messages.last_mut() {

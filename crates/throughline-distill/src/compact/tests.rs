@@ -8,12 +8,12 @@ use testkit::transcript::{line, transcript, words};
 use super::*;
 
 /// Limits under which short transcripts are long.
-const SMALL: Limits = Limits {
+const SMALL: CompactionLimits = CompactionLimits {
     min_tokens: Tokens(100),
     min_messages: 2,
     max_tokens: Tokens(400),
     threshold: None,
-    summary: memory::summary::Limits {
+    summary: memory::summary::SummaryLimits {
         section: Tokens(200),
         whole: Tokens(300),
     },
@@ -32,13 +32,13 @@ fn compact_with(
     messages: &[Message],
     summary: Option<&Summary>,
     last: Option<&str>,
-    limits: &Limits,
-) -> Result<Compacted, Declined> {
+    limits: &CompactionLimits,
+) -> Result<CompactedConversation, Declined> {
     let last = last.map(MessageId::new);
-    compact(&Task {
+    compact(&CompactionTask {
         messages,
         visible: messages,
-        notes: Ok(summary.map(|summary| Notes {
+        notes: Ok(summary.map(|summary| CompactionNotes {
             summary,
             file: "/m/summary.md",
             last: last.as_ref(),
@@ -53,7 +53,7 @@ fn compact_with(
 
 /// Shows what came of it in one line, after checking that every provider would take it.
 #[track_caller]
-fn shape(messages: &[Message], result: &Result<Compacted, Declined>) -> String {
+fn shape(messages: &[Message], result: &Result<CompactedConversation, Declined>) -> String {
     match result {
         Err(declined) => format!("declined: {declined}"),
         Ok(compacted) => {
@@ -78,10 +78,10 @@ fn check(text: &str, last: Option<&str>) -> String {
 }
 
 #[track_caller]
-fn assert_sound(messages: &[Message], compacted: &Compacted) {
+fn assert_sound(messages: &[Message], compacted: &CompactedConversation) {
     let wrong = broken(&Sent {
         before: messages,
-        messages: &compacted.request(),
+        messages: &compacted.request_messages(),
         open: &compacted.open,
         window: None,
     });
@@ -93,7 +93,11 @@ fn assert_sound(messages: &[Message], compacted: &Compacted) {
     );
     let figures = compacted.figures;
     assert!(figures.tokens_after < figures.tokens_before);
-    let sum: Tokens = compacted.request().iter().map(Message::tokens).sum();
+    let sum: Tokens = compacted
+        .request_messages()
+        .iter()
+        .map(Message::tokens)
+        .sum();
     assert_eq!(figures.tokens_after, sum, "{shape}");
     let markers = |block: &Block| matches!(block, Block::Boundary(_) | Block::Summary(_));
     assert!(!compacted.kept.iter().flat_map(|m| &m.blocks).any(markers));
@@ -177,7 +181,7 @@ fn what_a_log_lost_is_repaired() {
         "u prompt ~900\na blank\nu error\ns note\nu prompt",
     ];
     // Nothing is reached back for: what is broken stands at the cut.
-    let limits = Limits {
+    let limits = CompactionLimits {
         min_tokens: Tokens(1),
         min_messages: 0,
         ..SMALL
@@ -268,7 +272,7 @@ fn the_summary_says_where_the_rest_is() {
 fn every_way_of_giving_up() {
     let messages = transcript("u prompt ~500\na text ~200\nu go");
     let bare = Template::default().0;
-    let declined = |summary: Option<&Summary>, last: Option<&str>, limits: &Limits| {
+    let declined = |summary: Option<&Summary>, last: Option<&str>, limits: &CompactionLimits| {
         compact_with(&messages, summary, last, limits).unwrap_err()
     };
     let notes = notes();
@@ -278,16 +282,16 @@ fn every_way_of_giving_up() {
         id: MessageId::new("77"),
     };
     assert_eq!(declined(Some(&notes), Some("77"), &SMALL), lost);
-    let usual = Limits::default();
+    let usual = CompactionLimits::default();
     let wide = declined(Some(&notes), Some("2"), &usual);
     assert!(matches!(wide, Declined::NoProgress { .. }), "{wide}");
-    let tight = Limits {
+    let tight = CompactionLimits {
         threshold: Some(Tokens(100)),
         ..SMALL
     };
     let large = declined(Some(&notes), Some("2"), &tight);
     assert!(matches!(large, Declined::StillTooLarge { .. }), "{large}");
-    let unread = compact(&Task {
+    let unread = compact(&CompactionTask {
         messages: &messages,
         visible: &messages,
         notes: Err("the disk is gone"),
@@ -310,7 +314,7 @@ fn every_way_of_giving_up() {
 fn the_threshold_is_the_most_that_may_be_left() {
     let messages = transcript("u prompt ~500\na text ~200\nu go");
     let at = |threshold: Option<u64>| {
-        let limits = Limits {
+        let limits = CompactionLimits {
             threshold: threshold.map(Tokens),
             ..SMALL
         };
@@ -349,7 +353,7 @@ fn compacting_what_was_compacted_makes_progress_or_stops() {
         assert!(compacted.figures.tokens_after.0 < before);
         before = compacted.figures.tokens_after.0;
         messages = std::iter::once(compacted.marker())
-            .chain(compacted.request())
+            .chain(compacted.request_messages())
             .collect();
     }
 }
@@ -358,8 +362,8 @@ fn compacting_what_was_compacted_makes_progress_or_stops() {
 fn without_a_summary_the_messages_give_their_own_account() {
     let messages =
         transcript("u prompt ~900\na text ~300\nu Sort it.\na use #1\nu result #1 ~40\na text");
-    let run = |limits: &Limits| {
-        let task = Task {
+    let run = |limits: &CompactionLimits| {
+        let task = CompactionTask {
             messages: &messages,
             visible: &messages,
             notes: Ok(None),
@@ -369,22 +373,22 @@ fn without_a_summary_the_messages_give_their_own_account() {
             trigger: Trigger::Manual,
             limits,
         };
-        compact_or_full(&task, None)
+        compact_with_fallback(&task, None)
     };
     let outcome = run(&SMALL);
     assert_eq!(outcome.fell_through, Some(Declined::NoSummary));
     assert_snapshot!(shape(&messages, &outcome.result), @"boundary | summary 1-1 | text 2 | prompt 3 | use #1 | result #1 | text 6");
     let compacted = outcome.result.unwrap();
-    assert_eq!(compacted.way, Way::Full);
+    assert_eq!(compacted.source, SummarySource::Full);
     assert!(format!("{:?}", compacted.summary).contains("> Sort it."));
     // Where the end itself is too large, less of it is kept, and at last nothing.
-    let tight = Limits {
+    let tight = CompactionLimits {
         threshold: Some(Tokens(450)),
         ..SMALL
     };
     let tight = run(&tight).result;
     assert_snapshot!(shape(&messages, &tight), @"boundary | summary 1-3 | use #1 | result #1 | text 6");
-    let least = Limits {
+    let least = CompactionLimits {
         threshold: Some(Tokens(200)),
         ..SMALL
     };
@@ -396,13 +400,13 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
     let messages =
         transcript("u prompt ~900\na text ~300\nu Sort it.\na use #1\nu result #1 ~40\na text");
     let notes = notes();
-    let run = |known: bool, tell: Teller<'_>| {
-        let known = known.then_some(Notes {
+    let run = |known: bool, tell: ModelSummarizer<'_>| {
+        let known = known.then_some(CompactionNotes {
             summary: &notes,
             file: "f",
             last: None,
         });
-        let task = Task {
+        let task = CompactionTask {
             messages: &messages,
             visible: &messages,
             notes: Ok(known),
@@ -412,36 +416,36 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
             trigger: Trigger::Auto,
             limits: &SMALL,
         };
-        compact_or_full(&task, Some(tell))
+        compact_with_fallback(&task, Some(tell))
     };
     let used = run(true, &|_| panic!("asked for nothing"));
-    assert_eq!(used.result.unwrap().way, Way::Summary);
+    assert_eq!(used.result.unwrap().source, SummarySource::Summary);
     let told = run(false, &|live| {
         assert_eq!(live.len(), messages.len());
         Ok(notes.clone())
     });
     assert_eq!(
-        (told.fell_through, told.model),
+        (told.fell_through, told.model_declined),
         (Some(Declined::NoSummary), None)
     );
     let told = told.result.unwrap();
     assert_sound(&messages, &told);
-    assert_eq!(told.way, Way::FullByModel);
+    assert_eq!(told.source, SummarySource::FullByModel);
     assert!(format!("{:?}", told.summary).contains("Sort the list."));
-    let silent = Declined::Untold {
+    let silent = Declined::ModelFailed {
         why: "silence".into(),
     };
     let fallen = run(false, &|_| Err(silent.clone()));
-    assert_eq!(fallen.model, Some(silent.clone()));
-    assert_eq!(fallen.result.unwrap().way, Way::Full);
-    let wide = Limits {
-        summary: memory::summary::Limits {
+    assert_eq!(fallen.model_declined, Some(silent.clone()));
+    assert_eq!(fallen.result.unwrap().source, SummarySource::Full);
+    let wide = CompactionLimits {
+        summary: memory::summary::SummaryLimits {
             section: Tokens(90_000),
             whole: Tokens(90_000),
         },
         ..SMALL
     };
-    let task = Task {
+    let task = CompactionTask {
         messages: &messages,
         visible: &messages,
         notes: Ok(None),
@@ -457,29 +461,29 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
         Ok(flood)
     };
     // What is more than half of the room is cut.
-    let flooded = compact_or_full(&task, Some(&flood)).result.unwrap();
+    let flooded = compact_with_fallback(&task, Some(&flood)).result.unwrap();
     assert_sound(&messages, &flooded);
-    assert_eq!(flooded.way, Way::FullByModel);
+    assert_eq!(flooded.source, SummarySource::FullByModel);
     let figures = flooded.figures;
     assert!(figures.tokens_summary.0 < figures.tokens_before.0 * 2 / 3);
 }
 
 #[test]
 fn what_is_restored_gives_way_first() {
-    let restored = Restored {
+    let restored = RestoredContext {
         plan: Some(words(60)),
-        ..Restored::default()
+        ..RestoredContext::default()
     };
     let messages = transcript("u prompt ~500\na text ~200\nu go");
     let run = |threshold: Option<u64>| {
-        let limits = Limits {
+        let limits = CompactionLimits {
             threshold: threshold.map(Tokens),
             ..SMALL
         };
-        compact(&Task {
+        compact(&CompactionTask {
             messages: &messages,
             visible: &messages,
-            notes: Ok(Some(Notes {
+            notes: Ok(Some(CompactionNotes {
                 summary: &notes(),
                 file: "f",
                 last: None,
@@ -497,17 +501,19 @@ fn what_is_restored_gives_way_first() {
     assert_snapshot!(shape(&messages, &run(Some(after - 1))), @"boundary | summary 1-1 | text 2 | prompt 3");
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
-    (0..400_u64, 0..8_usize, 1..900_u64).prop_map(|(min_tokens, min_messages, max_tokens)| Limits {
-        min_tokens: Tokens(min_tokens),
-        min_messages,
-        max_tokens: Tokens(max_tokens),
-        ..SMALL
+fn limits() -> impl Strategy<Value = CompactionLimits> {
+    (0..400_u64, 0..8_usize, 1..900_u64).prop_map(|(min_tokens, min_messages, max_tokens)| {
+        CompactionLimits {
+            min_tokens: Tokens(min_tokens),
+            min_messages,
+            max_tokens: Tokens(max_tokens),
+            ..SMALL
+        }
     })
 }
 
 /// Compacts at any cut, with and without a summary, and checks what comes of it.
-fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
+fn every_way(messages: &[Message], cut: usize, limits: &CompactionLimits) {
     let last = cut.checked_sub(1).and_then(|last| messages.get(last));
     let last = last.map(|last| last.id.as_str().to_owned());
     for last in [last.as_deref(), None] {
@@ -515,7 +521,7 @@ fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
             assert_sound(messages, &compacted);
         }
     }
-    let task = Task {
+    let task = CompactionTask {
         messages,
         visible: messages,
         notes: Ok(None),
@@ -526,12 +532,15 @@ fn every_way(messages: &[Message], cut: usize, limits: &Limits) {
         limits,
     };
     let told = |_: &[Message]| Ok(notes());
-    let results = [full(&task), compact_or_full(&task, Some(&told)).result];
+    let results = [
+        compact_from_messages(&task),
+        compact_with_fallback(&task, Some(&told)).result,
+    ];
     for compacted in results.iter().flatten() {
         assert_sound(messages, compacted);
     }
     // The same without the question whether it pays, so that no cut is left out.
-    let kept = settle(&messages[Ties::of(messages).close(cut)..]);
+    let kept = merge_turns(&messages[MessageTies::of(messages).move_cut_back(cut)..]);
     let mut sent = transcript("u summary");
     sent[0].id = MessageId::new("summary");
     sent.extend(kept.messages);
@@ -567,8 +576,8 @@ proptest! {
     ) {
         let cut = cut.min(messages.len());
         every_way(&messages, cut, &limits);
-        let from = Ties::of(&messages).close(cut);
-        let kept = settle(&messages[from..]);
+        let from = MessageTies::of(&messages).move_cut_back(cut);
+        let kept = merge_turns(&messages[from..]);
         prop_assert!(kept.repairs.is_empty(), "{:?}", kept.repairs);
         let blocks = |messages: &[Message]| {
             let markers = |b: &&Block| !matches!(b, Block::Boundary(_) | Block::Summary(_));
@@ -585,9 +594,9 @@ proptest! {
         messages in testkit::random::transcripts(60),
         cut in 0..60_usize,
     ) {
-        let ties = Ties::of(&messages);
-        let from = ties.close(cut.min(messages.len()));
+        let ties = MessageTies::of(&messages);
+        let from = ties.move_cut_back(cut.min(messages.len()));
         prop_assert!(from <= cut);
-        prop_assert_eq!(ties.close(from), from);
+        prop_assert_eq!(ties.move_cut_back(from), from);
     }
 }

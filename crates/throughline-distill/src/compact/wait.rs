@@ -7,44 +7,44 @@ pub const WAIT_MAX: SignedDuration = SignedDuration::from_secs(15);
 /// An extraction that runs for this long is not waited for: it died.
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// How long to sleep before looking again.
-pub const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(200);
+pub const POLL_INTERVAL: SignedDuration = SignedDuration::from_millis(200);
 
 /// Whether somebody writes the session's summary right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extraction {
+pub enum ExtractionStatus {
     Idle,
     Running { since: Timestamp },
 }
 
 /// What to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitDecision {
     /// Compact with the summary as it is.
-    Go,
+    Proceed,
     /// Look again after this time.
     Wait(SignedDuration),
 }
 
 /// Decides whether to wait, for a compaction that was asked for at `asked`.
-pub fn patience(extraction: Extraction, asked: Timestamp, now: Timestamp) -> Patience {
-    let Extraction::Running { since } = extraction else {
-        return Patience::Go;
+pub fn decide_wait(extraction: ExtractionStatus, asked: Timestamp, now: Timestamp) -> WaitDecision {
+    let ExtractionStatus::Running { since } = extraction else {
+        return WaitDecision::Proceed;
     };
     let left = WAIT_MAX - now.duration_since(asked);
     if left <= SignedDuration::ZERO || now.duration_since(since) >= STALE_AFTER {
-        return Patience::Go;
+        return WaitDecision::Proceed;
     }
-    Patience::Wait(left.min(LOOK_EVERY))
+    WaitDecision::Wait(left.min(POLL_INTERVAL))
 }
 
 /// Waits until the extraction has ended or patience has. The clock and the sleep are the caller's.
-pub fn wait(
-    mut look: impl FnMut() -> Extraction,
+pub fn wait_for_extraction(
+    mut look: impl FnMut() -> ExtractionStatus,
     mut now: impl FnMut() -> Timestamp,
     mut sleep: impl FnMut(SignedDuration),
 ) {
     let asked = now();
-    while let Patience::Wait(time) = patience(look(), asked, now()) {
+    while let WaitDecision::Wait(time) = decide_wait(look(), asked, now()) {
         sleep(time);
     }
 }
@@ -60,24 +60,27 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(since: i64, now: i64, expected: Patience) {
-        let running = Extraction::Running { since: at(since) };
-        assert_eq!(patience(running, at(0), at(now)), expected);
+    fn check(since: i64, now: i64, expected: WaitDecision) {
+        let running = ExtractionStatus::Running { since: at(since) };
+        assert_eq!(decide_wait(running, at(0), at(now)), expected);
     }
 
     #[test]
     fn fifteen_seconds_at_most() {
-        assert_eq!(patience(Extraction::Idle, at(0), at(0)), Patience::Go);
-        check(0, 0, Patience::Wait(LOOK_EVERY));
-        check(0, 14, Patience::Wait(LOOK_EVERY));
-        check(0, 15, Patience::Go);
-        check(0, 16, Patience::Go);
+        assert_eq!(
+            decide_wait(ExtractionStatus::Idle, at(0), at(0)),
+            WaitDecision::Proceed
+        );
+        check(0, 0, WaitDecision::Wait(POLL_INTERVAL));
+        check(0, 14, WaitDecision::Wait(POLL_INTERVAL));
+        check(0, 15, WaitDecision::Proceed);
+        check(0, 16, WaitDecision::Proceed);
     }
 
     #[test]
     fn a_dead_extraction_is_not_waited_for() {
-        check(-59, 0, Patience::Wait(LOOK_EVERY));
-        check(-60, 0, Patience::Go);
+        check(-59, 0, WaitDecision::Wait(POLL_INTERVAL));
+        check(-60, 0, WaitDecision::Proceed);
     }
 
     #[test]
@@ -85,10 +88,10 @@ mod tests {
         let waited = |ends: SignedDuration| {
             let clock = Cell::new(at(0));
             let look = || match clock.get().duration_since(at(0)) < ends {
-                true => Extraction::Running { since: at(-1) },
-                false => Extraction::Idle,
+                true => ExtractionStatus::Running { since: at(-1) },
+                false => ExtractionStatus::Idle,
             };
-            wait(look, || clock.get(), |time| clock.set(clock.get() + time));
+            wait_for_extraction(look, || clock.get(), |time| clock.set(clock.get() + time));
             clock.get().duration_since(at(0))
         };
         assert_eq!(waited(SignedDuration::ZERO), SignedDuration::ZERO);

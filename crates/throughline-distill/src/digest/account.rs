@@ -8,15 +8,16 @@ use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
 use memory::digest::{
-    ASKED_FIRST, ASKED_LAST, Overhead, PartTrust, Retry, Step, ToolCount, lower, span_ms,
+    DigestStep, DigestTrust, FIRST_PROMPTS_MAX, LAST_PROMPTS_MAX, Overhead, Retry, ToolCount,
+    lower_trust, span_ms,
 };
-use memory::{Kind, Session};
+use memory::{RecordKind, Session};
 use store::StoredRecord;
 
-use self::calls::{Ended, Failure, Open};
+use self::calls::{CallEnd, PendingCall, SeenFailure};
 use super::short;
-use super::talk::{Mood, mood};
-use super::verdict::Last;
+use super::talk::{PromptMood, prompt_mood};
+use super::verdict::SessionEnd;
 
 const PROMPT_CHARS: usize = 240;
 const SAID_CHARS: usize = 240;
@@ -30,7 +31,7 @@ const TOLD_APART_MAX: usize = 5_000;
 
 /// A session's digest in the making.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct DigestBuilder {
     cwd: Option<String>,
     records: u64,
     prompts: u64,
@@ -38,32 +39,32 @@ pub struct Account {
     last_asked: VecDeque<String>,
     said: Option<String>,
     admits: bool,
-    mood: Option<Mood>,
-    steps: Vec<Step>,
-    step_at: HashMap<(StepName, String), usize>,
+    mood: Option<PromptMood>,
+    steps: Vec<DigestStep>,
+    step_at: HashMap<(StepKindName, String), usize>,
     looks: u64,
-    errors: Vec<Failure>,
+    errors: Vec<SeenFailure>,
     retries: Vec<Retry>,
     corrections: Vec<String>,
     tools: Vec<ToolCount>,
     overhead: Overhead,
-    trust: PartTrust,
-    open: HashMap<String, Open>,
+    trust: DigestTrust,
+    open: HashMap<String, PendingCall>,
     /// By signature: whether the last call failed.
-    ended: HashMap<u64, Ended>,
+    ended: HashMap<u64, CallEnd>,
     /// Reads by signature, with the file that was read.
     reads: HashMap<u64, Option<String>>,
     tests: Option<bool>,
     committed: bool,
-    last: Last,
+    last: SessionEnd,
     last_at: Option<Timestamp>,
     started: Option<Timestamp>,
     active_ms: u64,
 }
 
-type StepName = &'static str;
+type StepKindName = &'static str;
 
-impl Account {
+impl DigestBuilder {
     pub fn new(session: &Session) -> Self {
         Self {
             cwd: session.cwd.clone(),
@@ -73,7 +74,7 @@ impl Account {
 
     /// Takes the next record of the session's log. What a fork or a resume repeats belongs to the
     /// session that said it first.
-    pub fn take(&mut self, record: &StoredRecord) {
+    pub fn add_record(&mut self, record: &StoredRecord) {
         if record.copy {
             return;
         }
@@ -81,13 +82,13 @@ impl Account {
         self.overhead.all_text_bytes += record.content.len() as u64;
         self.pass_time(record.at);
         match record.kind {
-            Kind::Prompt => self.prompt(record),
-            Kind::Assistant => self.words(record),
-            Kind::ToolUse => self.call(record),
-            Kind::ToolResult | Kind::Error => self.result(record),
-            Kind::Artifact => self.artifact(record),
-            Kind::Approval => self.approval(record),
-            Kind::Thinking | Kind::Summary => {}
+            RecordKind::Prompt => self.prompt(record),
+            RecordKind::Assistant => self.words(record),
+            RecordKind::ToolUse => self.add_call(record),
+            RecordKind::ToolResult | RecordKind::Error => self.add_result(record),
+            RecordKind::Artifact => self.add_artifact(record),
+            RecordKind::Approval => self.approval(record),
+            RecordKind::Thinking | RecordKind::Summary => {}
         }
     }
 
@@ -102,31 +103,31 @@ impl Account {
         if text.is_empty() {
             return;
         }
-        lower(&mut self.trust.asked, record.trust);
+        lower_trust(&mut self.trust.asked, record.trust);
         self.prompts += 1;
         let mood = if self.prompts == 1 {
-            Mood::Neutral
+            PromptMood::Neutral
         } else {
-            mood(&record.content)
+            prompt_mood(&record.content)
         };
-        if mood == Mood::Corrects {
+        if mood == PromptMood::Correction {
             self.corrections
                 .push(short(&record.content, CORRECTION_CHARS));
         }
         self.mood = Some(mood);
-        if self.first_asked.len() < ASKED_FIRST {
+        if self.first_asked.len() < FIRST_PROMPTS_MAX {
             self.first_asked.push(text);
         } else {
             self.last_asked.push_back(text);
-            if self.last_asked.len() > ASKED_LAST {
+            if self.last_asked.len() > LAST_PROMPTS_MAX {
                 self.last_asked.pop_front();
             }
         }
-        self.last = Last::Prompt;
+        self.last = SessionEnd::Prompt;
     }
 
     fn words(&mut self, record: &StoredRecord) {
-        lower(&mut self.trust.said, record.trust);
+        lower_trust(&mut self.trust.said, record.trust);
         let said = short(&record.content, SAID_CHARS);
         let lower = said.to_lowercase();
         let admitting = [
@@ -139,7 +140,7 @@ impl Account {
         ];
         self.admits = admitting.iter().any(|part| lower.contains(part));
         self.said = Some(said);
-        self.last = Last::Words;
+        self.last = SessionEnd::Answer;
     }
 
     fn approval(&mut self, record: &StoredRecord) {
@@ -154,7 +155,7 @@ impl Account {
         ];
         if refused.iter().any(|word| text.starts_with(word)) {
             self.overhead.denials += 1;
-            self.last = Last::BrokenOff;
+            self.last = SessionEnd::Interrupted;
         }
     }
 

@@ -5,15 +5,15 @@
 
 /// What kind of thing a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
-    Look,
+pub(super) enum CallKind {
+    Read,
     Change,
     Run,
     Test,
     Install,
     Wait,
     Delegate,
-    Else,
+    Other,
 }
 
 /// Returns the command that a call runs.
@@ -68,28 +68,28 @@ fn bare(command: &str) -> &str {
 }
 
 /// Says what a call does by its tool's name and its command.
-pub(super) fn does(tool: &str, command: Option<&str>) -> Does {
+pub(super) fn call_kind(tool: &str, command: Option<&str>) -> CallKind {
     match command {
         Some(command) => command_does(command),
         None => tool_does(tool),
     }
 }
 
-fn tool_does(tool: &str) -> Does {
+fn tool_does(tool: &str) -> CallKind {
     let name = tool.rsplit("__").next().unwrap_or(tool).to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     if any(&["bashoutput", "wait", "sleep", "stdin", "poll", "taskoutput"]) {
-        Does::Wait
+        CallKind::Wait
     } else if any(&["edit", "write", "replace", "patch", "create_file", "insert"])
         && !any(&["todo"])
     {
-        Does::Change
+        CallKind::Change
     } else if any(&["task", "agent", "delegate"]) && !any(&["list", "get", "todo", "update"]) {
-        Does::Delegate
+        CallKind::Delegate
     } else if any(LOOKING_TOOLS) || name == "ls" || name == "rg" {
-        Does::Look
+        CallKind::Read
     } else {
-        Does::Else
+        CallKind::Other
     }
 }
 
@@ -98,7 +98,7 @@ const LOOKING_TOOLS: &[&str] = &[
     "todo", "plan", "intent", "think", "skill",
 ];
 
-fn command_does(command: &str) -> Does {
+fn command_does(command: &str) -> CallKind {
     let mut quote = None;
     let ends = |c: char| {
         match (quote, c) {
@@ -114,26 +114,26 @@ fn command_does(command: &str) -> Does {
         |part: &&str| !part.is_empty() && !part.starts_with(|c: char| c.is_ascii_digit());
     let mut parts = parts.filter(is_command).peekable();
     let first = parts.peek().copied().unwrap_or_default();
-    let all: Vec<Does> = parts.map(part_does).collect();
-    let has = |does: Does| all.contains(&does);
-    if has(Does::Test) {
-        Does::Test
-    } else if has(Does::Install) {
-        Does::Install
-    } else if part_does(first) == Does::Wait {
-        Does::Wait
-    } else if all.iter().all(|does| *does == Does::Look)
+    let all: Vec<CallKind> = parts.map(part_does).collect();
+    let has = |does: CallKind| all.contains(&does);
+    if has(CallKind::Test) {
+        CallKind::Test
+    } else if has(CallKind::Install) {
+        CallKind::Install
+    } else if part_does(first) == CallKind::Wait {
+        CallKind::Wait
+    } else if all.iter().all(|does| *does == CallKind::Read)
         && !command.contains(" > ")
         && !command.contains(">>")
     {
-        Does::Look
+        CallKind::Read
     } else {
-        Does::Run
+        CallKind::Run
     }
 }
 
 /// Says what a command without operators does.
-fn part_does(part: &str) -> Does {
+fn part_does(part: &str) -> CallKind {
     let is_setting = |word: &&str| word.contains('=') && !word.starts_with('-');
     let wrappers = ["sudo", "time", "env", "command", "nohup", "exec"];
     let words: Vec<&str> = part
@@ -148,15 +148,15 @@ fn part_does(part: &str) -> Does {
         })
     };
     if starts(TESTS) {
-        Does::Test
+        CallKind::Test
     } else if starts(INSTALLS) {
-        Does::Install
+        CallKind::Install
     } else if starts(&["sleep", "wait"]) {
-        Does::Wait
+        CallKind::Wait
     } else if starts(LOOKS) || line == "true" {
-        Does::Look
+        CallKind::Read
     } else {
-        Does::Run
+        CallKind::Run
     }
 }
 
@@ -297,7 +297,7 @@ const LOOKS: &[&str] = &[
 
 /// Says whether the output of tests tells of a failure that the exit status hides, as it does
 /// behind a pipe.
-pub(super) fn tells_of_failure(output: &str) -> bool {
+pub(super) fn reports_test_failure(output: &str) -> bool {
     let tail = &output[output.ceil_char_boundary(output.len().saturating_sub(4 << 10))..];
     tail.contains("test result: FAILED")
         || tail.contains("FAILED (")
@@ -321,10 +321,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(tool: &str, content: &str, shown: Option<&str>, expected: Does) {
+    fn check(tool: &str, content: &str, shown: Option<&str>, expected: CallKind) {
         let command = command(content);
         assert_eq!(command, shown);
-        assert_eq!(does(tool, command), expected, "{tool} {content}");
+        assert_eq!(call_kind(tool, command), expected, "{tool} {content}");
     }
 
     #[test]
@@ -333,70 +333,77 @@ mod tests {
             "Bash",
             "command: cargo test -p x 2>&1 | tail -5\ndescription: y",
             Some("cargo test -p x 2>&1 | tail -5"),
-            Does::Test,
+            CallKind::Test,
         );
         check(
             "shell",
             "command: bash -lc ls -la",
             Some("ls -la"),
-            Does::Look,
+            CallKind::Read,
         );
         check(
             "shell",
             "command:\nbash\n-lc\npython - << 'PY'\nprint()",
             Some("python -"),
-            Does::Run,
+            CallKind::Run,
         );
         check(
             "exec_command",
             "cmd: cd /a && npm ci\nworkdir: /a",
             Some("npm ci"),
-            Does::Install,
+            CallKind::Install,
         );
         check(
             "Bash",
             "command: sleep 30; cat log",
             Some("sleep 30; cat log"),
-            Does::Wait,
+            CallKind::Wait,
         );
         check(
             "Bash",
             "command: cat > a.txt <<'E'\nx\nE",
             Some("cat > a.txt"),
-            Does::Run,
+            CallKind::Run,
         );
         check(
             "Bash",
             "command: RUST_LOG=x cargo run",
             Some("RUST_LOG=x cargo run"),
-            Does::Run,
+            CallKind::Run,
         );
         check(
             "Bash",
             "command: git status && git log | head",
             Some("git status && git log | head"),
-            Does::Look,
+            CallKind::Read,
         );
         check(
             "Bash",
             "command: rg 'a|b' . && echo \"x;y\"",
             Some("rg 'a|b' . && echo \"x;y\""),
-            Does::Look,
+            CallKind::Read,
         );
-        check("Read", "file_path: /x", None, Does::Look);
-        check("search_replace", "file_path: /x", None, Does::Change);
-        check("mcp__memory__memory_search", "query: x", None, Does::Look);
-        check("Task", "prompt: do it", None, Does::Delegate);
-        check("TodoWrite", "todos:", None, Does::Look);
-        check("BashOutput", "bash_id: 1", None, Does::Wait);
+        check("Read", "file_path: /x", None, CallKind::Read);
+        check("search_replace", "file_path: /x", None, CallKind::Change);
+        check(
+            "mcp__memory__memory_search",
+            "query: x",
+            None,
+            CallKind::Read,
+        );
+        check("Task", "prompt: do it", None, CallKind::Delegate);
+        check("TodoWrite", "todos:", None, CallKind::Read);
+        check("BashOutput", "bash_id: 1", None, CallKind::Wait);
     }
 
     #[test]
     fn failures_behind_a_pipe_are_seen() {
-        assert!(tells_of_failure("test result: FAILED. 3 passed; 1 failed"));
-        assert!(tells_of_failure("== 2 failed, 3 passed in 0.1s =="));
-        assert!(tells_of_failure("--- FAIL: TestX (0.00s)"));
-        assert!(!tells_of_failure("test result: ok. 3 passed; 0 failed"));
-        assert!(!tells_of_failure("Ran 0 tests in 0.000s\n\nOK"));
+        assert!(reports_test_failure(
+            "test result: FAILED. 3 passed; 1 failed"
+        ));
+        assert!(reports_test_failure("== 2 failed, 3 passed in 0.1s =="));
+        assert!(reports_test_failure("--- FAIL: TestX (0.00s)"));
+        assert!(!reports_test_failure("test result: ok. 3 passed; 0 failed"));
+        assert!(!reports_test_failure("Ran 0 tests in 0.000s\n\nOK"));
     }
 }

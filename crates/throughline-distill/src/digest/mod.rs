@@ -16,19 +16,19 @@ mod tests;
 use memory::{Digest, Session};
 use store::StoredRecord;
 
-pub use self::account::Account;
-pub use self::stage::{Digested, Terms, digest_pending};
+pub use self::account::DigestBuilder;
+pub use self::stage::{DigestOptions, DigestReport, digest_pending};
 
 /// Returns the digest of a session.
 pub fn digest<'r>(
     session: &Session,
     records: impl IntoIterator<Item = &'r StoredRecord>,
 ) -> Digest {
-    let mut account = Account::new(session);
+    let mut account = DigestBuilder::new(session);
     for record in records {
-        account.take(record);
+        account.add_record(record);
     }
-    account.digest(session)
+    account.finish(session)
 }
 
 /// Returns a text on one line, cut to so many characters.

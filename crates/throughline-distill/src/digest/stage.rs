@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use memory::{Prices, SessionId, digest};
 use serde::Serialize;
-use store::{Pending, Store, Ticket, UsageFilter};
+use store::{PendingDigest, Store, Ticket, UsageFilter};
 
-use super::Account;
+use super::DigestBuilder;
 
 /// What the stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Digested {
+pub struct DigestReport {
     /// Sessions that have a current digest now and had none before.
     pub analyzed: usize,
     /// Sessions whose records could not be read, and why. They stay as they are.
@@ -22,9 +22,9 @@ pub struct Digested {
 
 /// How digests are made.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms<'a> {
+pub struct DigestOptions<'a> {
     /// A session in which nothing has happened for so long is finished.
-    pub quiet: SignedDuration,
+    pub quiet_for: SignedDuration,
     /// What tokens cost where the log does not say it.
     pub prices: &'a Prices,
     pub threads: usize,
@@ -33,8 +33,12 @@ pub struct Terms<'a> {
 }
 
 /// Makes the digests of sessions that are finished.
-pub fn digest_pending(store: &Store, terms: &Terms<'_>, now: Timestamp) -> store::Result<Digested> {
-    let pending = store.pending_digests(digest::VERSION, now - terms.quiet, now)?;
+pub fn digest_pending(
+    store: &Store,
+    terms: &DigestOptions<'_>,
+    now: Timestamp,
+) -> store::Result<DigestReport> {
+    let pending = store.pending_digests(digest::VERSION, now - terms.quiet_for, now)?;
     let costs = costs(store, terms.prices, &pending)?;
     let stop = terms.stop;
     let threads = terms.threads;
@@ -64,7 +68,7 @@ pub fn digest_pending(store: &Store, terms: &Terms<'_>, now: Timestamp) -> store
     let analyzed = tickets.len();
     store.flush()?;
     tickets.into_iter().try_for_each(Ticket::wait)?;
-    Ok(Digested { analyzed, failed })
+    Ok(DigestReport { analyzed, failed })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -75,7 +79,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn costs(
     store: &Store,
     prices: &Prices,
-    pending: &[Pending],
+    pending: &[PendingDigest],
 ) -> store::Result<HashMap<SessionId, f64>> {
     let session = match pending {
         [] => return Ok(HashMap::new()),
@@ -101,17 +105,17 @@ fn costs(
 
 fn one(
     store: &Store,
-    pending: &Pending,
+    pending: &PendingDigest,
     cost_usd: Option<&f64>,
     now: Timestamp,
 ) -> store::Result<Ticket<()>> {
     let session = &pending.session;
-    let mut account = Account::new(session);
-    store.each_record(&session.id, |record| account.take(&record))?;
-    let mut later = account.digest(session);
+    let mut account = DigestBuilder::new(session);
+    store.each_record(&session.id, |record| account.add_record(&record))?;
+    let mut later = account.finish(session);
     later.cost_usd = cost_usd.copied().or(later.cost_usd);
     let digest = match &pending.base {
-        Some(base) => base.clone().then(later),
+        Some(base) => base.clone().append(later),
         None => later,
     };
     Ok(store.put_digest(pending, digest, now))

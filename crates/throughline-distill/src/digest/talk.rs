@@ -2,18 +2,18 @@
 
 /// How a user goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum PromptMood {
     Neutral,
     /// Contradicts what was done.
-    Corrects,
+    Correction,
     /// Is content with it.
-    Content,
+    Satisfied,
 }
 
 /// Long prompts are new work; what they say of the old stands at their beginning.
 const LOOKED_AT_CHARS: usize = 160;
 
-pub(super) fn mood(prompt: &str) -> Mood {
+pub(super) fn prompt_mood(prompt: &str) -> PromptMood {
     let head: String = prompt.trim().chars().take(LOOKED_AT_CHARS).collect();
     let head = head.to_lowercase().replace('’', "'");
     let starts = |list: &[&str]| {
@@ -23,11 +23,11 @@ pub(super) fn mood(prompt: &str) -> Mood {
         })
     };
     if starts(CONTRADICTIONS) || COMPLAINTS.iter().any(|part| head.contains(part)) {
-        Mood::Corrects
+        PromptMood::Correction
     } else if starts(THANKS) {
-        Mood::Content
+        PromptMood::Satisfied
     } else {
-        Mood::Neutral
+        PromptMood::Neutral
     }
 }
 
@@ -105,17 +105,17 @@ mod tests {
     #[test]
     fn moods() {
         for (prompt, expected) in [
-            ("No, use the other file", Mood::Corrects),
-            ("that’s wrong: the limit is 5", Mood::Corrects),
-            ("The test still fails", Mood::Corrects),
-            ("revert", Mood::Corrects),
-            ("Note the limit", Mood::Neutral),
-            ("Now add a test", Mood::Neutral),
-            ("Northern wind", Mood::Neutral),
-            ("Thanks! Now commit it", Mood::Content),
-            ("perfect", Mood::Content),
+            ("No, use the other file", PromptMood::Correction),
+            ("that’s wrong: the limit is 5", PromptMood::Correction),
+            ("The test still fails", PromptMood::Correction),
+            ("revert", PromptMood::Correction),
+            ("Note the limit", PromptMood::Neutral),
+            ("Now add a test", PromptMood::Neutral),
+            ("Northern wind", PromptMood::Neutral),
+            ("Thanks! Now commit it", PromptMood::Satisfied),
+            ("perfect", PromptMood::Satisfied),
         ] {
-            assert_eq!(mood(prompt), expected, "{prompt}");
+            assert_eq!(prompt_mood(prompt), expected, "{prompt}");
         }
     }
 }

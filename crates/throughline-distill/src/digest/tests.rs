@@ -1,9 +1,10 @@
 //! Digests of records that are written down as lines.
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::{ASKED_FIRST, ASKED_LAST, Digest, ERRORS_MAX, STEPS_MAX};
+use memory::digest::{Digest, ERRORS_MAX, FIRST_PROMPTS_MAX, LAST_PROMPTS_MAX, STEPS_MAX};
 use memory::{
-    Context, Flavor, Kind, Outcome, RecordId, Session, SessionId, SessionKind, Trust, Usage,
+    Flavor, Outcome, RecordEnvironment, RecordId, RecordKind, Session, SessionId, SessionKind,
+    Trust, Usage,
 };
 use proptest::prelude::*;
 use store::StoredRecord;
@@ -51,12 +52,12 @@ fn records(transcript: &str) -> Vec<StoredRecord> {
     let record = |(at, line): (usize, &str)| {
         let (mark, text) = line.split_once(' ').unwrap_or((line, ""));
         let (kind, trust, content) = match mark {
-            "u" => (Kind::Prompt, Trust::User, text.to_owned()),
-            "a" => (Kind::Assistant, Trust::Model, text.to_owned()),
+            "u" => (RecordKind::Prompt, Trust::User, text.to_owned()),
+            "a" => (RecordKind::Assistant, Trust::Model, text.to_owned()),
             "$" => {
                 (tool, path) = (Some("Bash"), None);
                 (
-                    Kind::ToolUse,
+                    RecordKind::ToolUse,
                     Trust::Model,
                     format!("command: {text}\ndescription: x"),
                 )
@@ -65,16 +66,19 @@ fn records(transcript: &str) -> Vec<StoredRecord> {
                 tool = Some(if mark == "e" { "Edit" } else { "Read" });
                 path = Some(format!("/repo/{text}"));
                 (
-                    Kind::ToolUse,
+                    RecordKind::ToolUse,
                     Trust::Model,
                     format!("file_path: /repo/{text}"),
                 )
             }
-            "!" => (Kind::Error, Trust::Tool, text.to_owned()),
-            "x" => (Kind::Approval, Trust::User, "refused Bash".to_owned()),
-            _ => (Kind::ToolResult, Trust::Tool, text.to_owned()),
+            "!" => (RecordKind::Error, Trust::Tool, text.to_owned()),
+            "x" => (RecordKind::Approval, Trust::User, "refused Bash".to_owned()),
+            _ => (RecordKind::ToolResult, Trust::Tool, text.to_owned()),
         };
-        let by_tool = matches!(kind, Kind::ToolUse | Kind::ToolResult | Kind::Error);
+        let by_tool = matches!(
+            kind,
+            RecordKind::ToolUse | RecordKind::ToolResult | RecordKind::Error
+        );
         StoredRecord {
             id: RecordId::from_bytes([0; 16]),
             message: memory::MessageId::new("m"),
@@ -90,7 +94,7 @@ fn records(transcript: &str) -> Vec<StoredRecord> {
             tags: Vec::new(),
             metadata: serde_json::Map::new(),
             trust,
-            context: Context::default(),
+            context: RecordEnvironment::default(),
             copy: false,
             in_source: true,
             content,
@@ -219,7 +223,7 @@ proptest! {
         let records = records(&transcript.join("\n"));
         let made = digest(&session(), &records);
         prop_assert_eq!(&made, &digest(&session(), &records));
-        prop_assert!(made.asked.items.len() <= ASKED_FIRST + ASKED_LAST);
+        prop_assert!(made.asked.items.len() <= FIRST_PROMPTS_MAX + LAST_PROMPTS_MAX);
         prop_assert!(made.done.items.len() <= STEPS_MAX && made.errors.items.len() <= ERRORS_MAX);
         prop_assert!(!made.reasons.is_empty());
         let json = serde_json::to_string(&made).unwrap();

@@ -2,16 +2,16 @@
 
 use memory::Outcome;
 
-use super::talk::Mood;
+use super::talk::PromptMood;
 
 /// What a session ended with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum SessionEnd {
     #[default]
     Nothing,
     Prompt,
     /// The agent spoke.
-    Words,
+    Answer,
     /// A call without a result.
     Call(String),
     Result {
@@ -19,16 +19,16 @@ pub(super) enum Last {
         failed: bool,
     },
     /// The user refused something or broke off.
-    BrokenOff,
+    Interrupted,
     /// Something failed outside of any tool.
     Error(String),
 }
 
 /// What the verdict goes by.
 #[derive(Clone, Debug)]
-pub(super) struct Evidence {
-    pub last: Last,
-    pub mood: Mood,
+pub(super) struct OutcomeEvidence {
+    pub end: SessionEnd,
+    pub mood: PromptMood,
     pub prompts: u64,
     /// Whether the last run of tests passed.
     pub tests: Option<bool>,
@@ -39,12 +39,12 @@ pub(super) struct Evidence {
     /// Errors that nothing shows to be overcome.
     pub open_errors: u64,
     /// The agent's last words admit that it did not get there.
-    pub admits: bool,
+    pub admits_failure: bool,
 }
 
 /// Judges how a session ended. The last things count most: what went wrong on the way may have
 /// been put right.
-pub(super) fn verdict(evidence: &Evidence) -> (Outcome, Vec<String>) {
+pub(super) fn judge_outcome(evidence: &OutcomeEvidence) -> (Outcome, Vec<String>) {
     let (outcome, reason) = by_the_end(evidence)
         .or_else(|| by_the_work(evidence))
         .unwrap_or_else(|| (Outcome::Unclear, nothing_shows(evidence)));
@@ -63,47 +63,49 @@ pub(super) fn verdict(evidence: &Evidence) -> (Outcome, Vec<String>) {
     (outcome, reasons)
 }
 
-fn by_the_end(evidence: &Evidence) -> Option<(Outcome, String)> {
+fn by_the_end(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
-    match &evidence.last {
-        Last::Nothing => reason(Outcome::Unclear, "nothing was said or done"),
-        Last::Prompt if evidence.mood == Mood::Content => {
+    match &evidence.end {
+        SessionEnd::Nothing => reason(Outcome::Unclear, "nothing was said or done"),
+        SessionEnd::Prompt if evidence.mood == PromptMood::Satisfied => {
             reason(Outcome::Succeeded, "the user's last words were content")
         }
-        Last::Prompt => reason(Outcome::Abandoned, "the last prompt has no answer"),
-        Last::BrokenOff => reason(
+        SessionEnd::Prompt => reason(Outcome::Abandoned, "the last prompt has no answer"),
+        SessionEnd::Interrupted => reason(
             Outcome::Abandoned,
             "the user refused or broke off the last step",
         ),
-        Last::Call(tool) => Some((
+        SessionEnd::Call(tool) => Some((
             Outcome::Abandoned,
             format!("it ends in the middle of a call of {tool}"),
         )),
-        Last::Error(text) => Some((Outcome::Failed, format!("it ends with an error: {text}"))),
-        Last::Result { tool, failed: true } => Some((
+        SessionEnd::Error(text) => {
+            Some((Outcome::Failed, format!("it ends with an error: {text}")))
+        }
+        SessionEnd::Result { tool, failed: true } => Some((
             Outcome::Failed,
             format!("it ends with a failed call of {tool}"),
         )),
-        Last::Result {
+        SessionEnd::Result {
             tool,
             failed: false,
         } => Some((
             Outcome::Abandoned,
             format!("it ends after a call of {tool}, without a word"),
         )),
-        Last::Words => None,
+        SessionEnd::Answer => None,
     }
 }
 
-fn by_the_work(evidence: &Evidence) -> Option<(Outcome, String)> {
+fn by_the_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
-    if evidence.mood == Mood::Content {
+    if evidence.mood == PromptMood::Satisfied {
         return reason(Outcome::Succeeded, "the user's last words were content");
     }
     if evidence.tests == Some(false) {
         return reason(Outcome::Failed, "the last test run failed");
     }
-    if evidence.admits {
+    if evidence.admits_failure {
         return reason(Outcome::Unclear, "the agent says that it did not get there");
     }
     if evidence.tests == Some(true) {
@@ -112,7 +114,7 @@ fn by_the_work(evidence: &Evidence) -> Option<(Outcome, String)> {
     if evidence.committed {
         return reason(Outcome::Succeeded, "the work was committed");
     }
-    if evidence.mood == Mood::Corrects {
+    if evidence.mood == PromptMood::Correction {
         return reason(Outcome::Unclear, "the user's last words were a correction");
     }
     (evidence.changed > 0 && evidence.open_errors == 0).then(|| {
@@ -129,7 +131,7 @@ fn by_the_work(evidence: &Evidence) -> Option<(Outcome, String)> {
     })
 }
 
-fn nothing_shows(evidence: &Evidence) -> String {
+fn nothing_shows(evidence: &OutcomeEvidence) -> String {
     if evidence.changed > 0 || evidence.ran > 0 {
         "work was done, and nothing shows whether it was right".to_owned()
     } else if evidence.prompts > 0 {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use memory::tokens::estimate;
-use memory::{Kind, MessageId, Tokens, fence};
+use memory::{MessageId, RecordKind, Tokens, fence};
 use serde::{Deserialize, Serialize};
 
-use super::step::Step;
+use super::step::RecordView;
 use super::words::{
-    complaint, definitions, head, identifiers, is_finding, is_rule, one_line, without_argument,
+    defined_names, failure_line, head_of_text, identifiers, is_finding, is_rule, one_line,
+    strip_argument_name,
 };
 
 /// Counts up with the meaning of the fields: what an older version carried is made anew.
@@ -37,7 +38,7 @@ const PATH_CHARS_MAX: usize = 300;
 
 /// What the extractor knows of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fold {
+pub struct SummaryBuilder {
     version: u32,
     pub tokens: Tokens,
     pub tool_calls: u64,
@@ -46,7 +47,7 @@ pub struct Fold {
     /// The message that is being read, and the last one before it that a cut can follow.
     message: Option<MessageId>,
     before: Option<MessageId>,
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<UnansweredCall>,
     pub(super) first: Option<String>,
     /// The requests after the first.
     pub(super) requests: Vec<String>,
@@ -54,11 +55,11 @@ pub struct Fold {
     /// The last used last.
     pub(super) files: Vec<FileUse>,
     pub(super) commands: Vec<CommandUse>,
-    pub(super) failures: Vec<Failure>,
+    pub(super) failures: Vec<FailureNote>,
     pub(super) findings: Vec<String>,
     pub(super) answer: Option<String>,
     pub(super) todos: Option<String>,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<TurnNote>,
     pub(super) turns_before: u64,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
@@ -70,7 +71,7 @@ pub struct Fold {
 
 /// A call without a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Open {
+pub(super) struct UnansweredCall {
     call: String,
     pub what: String,
     command: Option<String>,
@@ -95,7 +96,7 @@ pub(super) struct CommandUse {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct FailureNote {
     pub what: String,
     pub said: String,
     pub times: u32,
@@ -105,7 +106,7 @@ pub(super) struct Failure {
 
 /// A request and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct TurnNote {
     pub asked: String,
     pub changed: Vec<String>,
     pub calls: u32,
@@ -113,7 +114,7 @@ pub(super) struct Turn {
     pub said: String,
 }
 
-impl Fold {
+impl SummaryBuilder {
     pub fn new() -> Self {
         Self {
             version: VERSION,
@@ -122,12 +123,12 @@ impl Fold {
     }
 
     /// Reads what was carried on, unless another version of this program wrote it.
-    pub fn read(state: &str) -> Option<Self> {
+    pub fn from_json(state: &str) -> Option<Self> {
         let fold: Self = serde_json::from_str(state).ok()?;
         (fold.version == VERSION).then_some(fold)
     }
 
-    pub fn write(&self) -> Option<String> {
+    pub fn to_json(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 
@@ -137,9 +138,9 @@ impl Fold {
     }
 
     /// Takes in the next event.
-    pub fn add(&mut self, step: &Step<'_>) {
+    pub fn add_record(&mut self, step: &RecordView<'_>) {
         self.settle(step.message);
-        if step.kind != Kind::Artifact {
+        if step.kind != RecordKind::Artifact {
             self.tokens += estimate(step.content);
         }
         if let Some(cwd) = step.cwd {
@@ -150,27 +151,27 @@ impl Fold {
         }
         self.identifiers(step);
         match step.kind {
-            Kind::Prompt => self.prompt(step),
-            Kind::Assistant => self.said(step),
-            Kind::ToolUse => self.call(step),
-            Kind::ToolResult | Kind::Error => self.result(step),
-            Kind::Artifact => self.artifact(step),
-            Kind::Summary => self.summary(step),
-            Kind::Thinking | Kind::Approval => {}
+            RecordKind::Prompt => self.prompt(step),
+            RecordKind::Assistant => self.said(step),
+            RecordKind::ToolUse => self.call(step),
+            RecordKind::ToolResult | RecordKind::Error => self.result(step),
+            RecordKind::Artifact => self.artifact(step),
+            RecordKind::Summary => self.summary(step),
+            RecordKind::Thinking | RecordKind::Approval => {}
         }
     }
 
-    fn summary(&mut self, step: &Step<'_>) {
+    fn summary(&mut self, step: &RecordView<'_>) {
         // One that we wrote ourselves stands in a fence of ours.
-        let text = match fence::inside(step.content) {
+        let text = match fence::enclosed_text(step.content) {
             Some(text) => text.into(),
             None => fence::strip(step.content),
         };
-        self.earlier = (!text.trim().is_empty()).then(|| head(&text, EARLIER_BYTES_MAX));
+        self.earlier = (!text.trim().is_empty()).then(|| head_of_text(&text, EARLIER_BYTES_MAX));
     }
 
     /// Returns the last message that a cut can follow without parting a call from its result.
-    pub fn last(&self) -> Option<&MessageId> {
+    pub fn last_cut_point(&self) -> Option<&MessageId> {
         if self.open.is_empty() {
             self.message.as_ref()
         } else {
@@ -189,10 +190,10 @@ impl Fold {
         }
     }
 
-    fn prompt(&mut self, step: &Step<'_>) {
+    fn prompt(&mut self, step: &RecordView<'_>) {
         // Calls that a person talked over will not be answered any more.
         self.open.clear();
-        let text = head(step.content, PROMPT_BYTES_MAX);
+        let text = head_of_text(step.content, PROMPT_BYTES_MAX);
         for line in step
             .content
             .lines()
@@ -207,9 +208,9 @@ impl Fold {
         }
         push(
             &mut self.turns,
-            Turn {
+            TurnNote {
                 asked: one_line(&text, LINE_CHARS_MAX / 2),
-                ..Turn::default()
+                ..TurnNote::default()
             },
             TURNS_MAX,
             &mut self.turns_before,
@@ -221,9 +222,9 @@ impl Fold {
         }
     }
 
-    fn said(&mut self, step: &Step<'_>) {
+    fn said(&mut self, step: &RecordView<'_>) {
         self.asks_tool = false;
-        self.answer = Some(head(step.content, ANSWER_BYTES_MAX));
+        self.answer = Some(head_of_text(step.content, ANSWER_BYTES_MAX));
         if let Some(turn) = self.turns.last_mut() {
             turn.said = one_line(step.content, LINE_CHARS_MAX);
         }
@@ -241,14 +242,14 @@ impl Fold {
         }
     }
 
-    fn call(&mut self, step: &Step<'_>) {
+    fn call(&mut self, step: &RecordView<'_>) {
         self.tool_calls += 1;
         self.asks_tool = true;
         if let Some(turn) = self.turns.last_mut() {
             turn.calls += 1;
         }
         if let Some(todos) = step.todos().filter(|todos| !todos.is_empty()) {
-            self.todos = Some(head(&todos, TODOS_BYTES_MAX));
+            self.todos = Some(head_of_text(&todos, TODOS_BYTES_MAX));
         }
         let command = step
             .command()
@@ -266,7 +267,7 @@ impl Fold {
             (None, Some(path)) => format!("{tool} {}", one_line(path, PATH_CHARS_MAX)),
             (None, None) => format!("{tool} {}", one_line(step.content, LINE_CHARS_MAX / 2)),
         };
-        let open = Open {
+        let open = UnansweredCall {
             call: call.to_owned(),
             what: what.trim().to_owned(),
             command,
@@ -274,7 +275,7 @@ impl Fold {
         push(&mut self.open, open, OPEN_MAX, &mut 0);
     }
 
-    fn result(&mut self, step: &Step<'_>) {
+    fn result(&mut self, step: &RecordView<'_>) {
         let place = self
             .open
             .iter()
@@ -301,13 +302,13 @@ impl Fold {
         if let Some(turn) = self.turns.last_mut() {
             turn.failed += 1;
         }
-        let said = one_line(complaint(step.content), LINE_CHARS_MAX);
+        let said = one_line(failure_line(step.content), LINE_CHARS_MAX);
         let known = self
             .failures
             .iter()
             .position(|f| f.what == what && f.said == said);
         let times = known.map_or(0, |place| self.failures.remove(place).times);
-        let failure = Failure {
+        let failure = FailureNote {
             what,
             said,
             times: times + 1,
@@ -316,11 +317,11 @@ impl Fold {
         push(&mut self.failures, failure, FAILURES_MAX, &mut 0);
     }
 
-    fn artifact(&mut self, step: &Step<'_>) {
+    fn artifact(&mut self, step: &RecordView<'_>) {
         let Some(path) = step.path else { return };
         let file = self.file(path);
         file.changed += 1;
-        for name in definitions(step.content) {
+        for name in defined_names(step.content) {
             renew(&mut file.names, name, NAMES_MAX);
         }
         let path = one_line(path, PATH_CHARS_MAX);
@@ -334,19 +335,19 @@ impl Fold {
 
     /// Counts the names in a text. A single word of code asks for nothing, so thoughts and results may be
     /// looked at too; what people and models say themselves counts for more than what a tool printed.
-    fn identifiers(&mut self, step: &Step<'_>) {
+    fn identifiers(&mut self, step: &RecordView<'_>) {
         let weight = match step.kind {
-            Kind::Prompt | Kind::Assistant => 3,
-            Kind::Thinking | Kind::ToolUse => 2,
-            Kind::Summary => return,
+            RecordKind::Prompt | RecordKind::Assistant => 3,
+            RecordKind::Thinking | RecordKind::ToolUse => 2,
+            RecordKind::Summary => return,
             _ => 1,
         };
         self.steps += 1;
         let text = step.content;
         let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
-        let is_call = step.kind == Kind::ToolUse;
+        let is_call = step.kind == RecordKind::ToolUse;
         let lines = text.lines().map(|line| match is_call {
-            true => without_argument(line),
+            true => strip_argument_name(line),
             false => line,
         });
         for name in lines.flat_map(identifiers) {

@@ -10,9 +10,9 @@ mod render;
 mod step;
 mod words;
 
-pub use self::fold::Fold;
-pub use self::render::{current_state, render};
-pub use self::step::Step;
+pub use self::fold::SummaryBuilder;
+pub use self::render::{current_state, render_summary};
+pub use self::step::RecordView;
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
-use memory::summary::{Limits, Section, Template};
+use memory::summary::{SummaryLimits, SummarySection, Template};
 use memory::tokens::estimate;
 use memory::{Summary, Tokens};
 
-use super::fold::{CommandUse, Failure, FileUse, Fold, Turn};
-use super::words::{head, one_line};
+use super::fold::{CommandUse, FailureNote, FileUse, SummaryBuilder, TurnNote};
+use super::words::{head_of_text, one_line};
 
 /// The requests before the last that are quoted whole; older ones are shortened.
 const WHOLE_REQUESTS: usize = 4;
@@ -22,12 +22,12 @@ const NAMES_SHOWN: usize = 12;
 
 /// Writes the account under the template's headings. Sections of `before` that this extractor does
 /// not write are carried over.
-pub fn render(
-    fold: &Fold,
+pub fn render_summary(
+    fold: &SummaryBuilder,
     title: Option<&str>,
     template: &Template,
     before: Option<&Summary>,
-    limits: &Limits,
+    limits: &SummaryLimits,
     file: &str,
 ) -> Summary {
     let sections = [
@@ -77,19 +77,19 @@ pub fn render(
 }
 
 /// Cuts sections to the limits. Unlike [`Summary::within`] it leaves the hints, whose tokens count.
-fn limited(summary: &Summary, limits: &Limits, file: &str) -> Summary {
-    let hint = |section: &Section| {
+fn limited(summary: &Summary, limits: &SummaryLimits, file: &str) -> Summary {
+    let hint = |section: &SummarySection| {
         section
             .hint
             .as_deref()
             .map_or(0, |hint| estimate(hint).0 + 3)
     };
     let hints: u64 = summary.sections.iter().map(hint).sum();
-    let limits = Limits {
+    let limits = SummaryLimits {
         section: limits.section,
         whole: Tokens(limits.whole.0.saturating_sub(hints)),
     };
-    let mut cut = summary.within(&limits, file);
+    let mut cut = summary.truncate_to(&limits, file);
     for (section, whole) in cut.sections.iter_mut().zip(&summary.sections) {
         section.hint.clone_from(&whole.hint);
     }
@@ -114,18 +114,18 @@ fn no_headings(text: &str) -> String {
     text.trim().to_owned()
 }
 
-fn title(fold: &Fold, title: Option<&str>) -> String {
+fn title(fold: &SummaryBuilder, title: Option<&str>) -> String {
     let first = title.or(fold.first.as_deref()).unwrap_or_default();
     one_line(first, TITLE_CHARS_MAX)
 }
 
 /// Returns how the work stands: the last request, what was done since, the last words, open calls.
-pub fn current_state(fold: &Fold) -> String {
+pub fn current_state(fold: &SummaryBuilder) -> String {
     let mut text = String::new();
     if let Some(last) = fold.requests.last().or(fold.first.as_ref()) {
         text += &format!(
             "The user's last request, word for word:\n{}\n",
-            quote(&head(last, STATE_BYTES_MAX))
+            quote(&head_of_text(last, STATE_BYTES_MAX))
         );
     }
     if let Some(turn) = fold.turns.last() {
@@ -134,7 +134,7 @@ pub fn current_state(fold: &Fold) -> String {
     if let Some(said) = &fold.answer {
         text += &format!(
             "\nThe agent said last:\n{}\n",
-            quote(&head(said, STATE_BYTES_MAX))
+            quote(&head_of_text(said, STATE_BYTES_MAX))
         );
     }
     for open in fold.open.iter().rev().take(OPEN_SHOWN) {
@@ -146,7 +146,7 @@ pub fn current_state(fold: &Fold) -> String {
     text
 }
 
-fn task(fold: &Fold) -> String {
+fn task(fold: &SummaryBuilder) -> String {
     let mut text = String::new();
     if !fold.rules.is_empty() {
         text += "What the user wants kept to, word for word:\n";
@@ -157,7 +157,7 @@ fn task(fold: &Fold) -> String {
     };
     text += &format!(
         "\nThe first request:\n{}\n",
-        quote(&head(first, 2 * STATE_BYTES_MAX))
+        quote(&head_of_text(first, 2 * STATE_BYTES_MAX))
     );
     let later = &fold.requests[..fold.requests.len().saturating_sub(1)];
     if later.is_empty() {
@@ -166,7 +166,7 @@ fn task(fold: &Fold) -> String {
     text += "\nLater requests, the latest first (the last of all is under the current state):\n";
     for (place, request) in later.iter().rev().enumerate() {
         if place < WHOLE_REQUESTS {
-            text += &format!("{}\n\n", quote(&head(request, STATE_BYTES_MAX)));
+            text += &format!("{}\n\n", quote(&head_of_text(request, STATE_BYTES_MAX)));
         } else {
             text += &format!("> {}\n\n", one_line(request, LINE_CHARS_MAX));
         }
@@ -174,7 +174,7 @@ fn task(fold: &Fold) -> String {
     text
 }
 
-fn files(fold: &Fold) -> String {
+fn files(fold: &SummaryBuilder) -> String {
     let changed = |file: &&FileUse| file.changed > 0;
     let mut text = String::new();
     let all = || fold.files.iter().rev();
@@ -204,7 +204,7 @@ fn files(fold: &Fold) -> String {
 }
 
 /// Returns what was named again and again, or by somebody who meant it.
-fn names(fold: &Fold) -> String {
+fn names(fold: &SummaryBuilder) -> String {
     let mut names: Vec<_> = fold
         .names
         .iter()
@@ -227,12 +227,12 @@ fn names(fold: &Fold) -> String {
 
 /// Says whether a name is only a part of where the work is done: of the working folder, or of a
 /// file that is listed anyway.
-fn is_place(fold: &Fold, name: &str) -> bool {
+fn is_place(fold: &SummaryBuilder, name: &str) -> bool {
     let is_part = |path: &str| path.split(['/', '\\']).any(|part| part == name);
     fold.cwd.as_deref().is_some_and(is_part) || fold.files.iter().any(|file| is_part(&file.path))
 }
 
-fn commands(fold: &Fold) -> String {
+fn commands(fold: &SummaryBuilder) -> String {
     let end = |known: &CommandUse| match (known.end, known.worked, known.failed) {
         (None, ..) => "(end not told)".to_owned(),
         (Some(true), worked, 0) => format!("worked{}", times(worked)),
@@ -244,8 +244,8 @@ fn commands(fold: &Fold) -> String {
     list(fold.commands.iter().rev().map(line))
 }
 
-fn failures(fold: &Fold) -> String {
-    let line = |failure: &Failure| {
+fn failures(fold: &SummaryBuilder) -> String {
+    let line = |failure: &FailureNote| {
         let fixed = if failure.fixed { "; worked later" } else { "" };
         let times = times(failure.times);
         let said = ticks(&failure.said);
@@ -254,7 +254,7 @@ fn failures(fold: &Fold) -> String {
     list(fold.failures.iter().rev().map(line))
 }
 
-fn system(fold: &Fold) -> String {
+fn system(fold: &SummaryBuilder) -> String {
     let mut text = String::new();
     if let Some(cwd) = &fold.cwd {
         text += &format!("Working folder: {cwd}\n");
@@ -265,9 +265,9 @@ fn system(fold: &Fold) -> String {
     text
 }
 
-fn learnings(fold: &Fold) -> String {
+fn learnings(fold: &SummaryBuilder) -> String {
     let mut text = String::new();
-    let again = |failure: &&Failure| failure.times > 1 && !failure.fixed;
+    let again = |failure: &&FailureNote| failure.times > 1 && !failure.fixed;
     if fold.failures.iter().any(|failure| again(&failure)) {
         text += "Tried more than once without success:\n";
         text += &list(
@@ -285,7 +285,7 @@ fn learnings(fold: &Fold) -> String {
 }
 
 /// Returns what the turns before ended with; the last answer is under the current state.
-fn results(fold: &Fold) -> String {
+fn results(fold: &SummaryBuilder) -> String {
     let turns = fold
         .turns
         .iter()
@@ -301,7 +301,7 @@ fn results(fold: &Fold) -> String {
     }))
 }
 
-fn worklog(fold: &Fold) -> String {
+fn worklog(fold: &SummaryBuilder) -> String {
     let mut text = String::new();
     let first = fold.turns_before + 1;
     let numbered: Vec<_> = (first..).zip(&fold.turns).collect();
@@ -312,7 +312,7 @@ fn worklog(fold: &Fold) -> String {
     text
 }
 
-fn did(turn: &Turn) -> String {
+fn did(turn: &TurnNote) -> String {
     let plural = if turn.calls == 1 { "" } else { "s" };
     let mut parts = vec![format!("{} call{plural}", turn.calls)];
     if turn.failed > 0 {

@@ -1,13 +1,13 @@
 //! What the extractor sees of a session: one record, wherever it comes from.
 
-use memory::{Kind, MessageId, Record};
+use memory::{MessageId, Record, RecordKind};
 use store::StoredRecord;
 
 /// One event of a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct RecordView<'a> {
     pub message: &'a MessageId,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub tool: Option<&'a str>,
     pub path: Option<&'a str>,
     pub call: Option<&'a str>,
@@ -17,7 +17,7 @@ pub struct Step<'a> {
     pub branch: Option<&'a str>,
 }
 
-impl<'a> From<&'a StoredRecord> for Step<'a> {
+impl<'a> From<&'a StoredRecord> for RecordView<'a> {
     fn from(record: &'a StoredRecord) -> Self {
         let code = record
             .metadata
@@ -37,7 +37,7 @@ impl<'a> From<&'a StoredRecord> for Step<'a> {
     }
 }
 
-impl<'a> From<&'a Record> for Step<'a> {
+impl<'a> From<&'a Record> for RecordView<'a> {
     fn from(record: &'a Record) -> Self {
         let code = record.metadata.get("exit_code");
         Self {
@@ -54,9 +54,9 @@ impl<'a> From<&'a Record> for Step<'a> {
     }
 }
 
-impl Step<'_> {
+impl RecordView<'_> {
     pub fn failed(&self) -> bool {
-        self.kind == Kind::Error || self.exit_code.is_some_and(|code| code != 0)
+        self.kind == RecordKind::Error || self.exit_code.is_some_and(|code| code != 0)
     }
 
     /// Returns the command line of a call that runs one.
@@ -186,9 +186,9 @@ mod tests {
     #[track_caller]
     fn check(content: &str, command: Option<&str>) {
         let message = MessageId::new("m");
-        let step = Step {
+        let step = RecordView {
             message: &message,
-            kind: Kind::ToolUse,
+            kind: RecordKind::ToolUse,
             tool: Some("Bash"),
             path: None,
             call: None,

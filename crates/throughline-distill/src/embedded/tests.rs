@@ -1,6 +1,6 @@
 //! Whole accounts, and what must hold for any session.
 
-use memory::summary::{Limits, Template};
+use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
 use memory::{Block, Message, Origin, Record, Summary, Tokens, record};
 use proptest::prelude::*;
@@ -11,24 +11,28 @@ use super::*;
 const FILE: &str = "/m/summary.md";
 
 fn records(messages: &[Message]) -> Vec<Record> {
-    messages.iter().cloned().flat_map(record::records).collect()
+    messages
+        .iter()
+        .cloned()
+        .flat_map(record::project_records)
+        .collect()
 }
 
-fn fold(records: &[Record]) -> Fold {
-    let mut fold = Fold::new();
+fn fold(records: &[Record]) -> SummaryBuilder {
+    let mut fold = SummaryBuilder::new();
     for record in records {
-        fold.add(&Step::from(record));
+        fold.add_record(&RecordView::from(record));
     }
     fold
 }
 
-fn account(fold: &Fold) -> Summary {
-    render(
+fn account(fold: &SummaryBuilder) -> Summary {
+    render_summary(
         fold,
         None,
         &Template::default(),
         None,
-        &Limits::default(),
+        &SummaryLimits::default(),
         FILE,
     )
 }
@@ -58,7 +62,7 @@ fn told() -> Vec<Message> {
     });
     edit(&mut messages, 4, |block| {
         if let Block::ToolResult(result) = block {
-            result.changes = vec![memory::Change {
+            result.changes = vec![memory::FileModification {
                 path: "/p/list.rs".to_owned(),
                 diff: "+pub fn sort_all(list: &mut [u8]) {".to_owned(),
             }];
@@ -76,7 +80,11 @@ fn what_users_miss_is_in_it() {
 fn a_cut_never_parts_a_call_from_its_result() {
     let check = |text: &str, last: Option<&str>| {
         let fold = fold(&records(&transcript(text)));
-        assert_eq!(fold.last().map(memory::MessageId::as_str), last, "{text}");
+        assert_eq!(
+            fold.last_cut_point().map(memory::MessageId::as_str),
+            last,
+            "{text}"
+        );
     };
     check("u go\na say", Some("2"));
     check("u go\na use #1", Some("1"));
@@ -153,12 +161,12 @@ fn a_template_of_ones_own_is_filled_where_it_is_known() {
     let fold = fold(&records(&told()));
     let render = |template: &str, before: Option<&Summary>| {
         let template = Template(Summary::parse(template));
-        render(
+        render_summary(
             &fold,
             Some("Sorting"),
             &template,
             before,
-            &Limits::default(),
+            &SummaryLimits::default(),
             FILE,
         )
     };
@@ -176,7 +184,7 @@ fn a_template_of_ones_own_is_filled_where_it_is_known() {
 
 #[test]
 fn a_session_without_end_stays_within_the_limits() {
-    let mut fold = Fold::new();
+    let mut fold = SummaryBuilder::new();
     for place in 0..3_000 {
         let text = format!(
             "u Never do number {place} {}\na I found that it {place} is so because of that reason\na use #{place}\n\
@@ -196,10 +204,10 @@ fn a_session_without_end_stays_within_the_limits() {
             }
         });
         for record in records(&messages) {
-            fold.add(&Step::from(&record));
+            fold.add_record(&RecordView::from(&record));
         }
     }
-    let limits = Limits::default();
+    let limits = SummaryLimits::default();
     let summary = account(&fold);
     for section in &summary.sections {
         assert!(
@@ -210,7 +218,7 @@ fn a_session_without_end_stays_within_the_limits() {
     }
     let size = estimate(&summary.to_string());
     assert!(size <= limits.whole && size > Tokens(6_000), "{size}");
-    assert!(fold.write().unwrap().len() < 256 << 10);
+    assert!(fold.to_json().unwrap().len() < 256 << 10);
     assert!(
         summary
             .get("Current state")
@@ -240,12 +248,12 @@ proptest! {
             .collect();
         let records = records(&transcript(&text.join("\n")));
         let whole = fold(&records);
-        let mut pieces = Fold::new();
+        let mut pieces = SummaryBuilder::new();
         for (place, record) in records.iter().enumerate() {
             if cuts.contains(&place) {
-                pieces = Fold::read(&pieces.write().unwrap()).unwrap();
+                pieces = SummaryBuilder::from_json(&pieces.to_json().unwrap()).unwrap();
             }
-            pieces.add(&Step::from(record));
+            pieces.add_record(&RecordView::from(record));
         }
         prop_assert_eq!(&pieces, &whole);
         prop_assert_eq!(account(&pieces), account(&whole));

@@ -118,7 +118,7 @@ fn holds(line: &str, words: &[&str]) -> bool {
 
 /// Returns the line of an output that says most about a failure: one that names an error, else the
 /// last one.
-pub fn complaint(output: &str) -> &str {
+pub fn failure_line(output: &str) -> &str {
     const NAMES: &[&str] = &[
         "error",
         "Error",
@@ -182,7 +182,7 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
 }
 
 /// Returns the head of a text of at most so many bytes, cut at a line where possible.
-pub fn head(text: &str, bytes_max: usize) -> String {
+pub fn head_of_text(text: &str, bytes_max: usize) -> String {
     let text = text.trim();
     if text.len() <= bytes_max {
         return text.to_owned();
@@ -229,7 +229,7 @@ fn is_parted(word: &str) -> bool {
 }
 
 /// Takes the name of an argument off a line of a call: `file_path` says nothing of the session.
-pub fn without_argument(line: &str) -> &str {
+pub fn strip_argument_name(line: &str) -> &str {
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match line.split_once(':') {
         Some((name, value)) if is_name(name.trim_start()) && !value.starts_with(':') => value,
@@ -238,7 +238,7 @@ pub fn without_argument(line: &str) -> &str {
 }
 
 /// Returns the names that a change defines: functions, types, constants.
-pub fn definitions(diff: &str) -> Vec<String> {
+pub fn defined_names(diff: &str) -> Vec<String> {
     const KEYWORDS: &[&str] = &[
         "fn",
         "def",
@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn arguments_have_no_names() {
-        assert_eq!(without_argument("file_path: /a/b.rs"), " /a/b.rs");
-        assert_eq!(without_argument("use a::b;"), "use a::b;");
-        assert_eq!(without_argument("std::fs::read"), "std::fs::read");
-        assert_eq!(without_argument("plain"), "plain");
+        assert_eq!(strip_argument_name("file_path: /a/b.rs"), " /a/b.rs");
+        assert_eq!(strip_argument_name("use a::b;"), "use a::b;");
+        assert_eq!(strip_argument_name("std::fs::read"), "std::fs::read");
+        assert_eq!(strip_argument_name("plain"), "plain");
     }
 
     #[test]
@@ -316,20 +316,20 @@ mod tests {
     #[test]
     fn the_telling_line_of_an_output() {
         assert_eq!(
-            complaint("compiling\nerror[E0308]: mismatched\n  help\n"),
+            failure_line("compiling\nerror[E0308]: mismatched\n  help\n"),
             "error[E0308]: mismatched"
         );
-        assert_eq!(complaint("a line\nlast line\n"), "last line");
+        assert_eq!(failure_line("a line\nlast line\n"), "last line");
         let trace = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    \
                      import orderflow\nModuleNotFoundError: No module named 'orderflow'\n";
         let exception = "ModuleNotFoundError: No module named 'orderflow'";
-        assert_eq!(complaint(trace), exception);
+        assert_eq!(failure_line(trace), exception);
         let chained = format!(
             "ran\n{trace}\nDuring handling of the above exception, another exception occurred:\n\n\
              Traceback (most recent call last):\n  File \"b.py\", line 2\nKeyError: 'a'\nexit 1\n"
         );
-        assert_eq!(complaint(&chained), "KeyError: 'a'");
-        assert_eq!(complaint(""), "");
+        assert_eq!(failure_line(&chained), "KeyError: 'a'");
+        assert_eq!(failure_line(""), "");
     }
 
     #[test]
@@ -337,10 +337,10 @@ mod tests {
         assert_eq!(one_line("a  b\nc", 10), "a b c");
         assert_eq!(one_line("ééééé", 3), "ééé…");
         assert_eq!(
-            head("one line\nanother line that is long", 15),
+            head_of_text("one line\nanother line that is long", 15),
             "one line […]"
         );
-        assert_eq!(head("short", 16), "short");
+        assert_eq!(head_of_text("short", 16), "short");
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
         let diff = "+pub fn load_all(x: u8) {\n+class Cart:\n+    def add(self):\n-function total() {\n\
                     +func (s *Store) Find(id int)\n plain text of the type";
         assert_eq!(
-            definitions(diff),
+            defined_names(diff),
             ["load_all", "Cart", "add", "total", "Find"]
         );
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use memory::fact::WORDS_MAX;
-use memory::{FactKind, Kind, Trust, command};
+use memory::{FactKind, RecordKind, Trust, command};
 use store::StoredRecord;
 
-use super::Sure;
+use super::ExtractedFact;
 
 /// Commands that a session is asked to remember.
 const COMMANDS_MAX: usize = 3;
@@ -87,7 +87,7 @@ const PROJECT_COMMANDS: &[&str] = &[
 ];
 
 /// A command and how it went.
-struct Run<'a> {
+struct ShellRun<'a> {
     call: &'a StoredRecord,
     command: String,
     /// `None` where the log holds no answer.
@@ -98,7 +98,7 @@ struct Run<'a> {
 }
 
 /// Returns the facts that a session's commands prove.
-pub fn proved(records: &[StoredRecord]) -> Vec<Sure> {
+pub fn proven_facts(records: &[StoredRecord]) -> Vec<ExtractedFact> {
     let runs = runs(records);
     let mut facts: Vec<_> = replaced(&runs).into_iter().take(COMMANDS_MAX).collect();
     let left = COMMANDS_MAX - facts.len();
@@ -107,21 +107,21 @@ pub fn proved(records: &[StoredRecord]) -> Vec<Sure> {
     facts
 }
 
-fn runs(records: &[StoredRecord]) -> Vec<Run<'_>> {
+fn runs(records: &[StoredRecord]) -> Vec<ShellRun<'_>> {
     let answers: BTreeMap<_, _> = records
         .iter()
-        .filter(|record| matches!(record.kind, Kind::ToolResult | Kind::Error))
+        .filter(|record| matches!(record.kind, RecordKind::ToolResult | RecordKind::Error))
         .filter_map(|record| Some((record.call.as_deref()?, record)))
         .collect();
     let mut edits = 0;
     let mut runs = Vec::new();
     for record in records {
-        edits += usize::from(record.kind == Kind::Artifact);
-        let shell = record.tool.as_deref().is_some_and(command::is_shell);
-        if record.kind != Kind::ToolUse || !shell {
+        edits += usize::from(record.kind == RecordKind::Artifact);
+        let shell = record.tool.as_deref().is_some_and(command::is_shell_tool);
+        if record.kind != RecordKind::ToolUse || !shell {
             continue;
         }
-        let Some(line) = command::of_call(&record.content) else {
+        let Some(line) = command::parse_call(&record.content) else {
             continue;
         };
         let answer = record
@@ -133,11 +133,12 @@ fn runs(records: &[StoredRecord]) -> Vec<Run<'_>> {
                 .metadata
                 .get("exit_code")
                 .and_then(|code| code.as_str()?.parse().ok());
-            command::succeeded(answer.kind == Kind::Error, code) && !says_it_failed(&answer.content)
+            command::call_succeeded(answer.kind == RecordKind::Error, code)
+                && !says_it_failed(&answer.content)
         });
-        runs.push(Run {
+        runs.push(ShellRun {
             call: record,
-            command: command::essence(&line).to_owned(),
+            command: command::strip_setup(&line).to_owned(),
             succeeded,
             edits,
             failure: answer.filter(|_| succeeded == Some(false)),
@@ -191,7 +192,7 @@ fn bare(line: &str) -> &str {
 
 /// A command that could not run, and another one for the same end that then did, with no file
 /// changed between.
-fn replaced(runs: &[Run<'_>]) -> Vec<Sure> {
+fn replaced(runs: &[ShellRun<'_>]) -> Vec<ExtractedFact> {
     let mut facts = Vec::new();
     for (at, bad) in runs.iter().enumerate() {
         let Some(failure) = bad.failure else { continue };
@@ -206,7 +207,7 @@ fn replaced(runs: &[Run<'_>]) -> Vec<Sure> {
                 && same_end(&good.command, &bad.command)
         });
         if let Some(good) = good {
-            facts.push(Sure {
+            facts.push(ExtractedFact {
                 kind: FactKind::Command,
                 text: format!(
                     "`{}` works where `{}` could not run",
@@ -258,8 +259,8 @@ fn same_end(a: &str, b: &str) -> bool {
 }
 
 /// Commands that went well again and again.
-fn repeated(runs: &[Run<'_>]) -> Vec<Sure> {
-    let mut counts: BTreeMap<&str, Vec<&Run<'_>>> = BTreeMap::new();
+fn repeated(runs: &[ShellRun<'_>]) -> Vec<ExtractedFact> {
+    let mut counts: BTreeMap<&str, Vec<&ShellRun<'_>>> = BTreeMap::new();
     for run in runs.iter().filter(|run| is_telling(bare(&run.command))) {
         counts.entry(bare(&run.command)).or_default().push(run);
     }
@@ -277,7 +278,7 @@ fn repeated(runs: &[Run<'_>]) -> Vec<Sure> {
     often.sort_by_key(|(line, runs)| (std::cmp::Reverse(runs.len()), *line));
     often
         .into_iter()
-        .map(|(line, runs)| Sure {
+        .map(|(line, runs)| ExtractedFact {
             kind: FactKind::Command,
             text: format!("`{line}` works"),
             trust: Trust::Model,
@@ -288,7 +289,7 @@ fn repeated(runs: &[Run<'_>]) -> Vec<Sure> {
 }
 
 /// The last command that failed, and after changes to files went well.
-fn passed(runs: &[Run<'_>], records: &[StoredRecord]) -> Option<Sure> {
+fn passed(runs: &[ShellRun<'_>], records: &[StoredRecord]) -> Option<ExtractedFact> {
     let good_at = runs.iter().rposition(|good| {
         good.succeeded == Some(true)
             && is_telling(bare(&good.command))
@@ -300,7 +301,7 @@ fn passed(runs: &[Run<'_>], records: &[StoredRecord]) -> Option<Sure> {
     if files.is_empty() {
         return None;
     }
-    Some(Sure {
+    Some(ExtractedFact {
         kind: FactKind::Outcome,
         text: format!(
             "`{}` failed, and passes since {} changed",
@@ -313,17 +314,21 @@ fn passed(runs: &[Run<'_>], records: &[StoredRecord]) -> Option<Sure> {
     })
 }
 
-fn cured(bad: &Run<'_>, good: &Run<'_>) -> bool {
+fn cured(bad: &ShellRun<'_>, good: &ShellRun<'_>) -> bool {
     bad.succeeded == Some(false)
         && bad.edits < good.edits
         && bare(&bad.command) == bare(&good.command)
 }
 
-fn changed_between(records: &[StoredRecord], bad: &Run<'_>, good: &Run<'_>) -> Vec<String> {
+fn changed_between(
+    records: &[StoredRecord],
+    bad: &ShellRun<'_>,
+    good: &ShellRun<'_>,
+) -> Vec<String> {
     let mut files = Vec::new();
     let changes = records
         .iter()
-        .filter(|record| record.kind == Kind::Artifact);
+        .filter(|record| record.kind == RecordKind::Artifact);
     for change in changes.skip(bad.edits).take(good.edits - bad.edits) {
         let path = change.path.as_deref().unwrap_or_default();
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
@@ -336,7 +341,7 @@ fn changed_between(records: &[StoredRecord], bad: &Run<'_>, good: &Run<'_>) -> V
 
 #[cfg(test)]
 mod tests {
-    use memory::{Context, RecordId, SessionId};
+    use memory::{RecordEnvironment, RecordId, SessionId};
 
     use super::*;
 
@@ -352,10 +357,13 @@ mod tests {
         {
             let (what, text) = line.split_once(' ').unwrap_or((line, ""));
             let (kind, content) = match what {
-                "run" => (Kind::ToolUse, format!("command: {text}\ndescription: x")),
-                "ok" => (Kind::ToolResult, text.to_owned()),
-                "bad" => (Kind::Error, text.to_owned()),
-                "edit" => (Kind::Artifact, "+x".to_owned()),
+                "run" => (
+                    RecordKind::ToolUse,
+                    format!("command: {text}\ndescription: x"),
+                ),
+                "ok" => (RecordKind::ToolResult, text.to_owned()),
+                "bad" => (RecordKind::Error, text.to_owned()),
+                "edit" => (RecordKind::Artifact, "+x".to_owned()),
                 other => panic!("{other}"),
             };
             call += usize::from(what == "run");
@@ -374,7 +382,7 @@ mod tests {
                 tags: Vec::new(),
                 metadata: serde_json::Map::new(),
                 trust: Trust::Model,
-                context: Context::default(),
+                context: RecordEnvironment::default(),
                 copy: false,
                 in_source: true,
                 content,
@@ -385,7 +393,7 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, facts: &[&str]) {
-        let found: Vec<_> = proved(&session(script))
+        let found: Vec<_> = proven_facts(&session(script))
             .into_iter()
             .map(|fact| fact.text)
             .collect();

@@ -9,9 +9,11 @@ mod sentences;
 
 use memory::FactKind;
 use memory::fact::{WORDS_MAX, are_alternatives};
-use memory::hygiene::{self, Shape};
+use memory::hygiene::{self, InstructionPattern};
 
-use self::rules::{CORRECTIONS, LASTING, MOMENT, RULES, TALES};
+use self::rules::{
+    CORRECTION_PREFIXES, LASTING_PHRASES, MOMENTARY_WORDS, NARRATIVE_WORDS, STATEMENT_RULES,
+};
 use self::sentences::sentences;
 
 /// A longer prompt is mostly pasted; only its beginning is read.
@@ -30,16 +32,16 @@ pub fn statements(prompt: &str) -> Vec<(FactKind, String)> {
 
 fn statement(sentence: &str) -> Option<(FactKind, String)> {
     let lower = sentence.to_lowercase().replace('’', "'");
-    let corrected = CORRECTIONS
+    let corrected = CORRECTION_PREFIXES
         .iter()
         .find_map(|begin| lower.strip_prefix(begin));
     let said = corrected.unwrap_or(&lower).trim_start();
     if is_passing(said) || is_tale(said) || is_hostile(said) {
         return None;
     }
-    let kind = RULES
+    let kind = STATEMENT_RULES
         .iter()
-        .find(|rule| rule.fits(said))
+        .find(|rule| rule.matches_sentence(said))
         .map(|rule| rule.kind)
         .or_else(|| chooses(said).then_some(FactKind::Preference))?;
     let kind = if corrected.is_some() {
@@ -67,15 +69,20 @@ fn is_tale(said: &str) -> bool {
     let begins = words
         .next()
         .is_some_and(|word| matches!(word, "always" | "never"));
-    begins && words.next().is_none_or(|word| TALES.contains(&word))
+    begins
+        && words
+            .next()
+            .is_none_or(|word| NARRATIVE_WORDS.contains(&word))
 }
 
 /// "Remember that X" is X.
 fn without_lead(text: &str) -> &str {
     let lower = text.to_lowercase();
-    let notes = RULES.iter().filter(|rule| rule.kind == FactKind::Note);
+    let notes = STATEMENT_RULES
+        .iter()
+        .filter(|rule| rule.kind == FactKind::Note);
     let lead = notes
-        .flat_map(|rule| rule.begins)
+        .flat_map(|rule| rule.prefixes)
         .chain(["please ", "decision: "].iter())
         .find(|begin| lower.starts_with(*begin));
     match lead {
@@ -86,7 +93,7 @@ fn without_lead(text: &str) -> &str {
 
 /// "Use X, not Y" of two things that exclude each other.
 fn chooses(said: &str) -> bool {
-    let words: Vec<_> = memory::words::split(said).collect();
+    let words: Vec<_> = memory::words::split_words(said).collect();
     if words.first().map(String::as_str) != Some("use") {
         return false;
     }
@@ -116,17 +123,23 @@ fn is_passing(said: &str) -> bool {
         return true;
     }
     let mut rest = said.to_owned();
-    for phrase in LASTING {
+    for phrase in LASTING_PHRASES {
         rest = rest.replace(phrase, " ");
     }
-    memory::words::split(&rest).any(|word| MOMENT.contains(&word.as_str()))
+    memory::words::split_words(&rest).any(|word| MOMENTARY_WORDS.contains(&word.as_str()))
 }
 
 /// What a user states may be an order for good; it must not be one of those that nobody means.
 fn is_hostile(said: &str) -> bool {
-    match hygiene::shape(said) {
-        None | Some(Shape::Standing) => false,
-        Some(Shape::Override | Shape::Role | Shape::Order | Shape::Send | Shape::Hidden) => true,
+    match hygiene::instruction_pattern(said) {
+        None | Some(InstructionPattern::Standing) => false,
+        Some(
+            InstructionPattern::Override
+            | InstructionPattern::Role
+            | InstructionPattern::Order
+            | InstructionPattern::Send
+            | InstructionPattern::Hidden,
+        ) => true,
     }
 }
 
@@ -136,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_rule_proves_itself() {
-        for rule in RULES {
+        for rule in STATEMENT_RULES {
             for text in rule.catches {
                 let found = statements(text);
                 assert_eq!(found.len(), 1, "missed: {text:?}");

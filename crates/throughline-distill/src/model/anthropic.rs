@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::{self, Endpoint, Flow, Key};
-use super::{Call, Failure, Model, ModelError, Reply, Request, Turn, arguments};
+use super::http::{self, ApiKey, Endpoint, StreamControl};
+use super::{
+    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
+    arguments,
+};
 
 /// A model that speaks `POST /v1/messages`.
 #[derive(Clone, Debug)]
@@ -22,13 +25,17 @@ impl Model for Anthropic {
         &self.model
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
-        let key = self.endpoint.key.as_ref().map_or("", Key::expose);
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
+        let key = self.endpoint.key.as_ref().map_or("", ApiKey::expose);
         let headers = [("x-api-key", key), ("anthropic-version", VERSION)];
-        let mut read = Reading::default();
+        let mut read = MessageStream::default();
         let body = body(&self.model, request);
-        let lines = http::events(|event| read.event(event));
-        let sent = http::post(
+        let lines = http::parse_events(|event| read.event(event));
+        let sent = http::post_streaming(
             &self.endpoint,
             "/v1/messages",
             &headers,
@@ -44,7 +51,7 @@ impl Model for Anthropic {
 
 /// Writes the request. What is asked first stays the same from round to round, so it carries marks for
 /// the cache: the instructions, and the end of what is known so far.
-fn body(model: &str, request: &Request) -> Value {
+fn body(model: &str, request: &CompletionRequest) -> Value {
     let mark = json!({"type": "ephemeral"});
     let mut messages: Vec<Value> = request.turns.iter().map(turn).collect();
     if let Some(blocks) = messages
@@ -54,7 +61,7 @@ fn body(model: &str, request: &Request) -> Value {
     {
         block["cache_control"] = mark.clone();
     }
-    if let Some(parent) = &request.parent {
+    if let Some(parent) = &request.parent_request {
         return forked(parent, &request.system, messages);
     }
     let mut body = json!({
@@ -105,10 +112,12 @@ fn forked(parent: &Value, system: &str, mut messages: Vec<Value>) -> Value {
 
 const MARKS_MAX: usize = 4;
 
-fn turn(turn: &Turn) -> Value {
+fn turn(turn: &ModelTurn) -> Value {
     match turn {
-        Turn::User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
-        Turn::Assistant { text, calls } => {
+        ModelTurn::User(text) => {
+            json!({"role": "user", "content": [{"type": "text", "text": text}]})
+        }
+        ModelTurn::Assistant { text, calls } => {
             let mut blocks = Vec::new();
             if !text.trim().is_empty() {
                 blocks.push(json!({"type": "text", "text": text}));
@@ -123,7 +132,7 @@ fn turn(turn: &Turn) -> Value {
             }));
             json!({"role": "assistant", "content": blocks})
         }
-        Turn::Results(answers) => {
+        ModelTurn::Results(answers) => {
             let blocks: Vec<_> = (answers.iter())
                 .map(|answer| {
                     json!({"type": "tool_result", "tool_use_id": answer.call,
@@ -136,14 +145,14 @@ fn turn(turn: &Turn) -> Value {
 }
 
 #[derive(Default)]
-struct Reading {
-    reply: Reply,
+struct MessageStream {
+    reply: Completion,
     /// Calls whose arguments are still coming, by their place in the message.
     calls: BTreeMap<u64, (String, String, String)>,
 }
 
-impl Reading {
-    fn event(&mut self, event: &Value) -> Result<Flow, Failure> {
+impl MessageStream {
+    fn event(&mut self, event: &Value) -> Result<StreamControl, ModelFailure> {
         let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let index = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str().unwrap_or_default() {
@@ -164,13 +173,13 @@ impl Reading {
             },
             "message_delta" => {
                 self.usage(&event["usage"]);
-                self.reply.cut_short = event["delta"]["stop_reason"] == "max_tokens";
+                self.reply.truncated = event["delta"]["stop_reason"] == "max_tokens";
             }
-            "message_stop" => return Ok(Flow::Done),
-            "error" => return Err(http::reported(&event["error"])),
+            "message_stop" => return Ok(StreamControl::Done),
+            "error" => return Err(http::provider_error(&event["error"])),
             _ => {}
         }
-        Ok(Flow::More)
+        Ok(StreamControl::Continue)
     }
 
     /// Figures are told again as they grow; the last telling of each counts.
@@ -186,10 +195,10 @@ impl Reading {
         }
     }
 
-    fn finish(mut self) -> Reply {
+    fn finish(mut self) -> Completion {
         let calls = self.calls.into_values();
         self.reply.calls = calls
-            .map(|(id, tool, input)| Call {
+            .map(|(id, tool, input)| ModelToolCall {
                 id,
                 tool,
                 input: arguments(&input),
@@ -211,11 +220,11 @@ mod tests {
             "tools": [{"name": "Bash"}, {"name": "Edit", "cache_control": {"type": "ephemeral"}}],
             "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}],
         });
-        let request = Request {
+        let request = CompletionRequest {
             system: "take notes".into(),
-            turns: vec![Turn::User("the file".into())],
-            parent: Some(parent.clone()),
-            ..Request::default()
+            turns: vec![ModelTurn::User("the file".into())],
+            parent_request: Some(parent.clone()),
+            ..CompletionRequest::default()
         };
         let forked = body("other", &request);
         for same in ["model", "max_tokens", "system", "tools"] {

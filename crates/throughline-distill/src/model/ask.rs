@@ -8,19 +8,19 @@ use memory::{Prices, SessionId, Usage};
 use store::{ModelCall, Store};
 use thiserror::Error;
 
-use super::budget::{self, Exhausted};
-use super::{Budget, Model, ModelError, Reply, Request, Turn, retry};
+use super::budget::{self, BudgetError};
+use super::{Completion, CompletionRequest, Model, ModelBudget, ModelError, ModelTurn, retry};
 
 /// The world outside: time, patience and chance.
 #[derive(Clone, Copy)]
-pub struct Clock<'a> {
+pub struct ModelClock<'a> {
     pub now: &'a dyn Fn() -> Timestamp,
     pub sleep: &'a dyn Fn(Duration),
     /// A number between 0 and 1.
     pub jitter: &'a dyn Fn() -> f64,
 }
 
-impl std::fmt::Debug for Clock<'_> {
+impl std::fmt::Debug for ModelClock<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Clock")
     }
@@ -28,72 +28,86 @@ impl std::fmt::Debug for Clock<'_> {
 
 /// Asks a model for one purpose.
 #[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
+pub struct ModelSession<'a> {
     pub store: &'a Store,
     pub model: &'a dyn Model,
-    pub budget: Budget,
+    pub budget: ModelBudget,
     pub prices: &'a Prices,
-    pub clock: Clock<'a>,
+    pub clock: ModelClock<'a>,
     pub purpose: &'static str,
     pub session: Option<&'a SessionId>,
     /// When the day of the budget began.
-    pub today: Timestamp,
+    pub budget_day_start: Timestamp,
     /// The longest that one attempt may take.
-    pub timeout: Duration,
+    pub attempt_timeout: Duration,
 }
 
 /// Why there is no reply.
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum ModelUnavailable {
     #[error(transparent)]
-    Budget(#[from] Exhausted),
+    Budget(#[from] BudgetError),
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("the time is up")]
-    TimeIsUp,
+    DeadlineExceeded,
 }
 
-impl Asker<'_> {
+impl ModelSession<'_> {
     /// Asks until there is a reply, the deadline has come, or it is of no use.
-    pub fn ask(&self, request: &Request, deadline: Timestamp) -> Result<Reply, Refused> {
+    pub fn complete(
+        &self,
+        request: &CompletionRequest,
+        deadline: Timestamp,
+    ) -> Result<Completion, ModelUnavailable> {
         let input = size(request);
         for attempt in 1.. {
             let now = (self.clock.now)();
             self.check(input, request, now)?;
-            let left = left(deadline, now).ok_or(Refused::TimeIsUp)?;
-            let asked = self.model.complete(request, left.min(self.timeout));
+            let left = left(deadline, now).ok_or(ModelUnavailable::DeadlineExceeded)?;
+            let asked = self.model.complete(request, left.min(self.attempt_timeout));
             self.record(now, &asked)?;
             let error = match asked {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
             tracing::debug!(model = self.model.name(), %error, attempt, "no reply");
-            let left = self::left(deadline, (self.clock.now)()).ok_or(Refused::TimeIsUp)?;
-            match retry::wait(attempt, &error, (self.clock.jitter)(), left) {
+            let left = self::left(deadline, (self.clock.now)())
+                .ok_or(ModelUnavailable::DeadlineExceeded)?;
+            match retry::retry_delay(attempt, &error, (self.clock.jitter)(), left) {
                 Some(wait) => (self.clock.sleep)(wait),
                 None => return Err(error.into()),
             }
         }
-        Err(Refused::TimeIsUp)
+        Err(ModelUnavailable::DeadlineExceeded)
     }
 
-    fn check(&self, input: u64, request: &Request, now: Timestamp) -> Result<(), Refused> {
-        let spent = self.store.spent(self.today)?;
+    fn check(
+        &self,
+        input: u64,
+        request: &CompletionRequest,
+        now: Timestamp,
+    ) -> Result<(), ModelUnavailable> {
+        let spent = self.store.spending_since(self.budget_day_start)?;
         let need = (input, u64::from(request.max_tokens));
         self.budget
             .check(spent, need, self.model.name(), self.prices)?;
         let recent = self
             .store
-            .model_calls(Some(self.today), budget::FAILURES_MAX)?;
-        Ok(budget::cooling(&recent, now)?)
+            .model_calls(Some(self.budget_day_start), budget::FAILURES_MAX)?;
+        Ok(budget::check_cooldown(&recent, now)?)
     }
 
-    fn record(&self, at: Timestamp, asked: &Result<Reply, ModelError>) -> Result<(), Refused> {
+    fn record(
+        &self,
+        at: Timestamp,
+        asked: &Result<Completion, ModelError>,
+    ) -> Result<(), ModelUnavailable> {
         let (usage, outcome) = match asked {
             Ok(reply) => (reply.usage, "ok".to_owned()),
-            Err(error) => (error.usage, error.what.name()),
+            Err(error) => (error.usage, error.failure.ledger_name()),
         };
         let name = self.model.name();
         let usd = if usage == Usage::default() {
@@ -101,7 +115,7 @@ impl Asker<'_> {
         } else {
             self.budget.cost(&usage, name, self.prices)
         };
-        Ok(self.store.record_call(&ModelCall {
+        Ok(self.store.record_model_call(&ModelCall {
             at,
             purpose: self.purpose.to_owned(),
             session: self.session.cloned(),
@@ -119,23 +133,23 @@ fn left(deadline: Timestamp, now: Timestamp) -> Option<Duration> {
 }
 
 /// Estimates what a request costs to read.
-fn size(request: &Request) -> u64 {
-    let turn = |turn: &Turn| match turn {
-        Turn::User(text) => estimate(text).0,
-        Turn::Assistant { text, calls } => {
+fn size(request: &CompletionRequest) -> u64 {
+    let turn = |turn: &ModelTurn| match turn {
+        ModelTurn::User(text) => estimate(text).0,
+        ModelTurn::Assistant { text, calls } => {
             let calls: u64 = calls
                 .iter()
                 .map(|call| estimate(&call.input.to_string()).0)
                 .sum();
             estimate(text).0 + calls
         }
-        Turn::Results(answers) => answers.iter().map(|answer| estimate(&answer.text).0).sum(),
+        ModelTurn::Results(answers) => answers.iter().map(|answer| estimate(&answer.text).0).sum(),
     };
     let tool = request.tool.as_ref().map_or(0, |tool| {
         estimate(&tool.description).0 + estimate(&tool.schema.to_string()).0
     });
     let parent = request
-        .parent
+        .parent_request
         .as_ref()
         .map_or(0, |parent| estimate(&parent.to_string()).0);
     estimate(&request.system).0 + tool + parent + request.turns.iter().map(turn).sum::<u64>()

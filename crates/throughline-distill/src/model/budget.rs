@@ -3,12 +3,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{Prices, Usage};
-use store::{ModelCall, Spent};
+use store::{ModelCall, ModelSpending};
 use thiserror::Error;
 
 /// What may be spent in a day.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
+pub struct ModelBudget {
     pub enabled: bool,
     pub daily_tokens: u64,
     pub daily_usd: f64,
@@ -18,35 +18,35 @@ pub struct Budget {
 
 /// Why a model is not asked.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum Exhausted {
+pub enum BudgetError {
     #[error("models are switched off")]
-    Off,
+    Disabled,
     #[error("today's budget of {limit} tokens has {left} left, and this needs up to {needed}")]
-    Tokens { limit: u64, left: u64, needed: u64 },
+    TokensExceeded { limit: u64, left: u64, needed: u64 },
     #[error("today's budget of ${limit:.2} has ${left:.2} left, and this may cost ${needed:.2}")]
-    Money { limit: f64, left: f64, needed: f64 },
+    MoneyExceeded { limit: f64, left: f64, needed: f64 },
     #[error("the price of {model} is not known, so a budget in money cannot be kept")]
-    NoPrice { model: String },
+    UnknownPrice { model: String },
     #[error("the model failed {FAILURES_MAX} times in a row; it is left alone until {until}")]
-    Cooling { until: Timestamp },
+    CoolingDown { until: Timestamp },
 }
 
 /// After this many failures in a row …
 pub const FAILURES_MAX: usize = 5;
 /// … nobody asks for this long.
-pub const COOLING: SignedDuration = SignedDuration::from_mins(10);
+pub const COOLDOWN: SignedDuration = SignedDuration::from_mins(10);
 
-impl Budget {
+impl ModelBudget {
     /// Decides whether a call of about `input` tokens, with an answer of at most `output`, fits.
     pub fn check(
         &self,
-        spent: Spent,
+        spent: ModelSpending,
         (input, output): (u64, u64),
         model: &str,
         prices: &Prices,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), BudgetError> {
         if !self.enabled {
-            return Err(Exhausted::Off);
+            return Err(BudgetError::Disabled);
         }
         let (left, needed) = (
             self.daily_tokens.saturating_sub(spent.tokens),
@@ -54,7 +54,7 @@ impl Budget {
         );
         if needed > left {
             let limit = self.daily_tokens;
-            return Err(Exhausted::Tokens {
+            return Err(BudgetError::TokensExceeded {
                 limit,
                 left,
                 needed,
@@ -70,12 +70,12 @@ impl Budget {
         };
         let Some(needed) = prices.cost(Some(model), &usage).usd else {
             let model = model.to_owned();
-            return Err(Exhausted::NoPrice { model });
+            return Err(BudgetError::UnknownPrice { model });
         };
         let left = (self.daily_usd - spent.usd).max(0.0);
         if needed > left {
             let limit = self.daily_usd;
-            return Err(Exhausted::Money {
+            return Err(BudgetError::MoneyExceeded {
                 limit,
                 left,
                 needed,
@@ -94,14 +94,14 @@ impl Budget {
 }
 
 /// Leaves a model alone that has failed again and again. `calls` has the latest first.
-pub fn cooling(calls: &[ModelCall], now: Timestamp) -> Result<(), Exhausted> {
+pub fn check_cooldown(calls: &[ModelCall], now: Timestamp) -> Result<(), BudgetError> {
     let failed = calls.iter().take_while(|call| call.outcome != "ok").count();
     let Some(latest) = calls.first().filter(|_| failed >= FAILURES_MAX) else {
         return Ok(());
     };
-    let until = latest.at.saturating_add(COOLING).unwrap_or(latest.at);
+    let until = latest.at.saturating_add(COOLDOWN).unwrap_or(latest.at);
     if now < until {
-        return Err(Exhausted::Cooling { until });
+        return Err(BudgetError::CoolingDown { until });
     }
     Ok(())
 }
@@ -124,15 +124,15 @@ mod tests {
         }
     }
 
-    const BUDGET: Budget = Budget {
+    const BUDGET: ModelBudget = ModelBudget {
         enabled: true,
         daily_tokens: 10_000,
         daily_usd: 1.0,
         is_free: false,
     };
 
-    fn spent(tokens: u64, usd: f64) -> Spent {
-        Spent { tokens, usd }
+    fn spent(tokens: u64, usd: f64) -> ModelSpending {
+        ModelSpending { tokens, usd }
     }
 
     #[test]
@@ -141,28 +141,28 @@ mod tests {
         assert_eq!(check(spent(0, 0.0), (5_000, 5_000)), Ok(()));
         assert!(matches!(
             check(spent(1, 0.0), (5_000, 5_000)),
-            Err(Exhausted::Tokens { left: 9_999, .. })
+            Err(BudgetError::TokensExceeded { left: 9_999, .. })
         ));
         assert_eq!(check(spent(0, 0.5), (0, 5_000)), Ok(()));
         assert!(matches!(
             check(spent(0, 0.51), (0, 5_000)),
-            Err(Exhausted::Money { .. })
+            Err(BudgetError::MoneyExceeded { .. })
         ));
     }
 
     #[test]
     fn the_switch_and_the_unknown_price() {
-        let off = Budget {
+        let off = ModelBudget {
             enabled: false,
             ..BUDGET
         };
         assert_eq!(
             off.check(spent(0, 0.0), (1, 1), "m", &prices()),
-            Err(Exhausted::Off)
+            Err(BudgetError::Disabled)
         );
         let unknown = BUDGET.check(spent(0, 0.0), (1, 1), "other", &prices());
-        assert!(matches!(unknown, Err(Exhausted::NoPrice { .. })));
-        let free = Budget {
+        assert!(matches!(unknown, Err(BudgetError::UnknownPrice { .. })));
+        let free = ModelBudget {
             is_free: true,
             ..BUDGET
         };
@@ -186,11 +186,11 @@ mod tests {
             outcome: outcome.into(),
         };
         let mut calls = vec![call("http_529"); 5];
-        assert!(cooling(&calls, at(1_001)).is_err());
-        assert!(cooling(&calls, at(1_599)).is_err());
-        assert_eq!(cooling(&calls, at(1_600)), Ok(()));
+        assert!(check_cooldown(&calls, at(1_001)).is_err());
+        assert!(check_cooldown(&calls, at(1_599)).is_err());
+        assert_eq!(check_cooldown(&calls, at(1_600)), Ok(()));
         calls[4] = call("ok");
-        assert_eq!(cooling(&calls, at(1_001)), Ok(()));
-        assert_eq!(cooling(&calls[..4], at(1_001)), Ok(()));
+        assert_eq!(check_cooldown(&calls, at(1_001)), Ok(()));
+        assert_eq!(check_cooldown(&calls[..4], at(1_001)), Ok(()));
     }
 }

@@ -5,31 +5,38 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::{self, Endpoint, Flow, Key};
-use super::{Call, Failure, Model, ModelError, Reply, Request, Turn, arguments};
+use super::http::{self, ApiKey, Endpoint, StreamControl};
+use super::{
+    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
+    arguments,
+};
 
 /// A model that speaks `POST /chat/completions`.
 #[derive(Clone, Debug)]
-pub struct Chat {
+pub struct ChatCompletions {
     pub endpoint: Endpoint,
     pub model: String,
 }
 
-impl Model for Chat {
+impl Model for ChatCompletions {
     fn name(&self) -> &str {
         &self.model
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
-        let bearer = bearer(&self.endpoint);
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
+        let bearer = authorization_header(&self.endpoint);
         let headers: &[(&str, &str)] = match &bearer {
             Some(bearer) => &[("authorization", bearer)],
             None => &[],
         };
-        let mut read = Reading::default();
+        let mut read = ChatStream::default();
         let body = body(self, request);
-        let lines = http::events(|event| read.event(event));
-        let sent = http::post(
+        let lines = http::parse_events(|event| read.event(event));
+        let sent = http::post_streaming(
             &self.endpoint,
             "/chat/completions",
             headers,
@@ -43,14 +50,14 @@ impl Model for Chat {
     }
 }
 
-pub(super) fn bearer(endpoint: &Endpoint) -> Option<String> {
+pub(super) fn authorization_header(endpoint: &Endpoint) -> Option<String> {
     endpoint
         .key
         .as_ref()
-        .map(|key: &Key| format!("Bearer {}", key.expose()))
+        .map(|key: &ApiKey| format!("Bearer {}", key.expose()))
 }
 
-fn body(chat: &Chat, request: &Request) -> Value {
+fn body(chat: &ChatCompletions, request: &CompletionRequest) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     messages.extend(request.turns.iter().flat_map(turn));
     // OpenAI's own newer models know only the long name, most others only the short one.
@@ -74,10 +81,10 @@ fn body(chat: &Chat, request: &Request) -> Value {
     body
 }
 
-fn turn(turn: &Turn) -> Vec<Value> {
+fn turn(turn: &ModelTurn) -> Vec<Value> {
     match turn {
-        Turn::User(text) => vec![json!({"role": "user", "content": text})],
-        Turn::Assistant { text, calls } => {
+        ModelTurn::User(text) => vec![json!({"role": "user", "content": text})],
+        ModelTurn::Assistant { text, calls } => {
             let mut message = json!({"role": "assistant", "content": text});
             if !calls.is_empty() {
                 let calls: Vec<_> = calls.iter().map(|call| {
@@ -88,7 +95,7 @@ fn turn(turn: &Turn) -> Vec<Value> {
             }
             vec![message]
         }
-        Turn::Results(answers) => (answers.iter())
+        ModelTurn::Results(answers) => (answers.iter())
             .map(|answer| {
                 json!({"role": "tool", "tool_call_id": answer.call, "content": answer.text})
             })
@@ -97,21 +104,21 @@ fn turn(turn: &Turn) -> Vec<Value> {
 }
 
 #[derive(Default)]
-struct Reading {
-    reply: Reply,
+struct ChatStream {
+    reply: Completion,
     calls: BTreeMap<u64, (String, String, String)>,
 }
 
-impl Reading {
-    fn event(&mut self, event: &Value) -> Result<Flow, Failure> {
+impl ChatStream {
+    fn event(&mut self, event: &Value) -> Result<StreamControl, ModelFailure> {
         if event["error"].is_object() {
-            return Err(http::reported(&event["error"]));
+            return Err(http::provider_error(&event["error"]));
         }
         if event["usage"].is_object() {
             self.usage(&event["usage"]);
         }
         let choice = &event["choices"][0];
-        self.reply.cut_short |= choice["finish_reason"] == "length";
+        self.reply.truncated |= choice["finish_reason"] == "length";
         let delta = &choice["delta"];
         self.reply.text += delta["content"].as_str().unwrap_or_default();
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
@@ -121,7 +128,7 @@ impl Reading {
             known.1 += call["function"]["name"].as_str().unwrap_or_default();
             known.2 += call["function"]["arguments"].as_str().unwrap_or_default();
         }
-        Ok(Flow::More)
+        Ok(StreamControl::Continue)
     }
 
     /// `prompt_tokens` counts what came from the cache too.
@@ -138,10 +145,10 @@ impl Reading {
         };
     }
 
-    fn finish(mut self) -> Reply {
+    fn finish(mut self) -> Completion {
         let calls = self.calls.into_iter();
         self.reply.calls = calls
-            .map(|(index, (id, tool, input))| Call {
+            .map(|(index, (id, tool, input))| ModelToolCall {
                 id: if id.is_empty() {
                     format!("call_{index}")
                 } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Failure, ModelError};
+use super::{ModelError, ModelFailure};
 
 /// The longest answer that is read.
 pub const BODY_BYTES_MAX: u64 = 16 << 20;
@@ -16,9 +16,9 @@ const SAID_CHARS_MAX: usize = 300;
 
 /// A key to a provider. It is shown nowhere.
 #[derive(Clone)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
+impl ApiKey {
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into().trim().to_owned())
     }
@@ -28,7 +28,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key(…)")
     }
@@ -38,27 +38,27 @@ impl std::fmt::Debug for Key {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     base: String,
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<ApiKey>,
 }
 
 /// Why an address is not used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BadEndpoint {
+pub enum EndpointError {
     #[error("{0:?} is no address that begins with http:// or https://")]
     NotHttp(String),
     #[error("a key is not sent to {0} without https")]
-    KeyInTheOpen(String),
+    KeyWithoutTls(String),
 }
 
 impl Endpoint {
-    pub fn new(base: &str, key: Option<Key>) -> Result<Self, BadEndpoint> {
+    pub fn new(base: &str, key: Option<ApiKey>) -> Result<Self, EndpointError> {
         let base = base.trim_end_matches('/').to_owned();
         let secure = base.starts_with("https://");
         if !secure && !base.starts_with("http://") {
-            return Err(BadEndpoint::NotHttp(base));
+            return Err(EndpointError::NotHttp(base));
         }
         if key.is_some() && !secure && !is_loopback(&base) {
-            return Err(BadEndpoint::KeyInTheOpen(base));
+            return Err(EndpointError::KeyWithoutTls(base));
         }
         Ok(Self { base, key })
     }
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 
     fn key(&self) -> &str {
-        self.key.as_ref().map_or("", Key::expose)
+        self.key.as_ref().map_or("", ApiKey::expose)
     }
 }
 
@@ -84,19 +84,19 @@ fn is_loopback(base: &str) -> bool {
 
 /// Whether a line was the last one that matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    More,
+pub enum StreamControl {
+    Continue,
     Done,
 }
 
 /// Sends a request and hands over the answer line by line, until `line` says that it is done.
-pub fn post(
+pub fn post_streaming(
     endpoint: &Endpoint,
     path: &str,
     headers: &[(&str, &str)],
     body: &Value,
     timeout: Duration,
-    mut line: impl FnMut(&str) -> Result<Flow, Failure>,
+    mut line: impl FnMut(&str) -> Result<StreamControl, ModelFailure>,
 ) -> Result<(), ModelError> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(timeout))
@@ -131,50 +131,50 @@ pub fn post(
             .map_err(|error| failure(error.into()))?;
         total += read as u64;
         if total > BODY_BYTES_MAX {
-            return Err(Failure::TooLarge(BODY_BYTES_MAX).into());
+            return Err(ModelFailure::TooLarge(BODY_BYTES_MAX).into());
         }
         if read == 0 {
-            return Err(Failure::Dropped.into());
+            return Err(ModelFailure::ConnectionDropped.into());
         }
         let text = String::from_utf8_lossy(&text);
-        if line(text.trim_end_matches(['\n', '\r']))? == Flow::Done {
+        if line(text.trim_end_matches(['\n', '\r']))? == StreamControl::Done {
             return Ok(());
         }
     }
 }
 
 /// Hands over the data of server-sent events. What each is stands in its data too.
-pub fn events(
-    mut event: impl FnMut(&Value) -> Result<Flow, Failure>,
-) -> impl FnMut(&str) -> Result<Flow, Failure> {
+pub fn parse_events(
+    mut event: impl FnMut(&Value) -> Result<StreamControl, ModelFailure>,
+) -> impl FnMut(&str) -> Result<StreamControl, ModelFailure> {
     move |line| {
         let Some(data) = line.strip_prefix("data:") else {
             let known = ["event:", "id:", "retry:", ":"];
             if line.is_empty() || known.iter().any(|known| line.starts_with(known)) {
-                return Ok(Flow::More);
+                return Ok(StreamControl::Continue);
             }
-            return Err(Failure::Garbage(said(line)));
+            return Err(ModelFailure::InvalidResponse(said(line)));
         };
         match data.trim() {
-            "[DONE]" => Ok(Flow::Done),
-            data => event(&json(data)?),
+            "[DONE]" => Ok(StreamControl::Done),
+            data => event(&parse_json(data)?),
         }
     }
 }
 
-pub fn json(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::Garbage(error.to_string()))
+pub fn parse_json(text: &str) -> Result<Value, ModelFailure> {
+    serde_json::from_str(text).map_err(|error| ModelFailure::InvalidResponse(error.to_string()))
 }
 
 /// Reads an error that a provider reports inside of an answer.
-pub fn reported(error: &Value) -> Failure {
+pub fn provider_error(error: &Value) -> ModelFailure {
     let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     let kind = if text("type").is_empty() {
         text("code")
     } else {
         text("type")
     };
-    Failure::Reported {
+    ModelFailure::ProviderError {
         kind: if kind.is_empty() {
             "error".to_owned()
         } else {
@@ -207,7 +207,7 @@ fn complaint(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) ->
     }
     ModelError {
         retry_after,
-        ..Failure::Status { status, said: text }.into()
+        ..ModelFailure::Status { status, said: text }.into()
     }
 }
 
@@ -218,15 +218,15 @@ fn said(text: &str) -> String {
 
 fn failure(error: ureq::Error) -> ModelError {
     match error {
-        ureq::Error::Timeout(_) => Failure::Timeout,
+        ureq::Error::Timeout(_) => ModelFailure::Timeout,
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            Failure::Dropped
+            ModelFailure::ConnectionDropped
         }
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-            Failure::Dropped
+            ModelFailure::ConnectionDropped
         }
-        ureq::Error::Protocol(error) => Failure::Garbage(error.to_string()),
-        error => Failure::Connection(said(&error.to_string())),
+        ureq::Error::Protocol(error) => ModelFailure::InvalidResponse(error.to_string()),
+        error => ModelFailure::Connection(said(&error.to_string())),
     }
     .into()
 }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_nowhere_in_the_open() {
-        let key = || Some(Key::new("k"));
+        let key = || Some(ApiKey::new("k"));
         assert!(Endpoint::new("https://api.example.com/", key()).is_ok());
         for base in [
             "http://127.0.0.1:8080",
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_key_is_not_shown() {
-        let endpoint = Endpoint::new("https://x", Some(Key::new("very-secret"))).unwrap();
+        let endpoint = Endpoint::new("https://x", Some(ApiKey::new("very-secret"))).unwrap();
         assert!(!format!("{endpoint:?}").contains("very-secret"));
     }
 }

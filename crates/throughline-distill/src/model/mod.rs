@@ -21,9 +21,9 @@ use memory::Usage;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use self::ask::{Asker, Clock, Refused};
-pub use self::budget::Budget;
-pub use self::http::{Endpoint, Key};
+pub use self::ask::{ModelClock, ModelSession, ModelUnavailable};
+pub use self::budget::ModelBudget;
+pub use self::http::{ApiKey, Endpoint};
 
 /// Something that continues a conversation.
 pub trait Model: std::fmt::Debug + Send + Sync {
@@ -31,38 +31,45 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
 
     /// Asks once, within a time.
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError>;
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError>;
 }
 
 /// A conversation to be continued.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct CompletionRequest {
     pub system: String,
-    pub turns: Vec<Turn>,
-    pub tool: Option<Tool>,
+    pub turns: Vec<ModelTurn>,
+    pub tool: Option<ModelTool>,
     pub max_tokens: u32,
     /// The request of the conversation that this one was forked from, as it was sent. Its system
     /// prompt, tools and messages stay in front, untouched, so that the provider's cache knows them.
-    pub parent: Option<Value>,
+    pub parent_request: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Turn {
+pub enum ModelTurn {
     User(String),
-    Assistant { text: String, calls: Vec<Call> },
-    Results(Vec<Answer>),
+    Assistant {
+        text: String,
+        calls: Vec<ModelToolCall>,
+    },
+    Results(Vec<ToolOutput>),
 }
 
 /// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
+pub struct ModelTool {
     pub name: String,
     pub description: String,
     pub schema: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct ModelToolCall {
     pub id: String,
     pub tool: String,
     pub input: Value,
@@ -70,7 +77,7 @@ pub struct Call {
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ToolOutput {
     pub call: String,
     /// Some formats join by the tool's name.
     pub tool: String,
@@ -79,19 +86,19 @@ pub struct Answer {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct Completion {
     pub text: String,
-    pub calls: Vec<Call>,
+    pub calls: Vec<ModelToolCall>,
     pub usage: Usage,
     /// It ended because it was long enough, not because it was done.
-    pub cut_short: bool,
+    pub truncated: bool,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, Error, PartialEq)]
-#[error("{what}")]
+#[error("{failure}")]
 pub struct ModelError {
-    pub what: Failure,
+    pub failure: ModelFailure,
     /// What was used all the same: half a stream is billed too.
     pub usage: Usage,
     /// How long the provider asks to wait.
@@ -99,7 +106,7 @@ pub struct ModelError {
 }
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Failure {
+pub enum ModelFailure {
     #[error("the model did not answer in time")]
     Timeout,
     #[error("the connection failed: {0}")]
@@ -107,39 +114,42 @@ pub enum Failure {
     #[error("the provider answered {status}: {said}")]
     Status { status: u16, said: String },
     #[error("the answer ended in the middle")]
-    Dropped,
+    ConnectionDropped,
     #[error("the answer cannot be read: {0}")]
-    Garbage(String),
+    InvalidResponse(String),
     #[error("the answer is larger than {0} bytes")]
     TooLarge(u64),
     #[error("the provider reported {kind}: {said}")]
-    Reported { kind: String, said: String },
+    ProviderError { kind: String, said: String },
     #[error("the program is being ended")]
-    Stopped,
+    Cancelled,
 }
 
-impl Failure {
+impl ModelFailure {
     /// The name in the ledger.
-    pub fn name(&self) -> String {
+    pub fn ledger_name(&self) -> String {
         match self {
             Self::Timeout => "timeout".to_owned(),
             Self::Connection(_) => "connection".to_owned(),
             Self::Status { status, .. } => format!("http_{status}"),
-            Self::Dropped => "dropped".to_owned(),
-            Self::Garbage(_) => "garbage".to_owned(),
+            Self::ConnectionDropped => "dropped".to_owned(),
+            Self::InvalidResponse(_) => "garbage".to_owned(),
             Self::TooLarge(_) => "too_large".to_owned(),
-            Self::Reported { kind, .. } => kind.clone(),
-            Self::Stopped => "stopped".to_owned(),
+            Self::ProviderError { kind, .. } => kind.clone(),
+            Self::Cancelled => "stopped".to_owned(),
         }
     }
 
     /// Says whether asking again may help.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Timeout | Self::Connection(_) | Self::Dropped | Self::Garbage(_) => true,
+            Self::Timeout
+            | Self::Connection(_)
+            | Self::ConnectionDropped
+            | Self::InvalidResponse(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
-            Self::TooLarge(_) | Self::Stopped => false,
-            Self::Reported { kind, .. } => [
+            Self::TooLarge(_) | Self::Cancelled => false,
+            Self::ProviderError { kind, .. } => [
                 "overloaded_error",
                 "rate_limit_error",
                 "api_error",
@@ -151,10 +161,10 @@ impl Failure {
     }
 }
 
-impl From<Failure> for ModelError {
-    fn from(what: Failure) -> Self {
+impl From<ModelFailure> for ModelError {
+    fn from(what: ModelFailure) -> Self {
         Self {
-            what,
+            failure: what,
             usage: Usage::default(),
             retry_after: None,
         }

@@ -5,8 +5,10 @@ use std::time::Duration;
 use memory::tokens::estimate;
 use serde_json::{Value, json};
 
-use super::http::{self, Endpoint, Flow};
-use super::{Call, Failure, Model, ModelError, Reply, Request, Turn};
+use super::http::{self, Endpoint, StreamControl};
+use super::{
+    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
+};
 
 /// A model that speaks `POST /api/chat`.
 #[derive(Clone, Debug)]
@@ -23,21 +25,25 @@ impl Model for Ollama {
         &self.model
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
-        let mut reply = Reply::default();
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
+        let mut reply = Completion::default();
         let body = body(&self.model, request);
         let lines = |line: &str| match line.trim() {
-            "" => Ok(Flow::More),
-            line => read(&http::json(line)?, &mut reply),
+            "" => Ok(StreamControl::Continue),
+            line => read(&http::parse_json(line)?, &mut reply),
         };
-        let sent = http::post(&self.endpoint, "/api/chat", &[], &body, timeout, lines);
+        let sent = http::post_streaming(&self.endpoint, "/api/chat", &[], &body, timeout, lines);
         let usage = reply.usage;
         sent.map_err(|error| ModelError { usage, ..error })?;
         Ok(reply)
     }
 }
 
-fn body(model: &str, request: &Request) -> Value {
+fn body(model: &str, request: &CompletionRequest) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     messages.extend(request.turns.iter().flat_map(turn));
     let needed = estimate(&json!(messages).to_string()).0 + u64::from(request.max_tokens);
@@ -58,24 +64,24 @@ fn body(model: &str, request: &Request) -> Value {
     body
 }
 
-fn turn(turn: &Turn) -> Vec<Value> {
+fn turn(turn: &ModelTurn) -> Vec<Value> {
     match turn {
-        Turn::User(text) => vec![json!({"role": "user", "content": text})],
-        Turn::Assistant { text, calls } => {
+        ModelTurn::User(text) => vec![json!({"role": "user", "content": text})],
+        ModelTurn::Assistant { text, calls } => {
             let calls: Vec<_> = (calls.iter())
                 .map(|call| json!({"function": {"name": call.tool, "arguments": call.input}}))
                 .collect();
             vec![json!({"role": "assistant", "content": text, "tool_calls": calls})]
         }
-        Turn::Results(answers) => (answers.iter())
+        ModelTurn::Results(answers) => (answers.iter())
             .map(|answer| json!({"role": "tool", "tool_name": answer.tool, "content": answer.text}))
             .collect(),
     }
 }
 
-fn read(line: &Value, reply: &mut Reply) -> Result<Flow, Failure> {
+fn read(line: &Value, reply: &mut Completion) -> Result<StreamControl, ModelFailure> {
     if let Some(error) = line["error"].as_str() {
-        return Err(Failure::Reported {
+        return Err(ModelFailure::ProviderError {
             kind: "error".to_owned(),
             said: error.chars().take(300).collect(),
         });
@@ -87,7 +93,7 @@ fn read(line: &Value, reply: &mut Reply) -> Result<Flow, Failure> {
         .flatten()
     {
         let id = format!("call_{}", reply.calls.len());
-        reply.calls.push(Call {
+        reply.calls.push(ModelToolCall {
             id,
             tool: call["function"]["name"]
                 .as_str()
@@ -97,11 +103,11 @@ fn read(line: &Value, reply: &mut Reply) -> Result<Flow, Failure> {
         });
     }
     if line["done"] != true {
-        return Ok(Flow::More);
+        return Ok(StreamControl::Continue);
     }
     let figure = |name: &str| line[name].as_u64().unwrap_or_default();
     reply.usage.input = figure("prompt_eval_count");
     reply.usage.output = figure("eval_count");
-    reply.cut_short = line["done_reason"] == "length";
-    Ok(Flow::Done)
+    reply.truncated = line["done_reason"] == "length";
+    Ok(StreamControl::Done)
 }

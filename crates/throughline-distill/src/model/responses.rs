@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::chat::bearer;
-use super::http::{self, Endpoint, Flow};
-use super::{Call, Failure, Model, ModelError, Reply, Request, Turn, arguments};
+use super::chat::authorization_header;
+use super::http::{self, Endpoint, StreamControl};
+use super::{
+    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
+    arguments,
+};
 
 /// A model that speaks `POST /responses`.
 #[derive(Clone, Debug)]
@@ -20,23 +23,28 @@ impl Model for Responses {
         &self.model
     }
 
-    fn complete(&self, request: &Request, timeout: Duration) -> Result<Reply, ModelError> {
-        let bearer = bearer(&self.endpoint);
+    fn complete(
+        &self,
+        request: &CompletionRequest,
+        timeout: Duration,
+    ) -> Result<Completion, ModelError> {
+        let bearer = authorization_header(&self.endpoint);
         let headers: &[(&str, &str)] = match &bearer {
             Some(bearer) => &[("authorization", bearer)],
             None => &[],
         };
-        let mut reply = Reply::default();
+        let mut reply = Completion::default();
         let body = body(&self.model, request);
-        let lines = http::events(|event| read(event, &mut reply));
-        let sent = http::post(&self.endpoint, "/responses", headers, &body, timeout, lines);
+        let lines = http::parse_events(|event| read(event, &mut reply));
+        let sent =
+            http::post_streaming(&self.endpoint, "/responses", headers, &body, timeout, lines);
         let usage = reply.usage;
         sent.map_err(|error| ModelError { usage, ..error })?;
         Ok(reply)
     }
 }
 
-fn body(model: &str, request: &Request) -> Value {
+fn body(model: &str, request: &CompletionRequest) -> Value {
     let input: Vec<Value> = request.turns.iter().flat_map(turn).collect();
     let mut body = json!({
         "model": model,
@@ -56,11 +64,11 @@ fn body(model: &str, request: &Request) -> Value {
     body
 }
 
-fn turn(turn: &Turn) -> Vec<Value> {
+fn turn(turn: &ModelTurn) -> Vec<Value> {
     match turn {
-        Turn::User(text) => vec![json!({"type": "message", "role": "user",
+        ModelTurn::User(text) => vec![json!({"type": "message", "role": "user",
             "content": [{"type": "input_text", "text": text}]})],
-        Turn::Assistant { text, calls } => {
+        ModelTurn::Assistant { text, calls } => {
             let mut items = Vec::new();
             if !text.trim().is_empty() {
                 items.push(json!({"type": "message", "role": "assistant",
@@ -72,7 +80,7 @@ fn turn(turn: &Turn) -> Vec<Value> {
             }));
             items
         }
-        Turn::Results(answers) => (answers.iter())
+        ModelTurn::Results(answers) => (answers.iter())
             .map(|answer| {
                 json!({"type": "function_call_output", "call_id": answer.call,
                     "output": answer.text})
@@ -82,32 +90,32 @@ fn turn(turn: &Turn) -> Vec<Value> {
 }
 
 /// Finished items are told whole, so the pieces before them need not be gathered.
-fn read(event: &Value, reply: &mut Reply) -> Result<Flow, Failure> {
+fn read(event: &Value, reply: &mut Completion) -> Result<StreamControl, ModelFailure> {
     match event["type"].as_str().unwrap_or_default() {
         "response.output_item.done" => item(&event["item"], reply),
         "response.completed" | "response.incomplete" => {
             usage(&event["response"]["usage"], reply);
-            reply.cut_short = event["type"] == "response.incomplete";
-            return Ok(Flow::Done);
+            reply.truncated = event["type"] == "response.incomplete";
+            return Ok(StreamControl::Done);
         }
         "response.failed" => {
             usage(&event["response"]["usage"], reply);
-            return Err(http::reported(&event["response"]["error"]));
+            return Err(http::provider_error(&event["response"]["error"]));
         }
-        "error" => return Err(http::reported(event)),
+        "error" => return Err(http::provider_error(event)),
         _ => {}
     }
-    Ok(Flow::More)
+    Ok(StreamControl::Continue)
 }
 
-fn item(item: &Value, reply: &mut Reply) {
+fn item(item: &Value, reply: &mut Completion) {
     match item["type"].as_str().unwrap_or_default() {
         "message" => {
             for part in item["content"].as_array().into_iter().flatten() {
                 reply.text += part["text"].as_str().unwrap_or_default();
             }
         }
-        "function_call" => reply.calls.push(Call {
+        "function_call" => reply.calls.push(ModelToolCall {
             id: item["call_id"].as_str().unwrap_or_default().to_owned(),
             tool: item["name"].as_str().unwrap_or_default().to_owned(),
             input: arguments(item["arguments"].as_str().unwrap_or_default()),
@@ -116,7 +124,7 @@ fn item(item: &Value, reply: &mut Reply) {
     }
 }
 
-fn usage(usage: &Value, reply: &mut Reply) {
+fn usage(usage: &Value, reply: &mut Completion) {
     let figure = |name: &str| usage[name].as_u64().unwrap_or_default();
     let cached = usage["input_tokens_details"]["cached_tokens"]
         .as_u64()

@@ -8,41 +8,46 @@ use super::ModelError;
 pub const ATTEMPTS_MAX: u32 = 4;
 const FIRST: Duration = Duration::from_millis(500);
 /// Longer than this nobody waits, whatever the provider says.
-pub const WAIT_MAX: Duration = Duration::from_secs(30);
+pub const DELAY_MAX: Duration = Duration::from_secs(30);
 
 /// Returns how long to wait before asking again, or `None` for giving up. `attempt` counts from 1;
 /// `jitter` is between 0 and 1 and keeps many who failed together from coming back together.
-pub fn wait(attempt: u32, error: &ModelError, jitter: f64, left: Duration) -> Option<Duration> {
-    if attempt >= ATTEMPTS_MAX || !error.what.is_passing() {
+pub fn retry_delay(
+    attempt: u32,
+    error: &ModelError,
+    jitter: f64,
+    left: Duration,
+) -> Option<Duration> {
+    if attempt >= ATTEMPTS_MAX || !error.failure.is_transient() {
         return None;
     }
     let doubled = FIRST
         .saturating_mul(1 << (attempt - 1).min(16))
-        .min(WAIT_MAX);
+        .min(DELAY_MAX);
     let wait = match error.retry_after {
         // Asking earlier than told only makes it worse.
         Some(told) => told + FIRST.mul_f64(jitter.clamp(0.0, 1.0)),
         None => doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0),
     };
-    (wait <= WAIT_MAX + FIRST && wait < left).then_some(wait)
+    (wait <= DELAY_MAX + FIRST && wait < left).then_some(wait)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failure;
+    use super::super::ModelFailure;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(600);
 
     fn status(status: u16) -> ModelError {
         let said = String::new();
-        Failure::Status { status, said }.into()
+        ModelFailure::Status { status, said }.into()
     }
 
     #[track_caller]
     fn check(attempt: u32, error: &ModelError, jitter: f64, millis: Option<u64>) {
         assert_eq!(
-            wait(attempt, error, jitter, LONG),
+            retry_delay(attempt, error, jitter, LONG),
             millis.map(Duration::from_millis)
         );
     }
@@ -52,7 +57,7 @@ mod tests {
         check(1, &status(529), 0.0, Some(250));
         check(1, &status(529), 1.0, Some(500));
         check(2, &status(500), 1.0, Some(1_000));
-        check(3, &Failure::Dropped.into(), 1.0, Some(2_000));
+        check(3, &ModelFailure::ConnectionDropped.into(), 1.0, Some(2_000));
         check(4, &status(529), 1.0, None);
     }
 
@@ -61,7 +66,7 @@ mod tests {
         for code in [400, 401, 403, 404, 413, 422] {
             check(1, &status(code), 0.0, None);
         }
-        check(1, &Failure::TooLarge(1).into(), 0.0, None);
+        check(1, &ModelFailure::TooLarge(1).into(), 0.0, None);
     }
 
     #[test]
@@ -73,6 +78,6 @@ mod tests {
         check(1, &told(3), 0.0, Some(3_000));
         check(1, &told(3), 1.0, Some(3_500));
         check(1, &told(3_600), 0.0, None);
-        assert_eq!(wait(1, &told(3), 0.0, Duration::from_secs(2)), None);
+        assert_eq!(retry_delay(1, &told(3), 0.0, Duration::from_secs(2)), None);
     }
 }

@@ -10,7 +10,7 @@ use store::Store;
 use testkit::model_server::{Act, ModelServer};
 
 use super::anthropic::Anthropic;
-use super::chat::Chat;
+use super::chat::ChatCompletions;
 use super::ollama::Ollama;
 use super::responses::Responses;
 use super::*;
@@ -20,7 +20,7 @@ const KEY: &str = "not-a-real-key-0123456789";
 
 fn models(server: &ModelServer) -> Vec<Box<dyn Model>> {
     let endpoint = |path: &str, key: bool| {
-        let key = key.then(|| Key::new(KEY));
+        let key = key.then(|| ApiKey::new(KEY));
         Endpoint::new(&format!("{}{path}", server.url()), key).unwrap()
     };
     let model = "m".to_owned();
@@ -29,7 +29,7 @@ fn models(server: &ModelServer) -> Vec<Box<dyn Model>> {
             endpoint: endpoint("", true),
             model: model.clone(),
         }),
-        Box::new(Chat {
+        Box::new(ChatCompletions {
             endpoint: endpoint("/v1", true),
             model: model.clone(),
         }),
@@ -44,33 +44,33 @@ fn models(server: &ModelServer) -> Vec<Box<dyn Model>> {
     ]
 }
 
-fn request() -> Request {
-    Request {
+fn request() -> CompletionRequest {
+    CompletionRequest {
         system: "be brief".into(),
         turns: vec![
-            Turn::User("go".into()),
-            Turn::Assistant {
+            ModelTurn::User("go".into()),
+            ModelTurn::Assistant {
                 text: String::new(),
-                calls: vec![Call {
+                calls: vec![ModelToolCall {
                     id: "c1".into(),
                     tool: "edit".into(),
                     input: json!({"a": 1}),
                 }],
             },
-            Turn::Results(vec![Answer {
+            ModelTurn::Results(vec![ToolOutput {
                 call: "c1".into(),
                 tool: "edit".into(),
                 text: "edited".into(),
                 is_error: false,
             }]),
         ],
-        tool: Some(Tool {
+        tool: Some(ModelTool {
             name: "edit".into(),
             description: "edits".into(),
             schema: json!({"type": "object"}),
         }),
         max_tokens: 100,
-        parent: None,
+        parent_request: None,
     }
 }
 
@@ -139,13 +139,13 @@ fn bad_days_have_names() {
         let server = ModelServer::start(vec![act.clone(); 4]);
         for model in models(&server) {
             let error = model.complete(&request(), TIMEOUT).unwrap_err();
-            let found = error.what.name();
+            let found = error.failure.ledger_name();
             // A connection that ends early is told in several ways; all of them pass.
             let early = ["dropped", "connection", "garbage"];
             let fine = found == name || (name == "dropped" && early.contains(&found.as_str()));
             assert!(fine, "{model:?}: {act:?} is {found}, {error}");
             assert_eq!(
-                error.what.is_passing(),
+                error.failure.is_transient(),
                 !matches!(name, "too_large" | "http_401")
             );
         }
@@ -158,7 +158,7 @@ fn an_error_inside_of_a_stream_is_one() {
     for model in models(&server) {
         let error = model.complete(&request(), TIMEOUT).unwrap_err();
         assert!(
-            matches!(error.what, Failure::Reported { .. }),
+            matches!(error.failure, ModelFailure::ProviderError { .. }),
             "{model:?}: {error}"
         );
     }
@@ -171,7 +171,7 @@ fn nobody_waits_for_ever() {
         let error = model
             .complete(&request(), Duration::from_millis(200))
             .unwrap_err();
-        assert_eq!(error.what, Failure::Timeout, "{model:?}");
+        assert_eq!(error.failure, ModelFailure::Timeout, "{model:?}");
     }
 }
 
@@ -189,23 +189,27 @@ fn a_provider_says_when_to_come_back_and_repeats_no_key() {
         model: "m".into(),
     };
     let error = model.complete(&request(), TIMEOUT).unwrap_err();
-    assert_eq!(error.what.name(), "connection");
+    assert_eq!(error.failure.ledger_name(), "connection");
 }
 
 /// Asks through the whole machinery, with a clock that only sleeping moves.
-fn ask(script: Vec<Act>, budget: Budget, times: usize) -> (Vec<String>, Vec<u64>, Vec<String>) {
+fn ask(
+    script: Vec<Act>,
+    budget: ModelBudget,
+    times: usize,
+) -> (Vec<String>, Vec<u64>, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let server = ModelServer::start(script);
     let model = models(&server).swap_remove(0);
     let clock = Cell::new(Timestamp::from_second(1_000_000).unwrap());
     let slept = RefCell::new(Vec::new());
-    let asker = Asker {
+    let asker = ModelSession {
         store: &store,
         model: &*model,
         budget,
         prices: &Prices::default(),
-        clock: Clock {
+        clock: ModelClock {
             now: &|| clock.get(),
             sleep: &|time| {
                 slept
@@ -217,12 +221,12 @@ fn ask(script: Vec<Act>, budget: Budget, times: usize) -> (Vec<String>, Vec<u64>
         },
         purpose: "summary",
         session: None,
-        today: Timestamp::from_second(999_000).unwrap(),
-        timeout: TIMEOUT,
+        budget_day_start: Timestamp::from_second(999_000).unwrap(),
+        attempt_timeout: TIMEOUT,
     };
     let deadline = Timestamp::from_second(1_000_055).unwrap();
     let asked = (0..times)
-        .map(|_| match asker.ask(&request(), deadline) {
+        .map(|_| match asker.complete(&request(), deadline) {
             Ok(reply) => reply.text,
             Err(refused) => refused.to_string(),
         })
@@ -235,7 +239,7 @@ fn ask(script: Vec<Act>, budget: Budget, times: usize) -> (Vec<String>, Vec<u64>
     (asked, slept.take(), ledger.collect())
 }
 
-const FREE: Budget = Budget {
+const FREE: ModelBudget = ModelBudget {
     enabled: true,
     daily_tokens: 10_000,
     daily_usd: 0.0,
@@ -280,7 +284,7 @@ fn a_budget_is_a_wall() {
         "{asked:?}"
     );
     assert_eq!(ledger.len(), 6);
-    let off = Budget {
+    let off = ModelBudget {
         enabled: false,
         ..FREE
     };

@@ -1,16 +1,18 @@
 //! Which sessions a model is asked about, which part of them it reads, and what becomes of its answer.
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{Kind, RecordId, SessionId, Trust};
+use memory::{RecordId, RecordKind, SessionId, Trust};
 use serde::Serialize;
-use store::{Ask, Asked, NewFact, Remembered, Store, StoredRecord, Work};
+use store::{
+    FactOutcome, FactSessionFilter, LeaseKind, LeaseOutcome, NewFact, Store, StoredRecord,
+};
 use thiserror::Error;
 
-use super::{Drafts, PART_TOKENS_MAX, facts};
-use crate::embedded::Step;
-use crate::model::{Asker, Refused};
-use crate::renew::{LIVE_FOR, TIME_MAX};
-use crate::transcript::Transcript;
+use super::{FactDrafts, PART_TOKENS_MAX, ask_for_facts};
+use crate::embedded::RecordView;
+use crate::model::{ModelSession, ModelUnavailable};
+use crate::renew::{EXTRACTION_TIME_MAX, LIVE_WINDOW};
+use crate::transcript::SessionTranscript;
 
 /// A session that did nothing for this long is at its end.
 const QUIET: SignedDuration = SignedDuration::from_mins(15);
@@ -23,7 +25,7 @@ const SESSIONS_MAX: usize = 8;
 
 /// What the stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ModelFactReport {
     pub sessions: usize,
     pub facts: usize,
     pub repeated: usize,
@@ -38,40 +40,40 @@ pub struct Report {
 
 /// What a model said of one session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
-    pub merged: Vec<Remembered>,
+pub struct ModelFacts {
+    pub merged: Vec<FactOutcome>,
     /// Why the others were left out.
-    pub unfit: Vec<String>,
+    pub rejected: Vec<String>,
 }
 
 /// Why nothing was asked or kept.
 #[derive(Debug, Error)]
-pub enum Declined {
+pub enum ModelFactError {
     #[error("the store does not know the session")]
-    Unknown,
+    UnknownSession,
     #[error("nothing was said in the session that a model could read")]
-    Nothing,
+    NothingToRead,
     #[error("somebody else has been asking since {since}")]
     Busy { since: Timestamp },
     #[error(transparent)]
-    Refused(#[from] Refused),
+    ModelUnavailable(#[from] ModelUnavailable),
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 /// Asks about the sessions that have come to their end, or far enough, since a model was last asked.
-pub fn facts_pending(
+pub fn extract_pending_model_facts(
     store: &Store,
-    asker: &Asker<'_>,
+    asker: &ModelSession<'_>,
     now: Timestamp,
     stop: &dyn Fn() -> bool,
-) -> store::Result<Report> {
-    let mut report = Report::default();
-    let sessions = store.sessions_to_ask(&Ask {
-        since: now.saturating_sub(LIVE_FOR).unwrap_or(Timestamp::MIN),
+) -> store::Result<ModelFactReport> {
+    let mut report = ModelFactReport::default();
+    let sessions = store.sessions_for_model_facts(&FactSessionFilter {
+        since: now.saturating_sub(LIVE_WINDOW).unwrap_or(Timestamp::MIN),
         quiet_before: now.saturating_sub(QUIET).unwrap_or(Timestamp::MIN),
-        least: RECORDS_MIN,
-        enough: RECORDS_ENOUGH,
+        new_records_min: RECORDS_MIN,
+        live_new_records_min: RECORDS_ENOUGH,
         limit: SESSIONS_MAX,
     })?;
     for (session, asked) in sessions {
@@ -79,24 +81,24 @@ pub fn facts_pending(
             report.interrupted = true;
             break;
         }
-        match facts_of(store, asker, &session, asked) {
+        match extract_model_facts(store, asker, &session, asked) {
             Ok(found) => report.add(&found),
             // Who has just said no says it to the next session too, after as long a wait.
-            Err(Declined::Refused(refused)) => {
+            Err(ModelFactError::ModelUnavailable(refused)) => {
                 report.refused = Some(refused.to_string());
                 break;
             }
-            Err(Declined::Store(error)) => return Err(error),
+            Err(ModelFactError::Store(error)) => return Err(error),
             Err(declined) => tracing::debug!(%session, %declined, "not asked for facts"),
         }
     }
     Ok(report)
 }
 
-impl Report {
-    fn add(&mut self, found: &Found) {
+impl ModelFactReport {
+    fn add(&mut self, found: &ModelFacts) {
         self.sessions += 1;
-        self.unfit += found.unfit.len();
+        self.unfit += found.rejected.len();
         for merged in &found.merged {
             self.facts += usize::from(!merged.repeated);
             self.repeated += usize::from(merged.repeated);
@@ -106,46 +108,52 @@ impl Report {
 }
 
 /// Asks about one session, from a time on or all of it, and keeps what the model says.
-pub fn facts_of(
+pub fn extract_model_facts(
     store: &Store,
-    asker: &Asker<'_>,
+    asker: &ModelSession<'_>,
     session: &SessionId,
     since: Option<Timestamp>,
-) -> Result<Found, Declined> {
-    let asker = Asker {
+) -> Result<ModelFacts, ModelFactError> {
+    let asker = ModelSession {
         purpose: "facts",
         session: Some(session),
         ..*asker
     };
-    let lease = match store.lease(session, Work::Facts, (asker.clock.now)())? {
-        Asked::Granted(lease) => lease,
-        Asked::Busy { since } => return Err(Declined::Busy { since }),
-        Asked::Unknown => return Err(Declined::Unknown),
+    let lease = match store.acquire_lease(session, LeaseKind::Facts, (asker.clock.now)())? {
+        LeaseOutcome::Granted(lease) => lease,
+        LeaseOutcome::Busy { since } => return Err(ModelFactError::Busy { since }),
+        LeaseOutcome::Unknown => return Err(ModelFactError::UnknownSession),
     };
-    let deadline = lease.since.saturating_add(TIME_MAX).unwrap_or(lease.since);
+    let deadline = lease
+        .since
+        .saturating_add(EXTRACTION_TIME_MAX)
+        .unwrap_or(lease.since);
     let found = ask(store, &asker, session, since, deadline);
-    store.release(&lease)?;
+    store.release_lease(&lease)?;
     found
 }
 
 fn ask(
     store: &Store,
-    asker: &Asker<'_>,
+    asker: &ModelSession<'_>,
     session: &SessionId,
     since: Option<Timestamp>,
     deadline: Timestamp,
-) -> Result<Found, Declined> {
-    let part = Part::of(store, session, since)?;
+) -> Result<ModelFacts, ModelFactError> {
+    let part = TranscriptPart::of(store, session, since)?;
     if part.transcript.is_empty() {
-        return Err(Declined::Nothing);
+        return Err(ModelFactError::NothingToRead);
     }
-    let Some(workspace) = crate::facts::workspace(store, &part.read)? else {
-        return Err(Declined::Nothing);
+    let Some(workspace) = crate::facts::fact_workspace(store, &part.read)? else {
+        return Err(ModelFactError::NothingToRead);
     };
-    let Drafts { facts, unfit } = facts(asker, &part.transcript, deadline)?;
-    let mut found = Found {
-        unfit: unfit.iter().map(ToString::to_string).collect(),
-        ..Found::default()
+    let FactDrafts {
+        facts,
+        rejected: unfit,
+    } = ask_for_facts(asker, &part.transcript, deadline)?;
+    let mut found = ModelFacts {
+        rejected: unfit.iter().map(ToString::to_string).collect(),
+        ..ModelFacts::default()
     };
     for draft in facts {
         found.merged.push(store.remember(NewFact {
@@ -163,25 +171,25 @@ fn ask(
 }
 
 /// What a model gets to read of a session.
-struct Part {
-    transcript: Transcript,
+struct TranscriptPart {
+    transcript: SessionTranscript,
     /// The records that were gathered, of which the transcript holds the last.
     read: Vec<StoredRecord>,
 }
 
-impl Part {
+impl TranscriptPart {
     fn of(store: &Store, session: &SessionId, since: Option<Timestamp>) -> store::Result<Self> {
         let mut part = Self {
-            transcript: Transcript::brief(PART_TOKENS_MAX),
+            transcript: SessionTranscript::with_short_parts(PART_TOKENS_MAX),
             read: Vec::new(),
         };
         store.each_record(session, |record| {
             let is_old = since.is_some_and(|since| record.at.is_some_and(|at| at <= since));
             if !is_old && !record.copy && tells(&record) {
-                part.transcript.add(&Step::from(&record));
+                part.transcript.add(&RecordView::from(&record));
                 part.read.push(record);
                 // What fell out of the transcript is not held either.
-                let fell_out = part.read.len() - part.transcript.parts();
+                let fell_out = part.read.len() - part.transcript.part_count();
                 part.read.drain(..fell_out);
             }
         })?;
@@ -201,8 +209,8 @@ impl Part {
 /// tells enough. Commands to the agent program tell nothing.
 fn tells(record: &StoredRecord) -> bool {
     match record.kind {
-        Kind::Prompt => !record.content.trim_start().starts_with('/'),
-        Kind::Assistant | Kind::ToolUse | Kind::Error => true,
+        RecordKind::Prompt => !record.content.trim_start().starts_with('/'),
+        RecordKind::Assistant | RecordKind::ToolUse | RecordKind::Error => true,
         _ => false,
     }
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use memory::{Block, Flavor, Message, SessionPatch, record};
 use serde_json::json;
-use store::Incoming;
+use store::IncomingEntries;
 use testkit::model_server::Act;
 use testkit::transcript::transcript;
 
 use super::*;
-use crate::asking::{BUDGET, asking, at, end_the_pause};
-use crate::compact::wait::Extraction;
-use crate::model::Budget;
+use crate::asking::{BUDGET, at, record_successful_call, with_scripted_model};
+use crate::compact::wait::ExtractionStatus;
+use crate::model::ModelBudget;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -49,9 +49,12 @@ impl World {
     fn store_messages(&self, messages: Vec<Message>, kind: SessionKind) {
         let mut patch = SessionPatch::new(self.session.clone(), Flavor::Claude);
         patch.kind = Some(kind);
-        patch.touch(at(0));
-        let incoming = Incoming {
-            records: messages.into_iter().flat_map(record::records).collect(),
+        patch.include_time(at(0));
+        let incoming = IncomingEntries {
+            records: messages
+                .into_iter()
+                .flat_map(record::project_records)
+                .collect(),
             sessions: vec![(patch, None)],
             usage: Vec::new(),
         };
@@ -60,13 +63,23 @@ impl World {
 
     /// Renews what is due and returns the version of the session's summary.
     fn renew(&self) -> u64 {
-        let settings = Settings::default();
-        renew_pending(&self.store, &settings, How::Embedded, &|| false, at(1)).unwrap();
+        let settings = SummarySettings::default();
+        update_pending_summaries(
+            &self.store,
+            &settings,
+            SummaryAuthor::Embedded,
+            &|| false,
+            at(1),
+        )
+        .unwrap();
         self.notes().version
     }
 
-    fn notes(&self) -> Notes {
-        self.store.notes(&self.session).unwrap().unwrap_or_default()
+    fn notes(&self) -> SummaryInfo {
+        self.store
+            .summary_info(&self.session)
+            .unwrap()
+            .unwrap_or_default()
     }
 
     fn text(&self) -> String {
@@ -74,11 +87,17 @@ impl World {
     }
 
     /// Lets a scripted model write the summary.
-    fn ask(&self, script: Vec<Act>) -> (Result<Done, Declined>, Vec<testkit::model_server::Got>) {
-        asking(&self.store, Some(&self.session), BUDGET, script, |asker| {
-            let settings = Settings::default();
-            let how = How::Model(asker);
-            summarize(&self.store, &self.session, &settings, how, at(100))
+    fn ask(
+        &self,
+        script: Vec<Act>,
+    ) -> (
+        Result<WrittenSummary, SummaryError>,
+        Vec<testkit::model_server::Got>,
+    ) {
+        with_scripted_model(&self.store, Some(&self.session), BUDGET, script, |asker| {
+            let settings = SummarySettings::default();
+            let how = SummaryAuthor::Model(asker);
+            write_summary(&self.store, &self.session, &settings, how, at(100))
         })
     }
 
@@ -96,7 +115,11 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
     let world = World::new();
     world.tell("u go ~4990\na use #1 ~5");
     assert_eq!(world.renew(), 0);
-    assert!(current(&world.store, &world.session).unwrap().is_none());
+    assert!(
+        load_running_summary(&world.store, &world.session)
+            .unwrap()
+            .is_none()
+    );
     world.tell("u result #1 ~10\na use #2 ~2");
     assert_eq!(world.renew(), 1);
     // The last call is open, so a cut must come before it.
@@ -138,14 +161,14 @@ fn a_subagent_has_none() {
     let world = World::new();
     world.store_messages(transcript("u go ~6000\na yes"), SessionKind::Subagent);
     assert_eq!(world.renew(), 0);
-    let asked = summarize(
+    let asked = write_summary(
         &world.store,
         &world.session,
-        &Settings::default(),
-        How::Embedded,
+        &SummarySettings::default(),
+        SummaryAuthor::Embedded,
         at(1),
     );
-    assert!(matches!(asked, Err(Declined::Subagent)));
+    assert!(matches!(asked, Err(SummaryError::Subagent)));
 }
 
 #[test]
@@ -192,36 +215,36 @@ fn one_at_a_time_and_a_dead_one_blocks_nobody_for_long() {
     let ask = |second| {
         world
             .store
-            .lease(&world.session, Work::Extraction, at(second))
+            .acquire_lease(&world.session, LeaseKind::Extraction, at(second))
             .unwrap()
     };
-    let Asked::Granted(first) = ask(0) else {
+    let LeaseOutcome::Granted(first) = ask(0) else {
         panic!("not granted")
     };
-    assert_eq!(ask(59), Asked::Busy { since: at(0) });
+    assert_eq!(ask(59), LeaseOutcome::Busy { since: at(0) });
     assert_eq!(
-        running(&world.store, &world.session, at(59)),
-        Extraction::Running { since: at(0) }
+        extraction_status(&world.store, &world.session, at(59)),
+        ExtractionStatus::Running { since: at(0) }
     );
-    let busy = summarize(
+    let busy = write_summary(
         &world.store,
         &world.session,
-        &Settings::default(),
-        How::Embedded,
+        &SummarySettings::default(),
+        SummaryAuthor::Embedded,
         at(59),
     );
-    assert!(matches!(busy, Err(Declined::Busy { .. })));
+    assert!(matches!(busy, Err(SummaryError::Busy { .. })));
     assert_eq!(
-        running(&world.store, &world.session, at(60)),
-        Extraction::Idle
+        extraction_status(&world.store, &world.session, at(60)),
+        ExtractionStatus::Idle
     );
-    let Asked::Granted(second) = ask(60) else {
+    let LeaseOutcome::Granted(second) = ask(60) else {
         panic!("not granted")
     };
     // Who was overtaken can neither write nor end the other's lease.
     let new = NewSummary {
         text: "late".into(),
-        way: Way::Embedded,
+        method: SummaryMethod::Embedded,
         at: at(61),
         last: None,
         tokens: Tokens(1),
@@ -232,26 +255,26 @@ fn one_at_a_time_and_a_dead_one_blocks_nobody_for_long() {
     };
     assert_eq!(
         world.store.write_summary(&first, &new).unwrap(),
-        Kept::Overtaken
+        SummaryWrite::LeaseLost
     );
-    world.store.release(&first).unwrap();
-    assert_eq!(ask(61), Asked::Busy { since: at(60) });
+    world.store.release_lease(&first).unwrap();
+    assert_eq!(ask(61), LeaseOutcome::Busy { since: at(60) });
     assert_eq!(
         world.store.write_summary(&second, &new).unwrap(),
-        Kept::Written { version: 1 }
+        SummaryWrite::Written { version: 1 }
     );
-    world.store.release(&second).unwrap();
-    assert!(matches!(ask(62), Asked::Granted(_)));
+    world.store.release_lease(&second).unwrap();
+    assert!(matches!(ask(62), LeaseOutcome::Granted(_)));
     let compaction = world
         .store
-        .lease(&world.session, Work::Compaction, at(62))
+        .acquire_lease(&world.session, LeaseKind::Compaction, at(62))
         .unwrap();
     assert!(
-        matches!(compaction, Asked::Granted(_)),
+        matches!(compaction, LeaseOutcome::Granted(_)),
         "another work, another lease"
     );
     assert!(
-        matches!(ask(-10_000), Asked::Granted(_)),
+        matches!(ask(-10_000), LeaseOutcome::Granted(_)),
         "a clock that was set back makes no lease immortal"
     );
 }
@@ -260,15 +283,15 @@ fn one_at_a_time_and_a_dead_one_blocks_nobody_for_long() {
 fn nothing_is_written_while_it_is_compacted() {
     let world = World::new();
     world.tell("u go ~6000\na yes");
-    let Asked::Granted(lease) = world
+    let LeaseOutcome::Granted(lease) = world
         .store
-        .lease(&world.session, Work::Compaction, at(1))
+        .acquire_lease(&world.session, LeaseKind::Compaction, at(1))
         .unwrap()
     else {
         panic!("not granted")
     };
     assert_eq!(world.renew(), 0);
-    world.store.release(&lease).unwrap();
+    world.store.release_lease(&lease).unwrap();
     world.tell("a more");
     assert_eq!(world.renew(), 1);
 }
@@ -293,7 +316,7 @@ fn secrets_stay_out_also_those_known_later() {
     later[0].blocks = vec![Block::Text(format!("export DB_PASSWORD={value}"))];
     world.store_messages(later, SessionKind::Main);
     assert!(!world.text().contains(value));
-    assert!(!world.notes().look.state.unwrap().contains(value));
+    assert!(!world.notes().progress.state.unwrap().contains(value));
     world.tell("u go on ~6000\na done");
     world.renew();
     assert!(!world.text().contains(value));
@@ -307,7 +330,7 @@ fn forgotten_notes_are_gone() {
     let path = world.store.summary_path(&world.session);
     world.store.remove_summary(&world.session).unwrap();
     assert!(!path.parent().unwrap().exists());
-    assert_eq!(world.notes(), Notes::default());
+    assert_eq!(world.notes(), SummaryInfo::default());
     assert_eq!(world.renew(), 1, "and are made anew of what is left");
 }
 
@@ -332,7 +355,10 @@ fn a_model_edits_through_the_gate() {
     ];
     let (done, got) = world.ask(script);
     let done = done.unwrap();
-    assert_eq!((done.version, done.way, done.edits), (2, Way::Model, 1));
+    assert_eq!(
+        (done.version, done.way, done.edits),
+        (2, SummaryMethod::Model, 1)
+    );
     assert_eq!(done.denied.len(), 3, "{:?}", done.denied);
     assert_eq!(done.usage.input, 2_400);
     let text = world.text();
@@ -429,11 +455,11 @@ fn whatever_fails_the_old_summary_stays() {
         assert!(
             world
                 .store
-                .working(&world.session, Work::Extraction, at(100))
+                .active_lease(&world.session, LeaseKind::Extraction, at(100))
                 .unwrap()
                 .is_none()
         );
-        end_the_pause(&world.store);
+        record_successful_call(&world.store);
     }
     let (done, _) = world.ask(vec![edit(), Act::Say("done")]);
     assert_eq!(done.unwrap().version, before.1 + 1);
@@ -461,14 +487,14 @@ fn what_a_model_writes_passes_the_redactor() {
 
 impl World {
     /// Lets the stage run with a scripted model.
-    fn stage(&self, budget: Budget, script: Vec<Act>) -> (Renewed, usize) {
-        let settings = Settings {
+    fn stage(&self, budget: ModelBudget, script: Vec<Act>) -> (SummaryReport, usize) {
+        let settings = SummarySettings {
             has_model: true,
-            ..Settings::default()
+            ..SummarySettings::default()
         };
-        let (renewed, got) = asking(&self.store, None, budget, script, |asker| {
-            let how = How::Model(asker);
-            renew_pending(&self.store, &settings, how, &|| false, at(100)).unwrap()
+        let (renewed, got) = with_scripted_model(&self.store, None, budget, script, |asker| {
+            let how = SummaryAuthor::Model(asker);
+            update_pending_summaries(&self.store, &settings, how, &|| false, at(100)).unwrap()
         });
         (renewed, got.len())
     }
@@ -485,7 +511,7 @@ fn the_stage_lets_a_model_renew_what_is_due() {
     world.tell("u go ~4000\na yes");
     let (renewed, asked) = world.stage(BUDGET, vec![]);
     assert_eq!(
-        (renewed.looked, renewed.written.len(), asked),
+        (renewed.examined, renewed.written.len(), asked),
         (1, 0, 0),
         "not due"
     );
@@ -498,7 +524,7 @@ fn the_stage_lets_a_model_renew_what_is_due() {
     assert_eq!(ledger[0].purpose, "summary");
     assert_eq!(ledger[0].session.as_ref(), Some(&world.session));
     let (renewed, asked) = world.stage(BUDGET, vec![]);
-    assert_eq!((renewed.looked, asked), (0, 0), "nothing has changed");
+    assert_eq!((renewed.examined, asked), (0, 0), "nothing has changed");
 }
 
 #[test]
@@ -508,9 +534,9 @@ fn without_the_model_the_stage_goes_on_embedded() {
     let (renewed, asked) = world.stage(BUDGET, vec![Act::Status(400, None)]);
     assert_eq!((renewed.written.len(), renewed.by_model, asked), (1, 0, 1));
     assert!(renewed.refused.unwrap().contains("400"));
-    assert_eq!(world.notes().way, Some(Way::Embedded));
+    assert_eq!(world.notes().method, Some(SummaryMethod::Embedded));
     world.tell("u more ~6000\na yes");
-    let off = Budget {
+    let off = ModelBudget {
         enabled: false,
         ..BUDGET
     };
@@ -536,24 +562,33 @@ fn what_a_model_wrote_is_left_to_it_but_not_for_ever() {
     world.tell("u more ~16000\na yes");
     let (renewed, _) = world.stage(BUDGET, refuse());
     assert_eq!((renewed.written.len(), renewed.by_model), (1, 0));
-    assert_eq!(world.notes().way, Some(Way::Embedded));
+    assert_eq!(world.notes().method, Some(SummaryMethod::Embedded));
 }
 
 #[test]
 fn a_stage_that_is_stopped_asks_nobody() {
     let world = World::new();
     world.tell("u go ~6000\na yes");
-    let settings = Settings::default();
-    let stopped = renew_pending(&world.store, &settings, How::Embedded, &|| true, at(1)).unwrap();
-    assert!(stopped.interrupted && stopped.looked == 0);
+    let settings = SummarySettings::default();
+    let stopped = update_pending_summaries(
+        &world.store,
+        &settings,
+        SummaryAuthor::Embedded,
+        &|| true,
+        at(1),
+    )
+    .unwrap();
+    assert!(stopped.interrupted && stopped.examined == 0);
 }
 
 #[test]
 fn the_stage_waits_for_nobody_who_writes_already() {
     let world = World::new();
     world.tell("u go ~6000\na yes");
-    let lease = world.store.lease(&world.session, Work::Extraction, at(90));
-    assert!(matches!(lease.unwrap(), Asked::Granted(_)));
+    let lease = world
+        .store
+        .acquire_lease(&world.session, LeaseKind::Extraction, at(90));
+    assert!(matches!(lease.unwrap(), LeaseOutcome::Granted(_)));
     let (renewed, asked) = world.stage(BUDGET, vec![]);
     assert_eq!((renewed.written.len(), asked), (0, 0));
 }
@@ -575,17 +610,17 @@ fn a_fork_leaves_the_sessions_own_request_in_front() {
         ],
     });
     let script = vec![world.words("The list feeds the table."), Act::Say("done")];
-    let (done, got) = asking(
+    let (done, got) = with_scripted_model(
         &world.store,
         Some(&world.session),
         BUDGET,
         script,
         |asker| {
-            let how = How::Fork(asker, &parent);
-            summarize(
+            let how = SummaryAuthor::ForkedModel(asker, &parent);
+            write_summary(
                 &world.store,
                 &world.session,
-                &Settings::default(),
+                &SummarySettings::default(),
                 how,
                 at(100),
             )

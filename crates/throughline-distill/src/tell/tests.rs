@@ -7,9 +7,11 @@ use testkit::rules::{Sent, broken};
 use testkit::transcript::transcript;
 
 use super::*;
-use crate::asking::{BUDGET, asking, at, end_the_pause};
-use crate::compact::{self, Outcome, Task, Trigger, Way, compact_or_full};
-use crate::model::Budget;
+use crate::asking::{BUDGET, at, record_successful_call, with_scripted_model};
+use crate::compact::{
+    self, CompactionOutcome, CompactionTask, SummarySource, Trigger, compact_with_fallback,
+};
+use crate::model::ModelBudget;
 
 const GOOD: &str = "Here are the notes:\n# Title\nSorting\n# Current state\nThe list is sorted.\n# Task\nSort it.\n\
     # Files and functions\n_Which files and functions matter, and why_\nlist.rs\n# Commands and workflow\n\
@@ -39,14 +41,14 @@ impl World {
     }
 
     /// Compacts without notes, as the program does when a model is configured.
-    fn compact(&self, budget: Budget, script: Vec<Act>) -> (Outcome, Vec<Got>) {
-        let limits = compact::Limits {
+    fn compact(&self, budget: ModelBudget, script: Vec<Act>) -> (CompactionOutcome, Vec<Got>) {
+        let limits = compact::CompactionLimits {
             min_tokens: Tokens(50),
             min_messages: 1,
             max_tokens: Tokens(400),
-            ..compact::Limits::default()
+            ..compact::CompactionLimits::default()
         };
-        let task = Task {
+        let task = CompactionTask {
             messages: &self.messages,
             visible: &self.messages,
             notes: Ok(None),
@@ -56,13 +58,13 @@ impl World {
             trigger: Trigger::Auto,
             limits: &limits,
         };
-        let form = Form {
+        let form = SummaryFormat {
             template: task.template,
             limits: &limits.summary,
         };
-        asking(&self.store, None, budget, script, |asker| {
-            let told = |live: &[Message]| Ok(tell(asker, live, &form, at(155))?);
-            compact_or_full(&task, Some(&told))
+        with_scripted_model(&self.store, None, budget, script, |asker| {
+            let told = |live: &[Message]| Ok(summarize_with_model(asker, live, &form, at(155))?);
+            compact_with_fallback(&task, Some(&told))
         })
     }
 
@@ -73,20 +75,20 @@ impl World {
 }
 
 #[track_caller]
-fn assert_sound(world: &World, outcome: &Outcome, way: Way) {
+fn assert_sound(world: &World, outcome: &CompactionOutcome, way: SummarySource) {
     let compacted = outcome.result.as_ref().unwrap();
     let wrong = broken(&Sent {
         before: &world.messages,
-        messages: &compacted.request(),
+        messages: &compacted.request_messages(),
         open: &compacted.open,
         window: None,
     });
     assert!(wrong.is_empty(), "{wrong:?}");
-    assert_eq!(compacted.way, way, "{:?}", outcome.model);
+    assert_eq!(compacted.source, way, "{:?}", outcome.model_declined);
     assert!(compacted.figures.tokens_after < compacted.figures.tokens_before);
 }
 
-fn said(outcome: &Outcome) -> String {
+fn said(outcome: &CompactionOutcome) -> String {
     format!("{:?}", outcome.result.as_ref().unwrap().summary)
 }
 
@@ -94,7 +96,7 @@ fn said(outcome: &Outcome) -> String {
 fn the_notes_of_a_model_take_the_place_of_the_beginning() {
     let world = World::long();
     let (outcome, got) = world.compact(BUDGET, vec![Act::Say(GOOD)]);
-    assert_sound(&world, &outcome, Way::FullByModel);
+    assert_sound(&world, &outcome, SummarySource::FullByModel);
     assert_eq!(outcome.fell_through, Some(Declined::NoSummary));
     assert!(said(&outcome).contains("The list is sorted."));
     assert!(!said(&outcome).contains("Here are the notes"));
@@ -133,12 +135,12 @@ fn whatever_a_model_does_there_is_an_account() {
     for script in scripts {
         let shown = format!("{script:?}");
         let (outcome, got) = world.compact(BUDGET, script);
-        assert_sound(&world, &outcome, Way::Full);
-        let model = outcome.model.as_ref().unwrap();
+        assert_sound(&world, &outcome, SummarySource::Full);
+        let model = outcome.model_declined.as_ref().unwrap();
         assert_eq!(model.name(), "untold", "{shown}: {model}");
         assert!((1..=4).contains(&got.len()), "{shown}: {}", got.len());
         assert!(said(&outcome).contains("The user's last request, word for word"));
-        end_the_pause(&world.store);
+        record_successful_call(&world.store);
     }
     assert!(world.ledger().contains(&"http_529".to_owned()));
 }
@@ -152,7 +154,7 @@ fn a_model_that_recovers_is_used() {
         Act::HalfStream,
     ] {
         let (outcome, got) = world.compact(BUDGET, vec![trouble, Act::Say(GOOD)]);
-        assert_sound(&world, &outcome, Way::FullByModel);
+        assert_sound(&world, &outcome, SummarySource::FullByModel);
         assert_eq!(got.len(), 2);
     }
 }
@@ -161,7 +163,7 @@ fn a_model_that_recovers_is_used() {
 fn what_is_wrong_is_told_once() {
     let world = World::long();
     let (outcome, got) = world.compact(BUDGET, vec![Act::Say("# Title\nSorting"), Act::Say(GOOD)]);
-    assert_sound(&world, &outcome, Way::FullByModel);
+    assert_sound(&world, &outcome, SummarySource::FullByModel);
     let again = got[1].body["messages"][2]["content"][0]["text"].as_str();
     assert_eq!(
         again,
@@ -170,18 +172,18 @@ fn what_is_wrong_is_told_once() {
         )
     );
     let (outcome, got) = world.compact(BUDGET, vec![Act::Say("no"); 9]);
-    assert_sound(&world, &outcome, Way::Full);
+    assert_sound(&world, &outcome, SummarySource::Full);
     assert_eq!(got.len(), 2);
 }
 
 #[test]
 fn the_budget_and_the_switch_hold_here_too() {
     let world = World::long();
-    let off = Budget {
+    let off = ModelBudget {
         enabled: false,
         ..BUDGET
     };
-    let poor = Budget {
+    let poor = ModelBudget {
         daily_tokens: 9_000,
         ..BUDGET
     };
@@ -190,8 +192,8 @@ fn the_budget_and_the_switch_hold_here_too() {
         (poor, "today's budget of 9000 tokens"),
     ] {
         let (outcome, got) = world.compact(budget, vec![Act::Say(GOOD)]);
-        assert_sound(&world, &outcome, Way::Full);
-        assert!(outcome.model.unwrap().to_string().contains(why));
+        assert_sound(&world, &outcome, SummarySource::Full);
+        assert!(outcome.model_declined.unwrap().to_string().contains(why));
         assert_eq!(got.len(), 0);
     }
 }
@@ -239,15 +241,15 @@ fn the_conversation_is_data_and_without_its_secrets() {
 fn an_answer_is_taken_in_the_templates_form_only() {
     let template = Template(Summary::parse("# Task\n_What to do_\n# Log\n"));
     let check = |answer: &str| {
-        let limits = Limits {
+        let limits = SummaryLimits {
             section: Tokens(40),
             whole: Tokens(60),
         };
-        let form = Form {
+        let form = SummaryFormat {
             template: &template,
             limits: &limits,
         };
-        match notes(answer, &form) {
+        match parse_notes(answer, &form) {
             Ok(summary) => summary.to_string(),
             Err(unusable) => format!("{unusable}"),
         }

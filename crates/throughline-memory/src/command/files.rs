@@ -83,7 +83,7 @@ impl CallFiles {
     }
 
     /// Adds a path that an argument of its own names.
-    pub fn name(&mut self, path: &str) {
+    pub fn add_named(&mut self, path: &str) {
         if !path.is_empty() && path.len() <= PATH_BYTES_MAX {
             push(&mut self.named, path);
         }
@@ -124,20 +124,20 @@ impl CallFiles {
         for words in &script.commands {
             self.add_simple(words, &mut folder, depth);
         }
-        for body in &script.bodies {
+        for body in &script.here_documents {
             self.add_code(body);
         }
     }
 
-    fn add_simple(&mut self, words: &[Word], folder: &mut Option<String>, depth: usize) {
+    fn add_simple(&mut self, words: &[ShellWord], folder: &mut Option<String>, depth: usize) {
         for word in words {
             match word.redirect {
                 Some(Redirect::Out) => {
-                    self.name(&word.text);
+                    self.add_named(&word.text);
                     push(&mut self.written, &word.text);
                 }
                 Some(Redirect::In) => {
-                    self.name(&word.text);
+                    self.add_named(&word.text);
                     self.print(&word.text, folder.as_deref());
                 }
                 None => {}
@@ -215,9 +215,9 @@ impl CallFiles {
                 continue;
             }
             match is_text(word) {
-                true if is_prose || SEARCHERS.contains(&program) => self.name(word),
+                true if is_prose || SEARCHERS.contains(&program) => self.add_named(word),
                 true => {
-                    self.name(word);
+                    self.add_named(word);
                     self.add_code(word);
                     self.add_command(word, depth + 1);
                 }
@@ -230,10 +230,10 @@ impl CallFiles {
 
     /// Adds a word and the parts of it that may be paths: `--env-file=.env`, `HEAD:.env`.
     fn add_names(&mut self, word: &str) {
-        self.name(word);
+        self.add_named(word);
         for part in word.split(is_separator) {
             if part.len() < word.len() {
-                self.name(part);
+                self.add_named(part);
             }
         }
     }
@@ -368,7 +368,7 @@ enum Redirect {
 }
 
 #[derive(Debug)]
-struct Word {
+struct ShellWord {
     text: String,
     redirect: Option<Redirect>,
 }
@@ -376,8 +376,8 @@ struct Word {
 /// A script as simple commands and the here-documents between them.
 #[derive(Debug, Default)]
 struct Script {
-    commands: Vec<Vec<Word>>,
-    bodies: Vec<String>,
+    commands: Vec<Vec<ShellWord>>,
+    here_documents: Vec<String>,
 }
 
 impl Script {
@@ -392,7 +392,7 @@ impl Script {
 #[derive(Default)]
 struct ScriptReader {
     script: Script,
-    words: Vec<Word>,
+    words: Vec<ShellWord>,
     word: String,
     /// A quote began this word, so it counts even when it is empty.
     in_word: bool,
@@ -487,7 +487,7 @@ impl ScriptReader {
         if redirect.is_some() && text.starts_with('&') {
             return;
         }
-        self.words.push(Word { text, redirect });
+        self.words.push(ShellWord { text, redirect });
     }
 
     fn end_command(&mut self) {
@@ -511,7 +511,7 @@ impl ScriptReader {
                 }
                 end += line.len();
             }
-            self.script.bodies.push(rest[..end].to_owned());
+            self.script.here_documents.push(rest[..end].to_owned());
             rest = &rest[after..];
         }
         rest

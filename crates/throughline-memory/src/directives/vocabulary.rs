@@ -1,7 +1,7 @@
 //! The words by which a sentence directs its reader, in English and in other languages.
 
 /// Verbs that open an order, in their base form.
-pub(super) const ORDERS: &[&str] = &[
+pub(super) const ORDER_VERBS: &[&str] = &[
     "abort",
     "accept",
     "acknowledge",
@@ -232,7 +232,7 @@ pub(super) const MODALS: &[&str] = &[
     "supposed",
 ];
 /// Who is spoken to, or spoken for.
-pub(super) const PARTIES: &[&str] = &[
+pub(super) const AUTHORITIES: &[&str] = &[
     "admin",
     "administrator",
     "administrators",
@@ -288,7 +288,7 @@ pub(super) const PARTIES: &[&str] = &[
     "yours",
 ];
 /// Beginnings of words by which a party lets, wants or orders something.
-pub(super) const WILLS: &[&str] = &[
+pub(super) const CONSENT_STEMS: &[&str] = &[
     "agree",
     "allow",
     "approv",
@@ -317,12 +317,12 @@ pub(super) const WILLS: &[&str] = &[
     "wish",
 ];
 /// Verbs that speak to a reader who is called "you".
-pub(super) const ADDRESSING: &[&str] = &[
+pub(super) const ADDRESSING_WORDS: &[&str] = &[
     "are", "can", "could", "have", "may", "might", "must", "need", "now", "should", "want", "will",
     "would",
 ];
 /// Beginnings of words for what protects a user.
-pub(super) const GUARDS: &[&str] = &[
+pub(super) const SAFEGUARD_STEMS: &[&str] = &[
     "approv",
     "authori",
     "confirm",
@@ -339,7 +339,7 @@ pub(super) const GUARDS: &[&str] = &[
     "warn",
 ];
 /// What takes such protection away.
-pub(super) const WITHOUT: &[&str] = &[
+pub(super) const ABSENCE_WORDS: &[&str] = &[
     "all",
     "already",
     "any",
@@ -370,7 +370,7 @@ pub(super) const WITHOUT: &[&str] = &[
     "without",
 ];
 /// Words about the rules of the conversation itself.
-pub(super) const META: &[&str] = &[
+pub(super) const INSTRUCTION_WORDS: &[&str] = &[
     "directive",
     "directives",
     "disregard",
@@ -393,7 +393,7 @@ pub(super) const META: &[&str] = &[
     "void",
 ];
 /// What must not leave, and the stems of verbs by which it would.
-pub(super) const SECRETS: &[&str] = &[
+pub(super) const SECRET_WORDS: &[&str] = &[
     "apikey",
     "cookie",
     "cookies",
@@ -412,7 +412,7 @@ pub(super) const SECRETS: &[&str] = &[
     "token",
     "tokens",
 ];
-pub(super) const SENDS: &[&str] = &[
+pub(super) const SENDING_STEMS: &[&str] = &[
     "append",
     "attach",
     "collect",
@@ -447,9 +447,9 @@ pub(super) const SENDS: &[&str] = &[
     "transmitt",
     "upload",
 ];
-pub(super) const ENDINGS: &[&str] = &["", "d", "e", "ed", "es", "ing", "s"];
+pub(super) const VERB_ENDINGS: &[&str] = &["", "d", "e", "ed", "es", "ing", "s"];
 /// What is done without being asked for: participles that turn "can be" into a licence.
-pub(super) const RISKS: &[&str] = &[
+pub(super) const RISKY_WORDS: &[&str] = &[
     "amended",
     "bypassed",
     "committed",
@@ -476,7 +476,7 @@ pub(super) const RISKS: &[&str] = &[
     "uploaded",
 ];
 /// Parts of shell commands that do something.
-pub(super) const COMMANDS: &[&str] = &[
+pub(super) const COMMAND_FRAGMENTS: &[&str] = &[
     "://",
     "www.",
     "| sh",

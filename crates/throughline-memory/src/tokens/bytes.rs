@@ -1,10 +1,10 @@
 //! What the bytes of a text are, as far as a tokenizer's cuts care.
 
-use super::pieces::Class;
+use super::pieces::PieceClass;
 
 /// What a byte is, or what the character is that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Byte {
+pub enum ByteClass {
     /// A Latin letter, or the lead byte of one.
     Letter,
     Digit,
@@ -12,34 +12,37 @@ pub enum Byte {
     Break,
     Mark,
     Symbol,
-    Script(Class),
+    Script(PieceClass),
     End,
 }
 
-impl Byte {
+impl ByteClass {
     /// Tells if a mark before this goes with it.
     pub const fn begins_word(self) -> bool {
         matches!(
             self,
-            Self::Letter | Self::Script(Class::Cyrillic | Class::Alphabetic)
+            Self::Letter | Self::Script(PieceClass::Cyrillic | PieceClass::Alphabetic)
         )
     }
 
     pub const fn is_wide_letter(self) -> bool {
-        matches!(self, Self::Script(Class::Han | Class::Kana | Class::Hangul))
+        matches!(
+            self,
+            Self::Script(PieceClass::Han | PieceClass::Kana | PieceClass::Hangul)
+        )
     }
 }
 
 /// Returns what stands here.
 #[inline]
-pub fn byte(bytes: &[u8], at: usize) -> Byte {
+pub fn byte_class(bytes: &[u8], at: usize) -> ByteClass {
     match bytes.get(at).map(|&byte| BYTES[usize::from(byte)]) {
         // The one lead byte whose script hangs on the byte behind it.
-        Some(Byte::Script(Class::Kana)) if bytes.get(at + 1) == Some(&0x80) => {
-            Byte::Script(Class::WideMarks)
+        Some(ByteClass::Script(PieceClass::Kana)) if bytes.get(at + 1) == Some(&0x80) => {
+            ByteClass::Script(PieceClass::WideMarks)
         }
         Some(byte) => byte,
-        None => Byte::End,
+        None => ByteClass::End,
     }
 }
 
@@ -51,7 +54,7 @@ pub const VOWEL: u8 = 4;
 pub const WIDE: u8 = 8;
 
 #[inline]
-pub fn letter(bytes: &[u8], at: usize) -> u8 {
+pub fn letter_bits(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).map_or(0, |&byte| LETTERS[usize::from(byte)])
 }
 
@@ -79,8 +82,8 @@ static LETTERS: [u8; 256] = {
 
 /// Returns where a run of bytes of one kind ends.
 #[inline]
-pub fn skip(bytes: &[u8], mut at: usize, what: Byte) -> usize {
-    while byte(bytes, at) == what {
+pub fn skip_class(bytes: &[u8], mut at: usize, what: ByteClass) -> usize {
+    while byte_class(bytes, at) == what {
         at += 1;
     }
     at
@@ -97,8 +100,8 @@ pub const fn width(lead: u8) -> usize {
     }
 }
 
-static BYTES: [Byte; 256] = {
-    let mut table = [Byte::Mark; 256];
+static BYTES: [ByteClass; 256] = {
+    let mut table = [ByteClass::Mark; 256];
     let mut at = 0;
     while at < table.len() {
         table[at] = of_byte(at as u8);
@@ -107,20 +110,20 @@ static BYTES: [Byte; 256] = {
     table
 };
 
-const fn of_byte(byte: u8) -> Byte {
+const fn of_byte(byte: u8) -> ByteClass {
     match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | 0xC3..=0xC9 => Byte::Letter,
-        b'0'..=b'9' => Byte::Digit,
-        b' ' | b'\t' | 0x0B | 0x0C => Byte::Space,
-        b'\n' | b'\r' => Byte::Break,
-        0xC2 | 0xE2 => Byte::Symbol,
-        0xCA..=0xD4 => Byte::Script(Class::Cyrillic),
-        0xD5..=0xE1 => Byte::Script(Class::Alphabetic),
-        0xE3 => Byte::Script(Class::Kana),
-        0xE4..=0xE9 => Byte::Script(Class::Han),
-        0xEA..=0xED => Byte::Script(Class::Hangul),
-        0xEE | 0xEF => Byte::Script(Class::WideMarks),
-        0xF0..=0xFF => Byte::Script(Class::Emoji),
-        _ => Byte::Mark,
+        b'a'..=b'z' | b'A'..=b'Z' | 0xC3..=0xC9 => ByteClass::Letter,
+        b'0'..=b'9' => ByteClass::Digit,
+        b' ' | b'\t' | 0x0B | 0x0C => ByteClass::Space,
+        b'\n' | b'\r' => ByteClass::Break,
+        0xC2 | 0xE2 => ByteClass::Symbol,
+        0xCA..=0xD4 => ByteClass::Script(PieceClass::Cyrillic),
+        0xD5..=0xE1 => ByteClass::Script(PieceClass::Alphabetic),
+        0xE3 => ByteClass::Script(PieceClass::Kana),
+        0xE4..=0xE9 => ByteClass::Script(PieceClass::Han),
+        0xEA..=0xED => ByteClass::Script(PieceClass::Hangul),
+        0xEE | 0xEF => ByteClass::Script(PieceClass::WideMarks),
+        0xF0..=0xFF => ByteClass::Script(PieceClass::Emoji),
+        _ => ByteClass::Mark,
     }
 }

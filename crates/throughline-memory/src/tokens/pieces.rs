@@ -4,12 +4,14 @@
 //! along, a capital behind a small letter starts a new word, marks take the line breaks behind
 //! them along. Of non-ASCII text only the lead bytes are looked at, which name the script.
 
-use super::bytes::{Byte, CAPITAL, SMALL, VOWEL, WIDE, byte, letter, skip, width};
+use super::bytes::{
+    ByteClass, CAPITAL, SMALL, VOWEL, WIDE, byte_class, letter_bits, skip_class, width,
+};
 
 /// What a piece is made of: the row of the weight table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Class {
+pub enum PieceClass {
     /// Words in small letters: behind a space, behind one mark (`.`, `_`, `(`, another), behind
     /// neither, or glued to a digit or another word as in identifiers, hashes and
     /// encoded bytes.
@@ -58,7 +60,7 @@ pub enum Class {
     Breaks,
 }
 
-pub const CLASSES: usize = Class::Breaks as usize + 1;
+pub const CLASS_COUNT: usize = PieceClass::Breaks as usize + 1;
 
 /// Marks of one kind merge into long tokens from this many on.
 const RUN_MARKS_MIN: usize = 4;
@@ -66,22 +68,22 @@ const RUN_MARKS_MIN: usize = 4;
 /// What a word or mark finds directly before it: the column of [`WORDS`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Before {
+enum PiecePrefix {
     Space,
     /// A single mark, which the word takes along; these three make the most merges.
     Dot,
-    Score,
+    Underscore,
     Opening,
     Mark,
     Nothing,
-    Glue,
+    Glued,
 }
 
-impl Before {
+impl PiecePrefix {
     const fn mark(mark: u8) -> Self {
         match mark {
             b'.' => Self::Dot,
-            b'_' => Self::Score,
+            b'_' => Self::Underscore,
             b'(' => Self::Opening,
             _ => Self::Mark,
         }
@@ -90,45 +92,45 @@ impl Before {
 
 /// Calls `piece` with the class of each piece of a text and its length in characters.
 #[inline]
-pub fn pieces(text: &str, mut piece: impl FnMut(Class, usize)) {
+pub fn for_each_piece(text: &str, mut piece: impl FnMut(PieceClass, usize)) {
     let bytes = text.as_bytes();
-    let mut before = Before::Nothing;
+    let mut before = PiecePrefix::Nothing;
     // A single mark of East Asian text goes with the letters behind it.
     let mut wide_mark = false;
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        match byte(bytes, at) {
+        match byte_class(bytes, at) {
             // Most words follow another one; staying here for them spares the dispatch.
-            Byte::Letter => loop {
+            ByteClass::Letter => loop {
                 let word;
-                (word, at) = Word::at(bytes, at);
+                (word, at) = LatinWord::at(bytes, at);
                 piece(word.class(before), word.chars);
-                if bytes.get(at) == Some(&b' ') && letter(bytes, at + 1) != 0 {
-                    before = Before::Space;
+                if bytes.get(at) == Some(&b' ') && letter_bits(bytes, at + 1) != 0 {
+                    before = PiecePrefix::Space;
                     at += 1;
                 } else {
-                    before = Before::Glue;
+                    before = PiecePrefix::Glued;
                     break;
                 }
             },
-            Byte::Digit => {
+            ByteClass::Digit => {
                 // Digits take nothing along: the space or mark before them stands alone.
                 match before {
-                    Before::Space => piece(Class::Spaces, 1),
-                    Before::Nothing | Before::Glue => {}
-                    _ => piece(Class::Marks, 1),
+                    PiecePrefix::Space => piece(PieceClass::Spaces, 1),
+                    PiecePrefix::Nothing | PiecePrefix::Glued => {}
+                    _ => piece(PieceClass::Marks, 1),
                 }
-                at = skip(bytes, at, Byte::Digit);
-                piece(Class::Digits, at - start);
-                before = Before::Glue;
+                at = skip_class(bytes, at, ByteClass::Digit);
+                piece(PieceClass::Digits, at - start);
+                before = PiecePrefix::Glued;
             }
-            Byte::Space | Byte::Break => {
+            ByteClass::Space | ByteClass::Break => {
                 let mut line = start;
                 loop {
-                    match byte(bytes, at) {
-                        Byte::Space => at += 1,
-                        Byte::Break => {
+                    match byte_class(bytes, at) {
+                        ByteClass::Space => at += 1,
+                        ByteClass::Break => {
                             at += 1;
                             line = at;
                         }
@@ -136,41 +138,42 @@ pub fn pieces(text: &str, mut piece: impl FnMut(Class, usize)) {
                     }
                 }
                 if line > start {
-                    piece(Class::Breaks, line - start);
+                    piece(PieceClass::Breaks, line - start);
                 }
-                before = Before::Nothing;
+                before = PiecePrefix::Nothing;
                 if at > line {
                     // The last space belongs to what follows, if anything does.
                     let alone = at - line - usize::from(at < bytes.len());
                     if alone > 0 {
-                        piece(Class::Spaces, alone);
+                        piece(PieceClass::Spaces, alone);
                     }
-                    before = Before::Space;
+                    before = PiecePrefix::Space;
                 }
             }
-            Byte::Mark => {
+            ByteClass::Mark => {
                 let mut same = true;
-                while byte(bytes, at) == Byte::Mark {
+                while byte_class(bytes, at) == ByteClass::Mark {
                     same &= bytes[at] == bytes[start];
                     at += 1;
                 }
                 let marks = at - start;
-                if marks == 1 && before != Before::Space && byte(bytes, at).begins_word() {
-                    before = Before::mark(bytes[start]);
+                if marks == 1 && before != PiecePrefix::Space && byte_class(bytes, at).begins_word()
+                {
+                    before = PiecePrefix::mark(bytes[start]);
                     continue;
                 }
-                at = skip(bytes, at, Byte::Break);
+                at = skip_class(bytes, at, ByteClass::Break);
                 let class = match before {
-                    _ if same && marks >= RUN_MARKS_MIN => Class::MarkRun,
-                    Before::Space => Class::MarksSpaced,
-                    _ => Class::Marks,
+                    _ if same && marks >= RUN_MARKS_MIN => PieceClass::MarkRun,
+                    PiecePrefix::Space => PieceClass::MarksSpaced,
+                    _ => PieceClass::Marks,
                 };
                 piece(class, marks);
-                before = Before::Nothing;
+                before = PiecePrefix::Nothing;
             }
-            Byte::Symbol => {
+            ByteClass::Symbol => {
                 let (mut same, mut symbols) = (true, 0);
-                while byte(bytes, at) == Byte::Symbol {
+                while byte_class(bytes, at) == ByteClass::Symbol {
                     let next = at + width(bytes[at]);
                     same &= bytes[at..next] == bytes[start..start + width(bytes[start])];
                     symbols += 1;
@@ -178,53 +181,56 @@ pub fn pieces(text: &str, mut piece: impl FnMut(Class, usize)) {
                 }
                 let run = same && symbols >= RUN_MARKS_MIN;
                 let class = if run {
-                    Class::SymbolRun
+                    PieceClass::SymbolRun
                 } else {
-                    Class::Symbols
+                    PieceClass::Symbols
                 };
                 piece(class, symbols);
-                before = Before::Nothing;
+                before = PiecePrefix::Nothing;
             }
-            Byte::Script(class) => {
+            ByteClass::Script(class) => {
                 let mut chars = usize::from(std::mem::take(&mut wide_mark));
-                while byte(bytes, at) == Byte::Script(class) {
+                while byte_class(bytes, at) == ByteClass::Script(class) {
                     at += width(bytes[at]);
                     chars += 1;
                 }
-                if class == Class::WideMarks && chars == 1 && byte(bytes, at).is_wide_letter() {
+                if class == PieceClass::WideMarks
+                    && chars == 1
+                    && byte_class(bytes, at).is_wide_letter()
+                {
                     wide_mark = true;
                     continue;
                 }
                 piece(class, chars);
-                before = Before::Glue;
+                before = PiecePrefix::Glued;
             }
-            Byte::End => return,
+            ByteClass::End => return,
         }
     }
 }
 
 /// A word of Latin letters.
-struct Word {
+struct LatinWord {
     chars: usize,
     capitals: usize,
     vowel: bool,
     accent: bool,
 }
 
-impl Word {
+impl LatinWord {
     /// Reads the word that starts here: capitals, then small letters. Returns where it ends.
     #[inline]
     fn at(bytes: &[u8], start: usize) -> (Self, usize) {
         // What was seen is gathered rather than branched on: vowels come and go as they like.
         let (mut at, mut seen, mut accents) = (start, 0, 0);
-        while let found = letter(bytes, at)
+        while let found = letter_bits(bytes, at)
             && found & CAPITAL != 0
         {
             seen |= found;
             at += 1;
         }
         let capitals = at - start;
-        while let found = letter(bytes, at)
+        while let found = letter_bits(bytes, at)
             && found & SMALL != 0
         {
             seen |= found;
@@ -242,7 +248,7 @@ impl Word {
     }
 
     #[inline]
-    const fn class(&self, before: Before) -> Class {
+    const fn class(&self, before: PiecePrefix) -> PieceClass {
         let row = if self.accent {
             4
         } else if !self.vowel && self.chars > 2 {
@@ -256,8 +262,8 @@ impl Word {
 
 /// The classes of words: small, title, capitals, clipped, accented, each by what is before them.
 #[rustfmt::skip]
-static WORDS: [[Class; 7]; 5] = {
-    use Class::{
+static WORDS: [[PieceClass; 7]; 5] = {
+    use PieceClass::{
         Accented, Clipped, ClippedGlued, ClippedSpaced, LowerBare, LowerDotted, LowerGlued,
         LowerMarked, LowerOpened, LowerScored, LowerSpaced, TitleBare, TitleGlued, TitleMarked,
         TitleSpaced, UpperBare, UpperGlued, UpperMarked, UpperSpaced,

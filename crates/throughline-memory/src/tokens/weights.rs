@@ -5,17 +5,17 @@
 //! languages, agent logs counting double and other languages less. A cell with too few pieces
 //! goes on from its neighbour; digits, line breaks, rules and emoji were set by hand.
 
-use super::pieces::CLASSES;
+use super::pieces::CLASS_COUNT;
 
 /// One token, in the unit of the weights.
-pub const ONE: u64 = 256;
+pub const WEIGHT_OF_ONE_TOKEN: u64 = 256;
 
 /// One class: what each character past the last column adds, then pieces of 1, 2, … characters.
-pub type Row = [u16; 16];
+pub type WeightRow = [u16; 16];
 
 /// Returns what a piece of this many characters costs.
 #[inline]
-pub fn cost(row: &Row, chars: usize) -> u64 {
+pub fn piece_cost(row: &WeightRow, chars: usize) -> u64 {
     let last = row.len() - 1;
     match row.get(chars) {
         Some(&weight) => u64::from(weight),
@@ -24,7 +24,7 @@ pub fn cost(row: &Row, chars: usize) -> u64 {
 }
 
 #[rustfmt::skip]
-pub static WEIGHTS: [Row; CLASSES] = [
+pub static WEIGHTS: [WeightRow; CLASS_COUNT] = [
     /* LowerSpaced   */ [ 110,  256,  256,  258,  260,  264,  269,  272,  282,  292,  292,  317,  337,  317,  331,  359],
     /* LowerDotted   */ [  60,  256,  268,  262,  294,  286,  284,  320,  390,  421,  502,  520,  739,  739,  938, 1004],
     /* LowerScored   */ [  60,  256,  267,  273,  271,  281,  292,  312,  344,  426,  555,  554,  583,  583,  742,  817],

@@ -1,10 +1,10 @@
 //! Which sessions touched a file, and why.
 
-use memory::Kind;
+use memory::RecordKind;
 use serde::Serialize;
-use store::{Store, Touch};
+use store::{FileTouch, Store};
 
-use super::gist;
+use super::first_line;
 
 /// Longest account of a reason, in characters.
 const GIST_CHARS_MAX: usize = 200;
@@ -13,7 +13,7 @@ const GIST_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, Serialize)]
 pub struct Blame {
     #[serde(flatten)]
-    pub touch: Touch,
+    pub touch: FileTouch,
     /// The prompt that led to it.
     pub prompt: Option<String>,
     /// What the agent said it would do.
@@ -29,15 +29,15 @@ pub fn blame(
 ) -> store::Result<Vec<Blame>> {
     let mut blames = Vec::new();
     for touch in store.touches(path, workspace, limit)? {
-        let step = store.step(touch.record)?;
-        let before = |kind: Kind| -> store::Result<Option<String>> {
+        let step = store.read_step(touch.record)?;
+        let before = |kind: RecordKind| -> store::Result<Option<String>> {
             let Some(step) = &step else { return Ok(None) };
             let record = store.last_before(step, kind)?;
-            Ok(record.map(|record| gist(&record.content, GIST_CHARS_MAX)))
+            Ok(record.map(|record| first_line(&record.content, GIST_CHARS_MAX)))
         };
         blames.push(Blame {
-            prompt: before(Kind::Prompt)?,
-            said: before(Kind::Assistant)?,
+            prompt: before(RecordKind::Prompt)?,
+            said: before(RecordKind::Assistant)?,
             touch,
         });
     }

@@ -1,12 +1,12 @@
 //! Whether an error was seen before, and what made it go away.
 
 use jiff::Timestamp;
-use memory::fingerprint::{likeness, telling_line};
-use memory::{Kind, RecordId, SessionId, command};
+use memory::fingerprint::{error_line, normalized_line};
+use memory::{RecordId, RecordKind, SessionId, command};
 use serde::Serialize;
-use store::{Query, Step, Store};
+use store::{Query, SessionStep, Store};
 
-use super::gist;
+use super::first_line;
 
 /// Records that are compared with the error.
 const RECORDS_MAX: usize = 80;
@@ -23,17 +23,17 @@ const LIKENESS_MIN: f64 = 0.75;
 
 /// What is known of an error.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fix {
+pub struct ErrorHistory {
     /// The error with what differs from run to run taken out.
     pub fingerprint: String,
-    pub occurrences: Vec<Occurrence>,
+    pub occurrences: Vec<ErrorOccurrence>,
     /// The ways out, the latest first.
-    pub ways: Vec<Way>,
+    pub ways: Vec<ErrorResolution>,
 }
 
 /// A place where the error was seen.
 #[derive(Clone, Debug, Serialize)]
-pub struct Occurrence {
+pub struct ErrorOccurrence {
     pub record: RecordId,
     pub session: SessionId,
     pub at: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub struct Occurrence {
 
 /// What was done between the last failure of a command and its first success.
 #[derive(Clone, Debug, Serialize)]
-pub struct Way {
+pub struct ErrorResolution {
     pub session: SessionId,
     pub at: Option<Timestamp>,
     pub command: String,
@@ -60,46 +60,46 @@ pub fn fix(
     error: &str,
     workspace: Option<&str>,
     limit: usize,
-) -> store::Result<Fix> {
-    let line = telling_line(error);
-    let print = likeness(&line);
+) -> store::Result<ErrorHistory> {
+    let line = error_line(error);
+    let print = normalized_line(&line);
     let found = store.search(&Query {
         text: keywords(&print),
-        kinds: vec![Kind::Error, Kind::ToolResult],
+        kinds: vec![RecordKind::Error, RecordKind::ToolResult],
         workspace: workspace.map(str::to_owned),
         limit: RECORDS_MAX,
         ..Query::default()
     })?;
     let mut occurrences = Vec::new();
-    let mut ways: Vec<Way> = Vec::new();
+    let mut ways: Vec<ErrorResolution> = Vec::new();
     for hit in found.hits {
-        let Some(record) = store.record(hit.id)? else {
+        let Some(record) = store.read_record(hit.id)? else {
             continue;
         };
-        let Some(same) = same_line(&record.content, &print) else {
+        let Some(same) = matching_line(&record.content, &print) else {
             continue;
         };
-        let Some(step) = store.step(hit.id)? else {
+        let Some(step) = store.read_step(hit.id)? else {
             continue;
         };
-        let call = store.call_of(&step)?;
+        let call = store.call_for_result(&step)?;
         let command = match &call {
             Some(call) => command_of(store, call)?,
             None => None,
         };
         if let Some(command) = &command
-            && let Some(way) = way_out(store, &step, command)?
+            && let Some(way) = find_resolution(store, &step, command)?
             && !ways
                 .iter()
                 .any(|known| known.session == way.session && known.at == way.at)
         {
             ways.push(way);
         }
-        occurrences.push(Occurrence {
+        occurrences.push(ErrorOccurrence {
             record: hit.id,
             session: hit.session,
             at: hit.at,
-            line: gist(&same, GIST_CHARS_MAX),
+            line: first_line(&same, GIST_CHARS_MAX),
             command,
         });
     }
@@ -107,7 +107,7 @@ pub fn fix(
     occurrences.truncate(limit);
     ways.sort_by_key(|way| std::cmp::Reverse(way.at));
     ways.truncate(limit);
-    Ok(Fix {
+    Ok(ErrorHistory {
         fingerprint: print,
         occurrences,
         ways,
@@ -117,7 +117,7 @@ pub fn fix(
 /// Returns the words of a likeness, without the marks for what differs from run to run.
 fn words(print: &str) -> impl Iterator<Item = String> {
     let telling = print.split(' ').filter(|word| !word.starts_with('<'));
-    telling.flat_map(memory::words::split)
+    telling.flat_map(memory::words::split_words)
 }
 
 fn keywords(print: &str) -> String {
@@ -131,10 +131,10 @@ fn keywords(print: &str) -> String {
 }
 
 /// Returns the line of an output that is the same error.
-fn same_line(output: &str, print: &str) -> Option<String> {
+fn matching_line(output: &str, print: &str) -> Option<String> {
     let wanted: Vec<_> = words(print).collect();
     let shared = |line: &str| {
-        let print = likeness(line);
+        let print = normalized_line(line);
         let has: std::collections::BTreeSet<_> = words(&print).collect();
         let shared = wanted.iter().filter(|word| has.contains(*word)).count();
         shared as f64 / wanted.len().max(1) as f64
@@ -148,24 +148,28 @@ fn same_line(output: &str, print: &str) -> Option<String> {
         .map(|(_, line)| line.trim().to_owned())
 }
 
-fn command_of(store: &Store, call: &Step) -> store::Result<Option<String>> {
-    if !call.tool.as_deref().is_some_and(command::is_shell) {
+fn command_of(store: &Store, call: &SessionStep) -> store::Result<Option<String>> {
+    if !call.tool.as_deref().is_some_and(command::is_shell_tool) {
         return Ok(None);
     }
-    let record = store.record(call.id)?;
+    let record = store.read_record(call.id)?;
     Ok(record
-        .and_then(|record| command::of_call(&record.content))
-        .map(|line| gist(command::essence(&line), GIST_CHARS_MAX)))
+        .and_then(|record| command::parse_call(&record.content))
+        .map(|line| first_line(command::strip_setup(&line), GIST_CHARS_MAX)))
 }
 
 /// Follows a session from a failure to the first success of the same command, and tells what was
 /// done after the last failure before it.
-fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option<Way>> {
+fn find_resolution(
+    store: &Store,
+    failure: &SessionStep,
+    command: &str,
+) -> store::Result<Option<ErrorResolution>> {
     let steps = store.steps(&failure.session)?;
     let Some(from) = steps.iter().position(|step| step.id == failure.id) else {
         return Ok(None);
     };
-    let mut way = Way {
+    let mut way = ErrorResolution {
         session: failure.session.clone(),
         at: None,
         command: command.to_owned(),
@@ -175,7 +179,7 @@ fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option
     };
     for step in steps[from + 1..].iter().take(FOLLOWED_MAX) {
         match step.kind {
-            Kind::Artifact => {
+            RecordKind::Artifact => {
                 if let Some(path) = &step.path
                     && !way.files.contains(path)
                     && way.files.len() < STEPS_MAX
@@ -183,7 +187,7 @@ fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option
                     way.files.push(path.clone());
                 }
             }
-            Kind::ToolUse => {
+            RecordKind::ToolUse => {
                 let Some(line) = command_of(store, step)? else {
                     continue;
                 };
@@ -193,12 +197,12 @@ fn way_out(store: &Store, failure: &Step, command: &str) -> store::Result<Option
                     }
                     continue;
                 }
-                let Some(answer) = store.answer_to(step)? else {
+                let Some(answer) = store.result_of_call(step)? else {
                     continue;
                 };
                 if answer.succeeded() {
-                    let said = store.last_before(step, Kind::Assistant)?;
-                    way.said = said.map(|said| gist(&said.content, GIST_CHARS_MAX));
+                    let said = store.last_before(step, RecordKind::Assistant)?;
+                    way.said = said.map(|said| first_line(&said.content, GIST_CHARS_MAX));
                     way.at = answer.at;
                     return Ok(Some(way));
                 }
@@ -219,17 +223,17 @@ mod tests {
     #[test]
     fn the_line_that_names_it() {
         let text = "Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad value";
-        assert_eq!(telling_line(text), "ValueError: bad value");
+        assert_eq!(error_line(text), "ValueError: bad value");
         assert!(
-            same_line(
+            matching_line(
                 "ok\nValueError: bad value\n",
-                &likeness("ValueError: bad value")
+                &normalized_line("ValueError: bad value")
             )
             .is_some()
         );
-        assert!(same_line("all good", &likeness("ValueError: bad value")).is_none());
+        assert!(matching_line("all good", &normalized_line("ValueError: bad value")).is_none());
         let moved = "error[E0382]: borrow of moved value: `x` at /home/a/src/main.rs:42:7";
         let elsewhere = "error[E0382]: borrow of moved value: `x` at /code/b/lib.rs:9:1";
-        assert!(same_line(elsewhere, &likeness(moved)).is_some());
+        assert!(matching_line(elsewhere, &normalized_line(moved)).is_some());
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId, command};
+use memory::{RecordId, RecordKind, SessionId, command};
 use serde::Serialize;
 use store::{Query, Store};
 
-use super::gist;
+use super::first_line;
 
 /// Calls that are looked at.
 const CALLS_MAX: usize = 200;
@@ -18,21 +18,21 @@ const GIST_CHARS_MAX: usize = 160;
 
 /// One way a command was run.
 #[derive(Clone, Debug, Serialize)]
-pub struct How {
+pub struct CommandHistory {
     pub command: String,
     pub succeeded: u64,
     pub failed: u64,
     /// Runs whose result the log does not hold.
     pub unknown: u64,
     /// The last run that went well, else the last one.
-    pub last: Run,
+    pub last: CommandRun,
     /// What the last failure said.
     pub failure: Option<String>,
 }
 
 /// A run of a command.
 #[derive(Clone, Debug, Serialize)]
-pub struct Run {
+pub struct CommandRun {
     pub record: RecordId,
     pub session: SessionId,
     pub at: Option<Timestamp>,
@@ -48,11 +48,13 @@ pub fn how(
     words: &str,
     workspace: Option<&str>,
     limit: usize,
-) -> store::Result<Vec<How>> {
+) -> store::Result<Vec<CommandHistory>> {
     let found = store.search(&Query {
         // A flag must not be read as a word that is not wanted.
-        text: memory::words::split(words).collect::<Vec<_>>().join(" "),
-        kinds: vec![Kind::ToolUse],
+        text: memory::words::split_words(words)
+            .collect::<Vec<_>>()
+            .join(" "),
+        kinds: vec![RecordKind::ToolUse],
         workspace: workspace.map(str::to_owned),
         limit: CALLS_MAX,
         ..Query::default()
@@ -62,53 +64,62 @@ pub fn how(
         .split_whitespace()
         .map(str::to_owned)
         .collect();
-    let mut ways: BTreeMap<String, How> = BTreeMap::new();
+    let mut ways: BTreeMap<String, CommandHistory> = BTreeMap::new();
     for hit in found.hits {
-        let shell = hit.tool.as_deref().is_some_and(command::is_shell);
-        let Some(record) = (if shell { store.record(hit.id)? } else { None }) else {
+        let shell = hit.tool.as_deref().is_some_and(command::is_shell_tool);
+        let Some(record) = (if shell {
+            store.read_record(hit.id)?
+        } else {
+            None
+        }) else {
             continue;
         };
-        let Some(line) = command::of_call(&record.content) else {
+        let Some(line) = command::parse_call(&record.content) else {
             continue;
         };
-        let line = command::essence(&line).to_owned();
+        let line = command::strip_setup(&line).to_owned();
         let lower = line.to_lowercase();
         if !wanted.iter().all(|word| lower.contains(word.as_str())) {
             continue;
         }
-        let step = store.step(hit.id)?;
+        let step = store.read_step(hit.id)?;
         let answer = match &step {
-            Some(step) => store.answer_to(step)?,
+            Some(step) => store.result_of_call(step)?,
             None => None,
         };
-        let run = Run {
+        let run = CommandRun {
             record: hit.id,
             session: hit.session,
             at: hit.at,
             cwd: record.context.cwd,
             exit_code: answer.as_ref().and_then(|answer| answer.exit_code),
-            succeeded: answer.as_ref().map(store::Step::succeeded),
+            succeeded: answer.as_ref().map(store::SessionStep::succeeded),
         };
         let failure = match &answer {
             Some(answer) if !answer.succeeded() => store
-                .record(answer.id)?
-                .map(|record| telling(&record.content)),
+                .read_record(answer.id)?
+                .map(|record| error_line(&record.content)),
             _ => None,
         };
-        add(&mut ways, line, run, failure);
+        add_run(&mut ways, line, run, failure);
     }
     let mut ways: Vec<_> = ways.into_values().collect();
     ways.sort_by(|a, b| {
-        let rank = |way: &How| (way.succeeded > 0, way.last.at);
+        let rank = |way: &CommandHistory| (way.succeeded > 0, way.last.at);
         rank(b).cmp(&rank(a)).then(a.command.cmp(&b.command))
     });
     ways.truncate(limit);
     Ok(ways)
 }
 
-fn add(ways: &mut BTreeMap<String, How>, line: String, run: Run, failure: Option<String>) {
+fn add_run(
+    ways: &mut BTreeMap<String, CommandHistory>,
+    line: String,
+    run: CommandRun,
+    failure: Option<String>,
+) {
     let shown: String = line.chars().take(COMMAND_CHARS_MAX).collect();
-    let way = ways.entry(line).or_insert_with(|| How {
+    let way = ways.entry(line).or_insert_with(|| CommandHistory {
         command: shown,
         succeeded: 0,
         failed: 0,
@@ -121,7 +132,7 @@ fn add(ways: &mut BTreeMap<String, How>, line: String, run: Run, failure: Option
         Some(false) => way.failed += 1,
         None => way.unknown += 1,
     }
-    let rank = |run: &Run| (run.succeeded == Some(true), run.at);
+    let rank = |run: &CommandRun| (run.succeeded == Some(true), run.at);
     if rank(&run) > rank(&way.last) {
         way.last = run;
     }
@@ -129,7 +140,7 @@ fn add(ways: &mut BTreeMap<String, How>, line: String, run: Run, failure: Option
 }
 
 /// Returns the line of an output that says what went wrong.
-pub(super) fn telling(output: &str) -> String {
+pub(super) fn error_line(output: &str) -> String {
     let bad = [
         "error",
         "failed",
@@ -143,5 +154,5 @@ pub(super) fn telling(output: &str) -> String {
         let line = line.to_lowercase();
         bad.iter().any(|word| line.contains(word))
     });
-    gist(line.unwrap_or(output), GIST_CHARS_MAX)
+    first_line(line.unwrap_or(output), GIST_CHARS_MAX)
 }

@@ -85,7 +85,7 @@ pub const NAMES: [&str; COUNT] = [
     "meaning_best_x_wish",
 ];
 pub const COUNT: usize = SEEN + PRODUCTS.len();
-pub type Features = [f64; COUNT];
+pub type RecordFeatures = [f64; COUNT];
 
 /// Features that are seen; the others are products of them: what counts much may count less and less, a person's
 /// words count otherwise than a model's, and people who talk to each other otherwise than to a model.
@@ -122,7 +122,7 @@ pub const PRODUCTS: [(&str, &str); 28] = [
 ];
 
 /// Fitted by `tools/ranking/fit.py`.
-pub const WEIGHTS: Features = [
+pub const WEIGHTS: RecordFeatures = [
     1.37, -1.66, -1.31, 0.21, 0.44, 2.55, 0.16, 0.24, 1.15, 0.36, 1.88, -0.16, 0.40, -0.40, 0.40,
     0.00, -0.20, 0.36, -1.14, 0.19, 4.16, 1.35, 0.85, 0.43, 1.08, -0.20, -1.50, 0.05, 2.72, 1.09,
     -0.47, 0.00, 0.99, 0.44, 0.48, 1.31, 1.64, 0.79, -1.55, 0.00, -1.11, 0.78, 0.00, 1.09, 3.03,

@@ -11,12 +11,14 @@ use std::cell::Cell;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{
-    Block, CallId, Change, FactKind, Flavor, Message, MessageId, Origin, Role, SessionId,
+    Block, CallId, FactKind, FileModification, Flavor, Message, MessageId, Origin, Role, SessionId,
     SessionPatch, ToolResult, ToolUse, Trust, Workspace,
 };
-use store::{Incoming, NewFact};
+use store::{IncomingEntries, NewFact};
 use testkit::store::{TestStore, append};
-use throughline_recall::{Answer, Config, Occasion, Recalled, World, offered, recall};
+use throughline_recall::{
+    PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RecallOutcome, offered, recall,
+};
 
 /// One event of a session.
 #[derive(Clone, Debug)]
@@ -70,13 +72,13 @@ impl Sessions {
                 message.line = line;
                 let at = start + SignedDuration::from_secs(i64::try_from(line).unwrap());
                 message.at = Some(at);
-                patch.touch(at);
-                records.extend(memory::record::records(message));
+                patch.include_time(at);
+                records.extend(memory::record::project_records(message));
             }
         }
         append(
             &self.store,
-            Incoming {
+            IncomingEntries {
                 records,
                 sessions: vec![(patch, Some(workspace(place)))],
                 usage: Vec::new(),
@@ -99,27 +101,34 @@ impl Sessions {
     }
 
     /// Sends a prompt from a new session.
-    pub fn prompt(&self, place: &str, prompt: &str) -> Recalled {
-        let occasion = Occasion {
+    pub fn prompt(&self, place: &str, prompt: &str) -> RecallOutcome {
+        let occasion = PromptRequest {
             prompt: prompt.to_owned(),
             session: Some(SessionId::of(Flavor::Claude, "present")),
             workspace: Some(workspace(place).key),
-            ..Occasion::default()
+            ..PromptRequest::default()
         };
-        let world = World {
+        let world = RecallEnv {
             now: now(),
-            word: "c0ffee1234",
+            fence_word: "c0ffee1234",
             changed_since: &|_, _| false,
         };
-        let config = Config::default();
-        recall(&self.store, &occasion, &config, &world, offered::find).unwrap()
+        let config = RecallConfig::default();
+        recall(
+            &self.store,
+            &occasion,
+            &config,
+            &world,
+            offered::find_prompt_hits,
+        )
+        .unwrap()
     }
 
     /// Returns what a prompt is given, or nothing.
     pub fn given(&self, place: &str, prompt: &str) -> String {
         match self.prompt(place, prompt).answer {
-            Answer::Inject(pack) => pack.text,
-            Answer::Abstain(_) => String::new(),
+            RecallAnswer::Inject(pack) => pack.text,
+            RecallAnswer::Abstain(_) => String::new(),
         }
     }
 }
@@ -158,7 +167,7 @@ fn blocks(event: &Said<'_>, line: u64) -> Vec<(Origin, Block)> {
         Said::Edit(path, diff) => {
             let result = ToolResult {
                 content: "The file was updated.".to_owned(),
-                changes: vec![Change {
+                changes: vec![FileModification {
                     path: (*path).to_owned(),
                     diff: (*diff).to_owned(),
                 }],

@@ -1,9 +1,9 @@
 //! Model providers and the services around them.
 
-use super::{Rule, rule};
+use super::{FormatRule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[FormatRule] = &[
     rule("anthropic-key", &["sk-ant-"], r"sk-ant-[a-z]{2,10}\d{0,2}-[A-Za-z0-9_-]{20,}", &["sk-ant-api03-{b93}AA", "sk-ant-oat01-{b86}", "sk-ant-admin01-{b93}AA"], &["sk-ant-...", "sk-ant-api03-", "sk-ant-xxxxxxxxxxxxxxxxxxxxxxxxxx"]),
     rule("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}", &["sk-proj-{b74}T3BlbkFJ{b74}"], &["sk-proj-...", "sk-proj-your-key-here-placeholder"]),
     rule("openrouter-key", &["sk-or-"], r"sk-or-(?:v\d-)?[A-Za-z0-9]{32,}", &["sk-or-v1-{h64}"], &["sk-or-v1-short"]),

@@ -1,9 +1,9 @@
 //! Chat, mail and messaging.
 
-use super::{Rule, rule};
+use super::{FormatRule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[FormatRule] = &[
     rule("slack-token", &["xoxb-", "xoxp-", "xoxa-", "xoxo-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"], r"xox[a-do-s]-(?:\d[A-Za-z0-9%./+=-]{11,}|[A-Za-z0-9%./+=-]{30,})", &["xoxb-{d12}-{d12}-{w24}", "xoxp-{d11}-{d10}-{d11}-{h32}"], &["xoxb-xxx", "xoxb-Slack_BOT_TOKEN", "xoxb-xoxb-my-bot-token"]),
     rule("slack-token", &["xoxe-", "xoxe."], r"xoxe(?:-\d-[A-Za-z0-9]{20,}|\.xox[bp]-\d-[A-Za-z0-9]{20,})", &["xoxe-1-{w146}", "xoxe.xoxp-1-{w160}"], &["xoxe.xoxp-1-initial"]),
     rule("slack-token", &["xapp-"], r"xapp-\d-[A-Za-z0-9]{8,}-\d{8,}(?:-[A-Za-z0-9]{16,})?", &["xapp-1-A{u10}-{d13}-{h64}"], &["xapp-1-A"]),

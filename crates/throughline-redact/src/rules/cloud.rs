@@ -1,11 +1,11 @@
 //! Clouds, hosting and infrastructure.
 
-use super::{Body, Rule, rule};
+use super::{BodyKind, FormatRule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[FormatRule] = &[
     rule("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA", "AROA", "AIDA", "A3T"], r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",
-        &["AKIA{u16}", "ASIA{u16}"], &["AKIAIOSFODNN7EXAMPLE", "AKIAXXXXXXXXXXXXXXXX", "ASIANCULTURE"]).body(Body::Any),
+        &["AKIA{u16}", "ASIA{u16}"], &["AKIAIOSFODNN7EXAMPLE", "AKIAXXXXXXXXXXXXXXXX", "ASIANCULTURE"]).body(BodyKind::PatternOnly),
     rule("aws-appsync-key", &["da2-"], r"da2-[a-z0-9]{26}", &["da2-{l26}"], &["da2-"]),
     rule("google-oauth-token", &["ya29."], r"ya29\.[A-Za-z0-9_-]{20,}", &["ya29.a0{b120}"], &["ya29.c"]),
     rule("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{24,}", &["GOCSPX-{b28}"], &["GOCSPX-"]),

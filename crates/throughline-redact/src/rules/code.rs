@@ -1,17 +1,17 @@
 //! Forges, registries, CI and design tools.
 
-use super::{Body, Rule, rule};
+use super::{BodyKind, FormatRule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
-pub(super) const RULES: &[Rule] = &[
-    rule("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_(?:[A-Za-z0-9]{36,}|\d+_eyJ[A-Za-z0-9_.-]{40,})", &["ghp_{w36}", "ghr_{w76}"], &["ghp_short", "ghs_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]).body(Body::Any),
-    rule("github-token", &["github_pat_"], r"github_pat_[A-Za-z0-9]{20,24}_[A-Za-z0-9]{50,}", &["github_pat_{w22}_{w59}"], &["github_pat_"]).body(Body::Any),
+pub(super) const RULES: &[FormatRule] = &[
+    rule("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_(?:[A-Za-z0-9]{36,}|\d+_eyJ[A-Za-z0-9_.-]{40,})", &["ghp_{w36}", "ghr_{w76}"], &["ghp_short", "ghs_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]).body(BodyKind::PatternOnly),
+    rule("github-token", &["github_pat_"], r"github_pat_[A-Za-z0-9]{20,24}_[A-Za-z0-9]{50,}", &["github_pat_{w22}_{w59}"], &["github_pat_"]).body(BodyKind::PatternOnly),
     rule("gitlab-token", &["glpat-", "glptt-", "gldt-", "glrt-", "glrtr-", "glcbt-", "glft-", "glsoat-", "glffct-", "glimt-", "glagent-", "gloas-", "glwt-"], r"gl(?:pat|ptt|dt|rtr?|cbt|ft|soat|ffct|imt|agent|oas|wt)-[A-Za-z0-9_=.-]{16,}", &["glpat-{b20}", "glrt-{b20}", "glcbt-{h2}_{b20}"], &["glpat-xxxxxxxx-xxxxxxxxxxxxxxxxxx.xxxxxxxxx", "glpat-"]),
     rule("gitlab-token", &["GR1348941"], r"GR1348941[A-Za-z0-9_-]{20}", &["GR1348941{b20}"], &["GR1348941XXXXXXXXXXXXXXXXXXXX"]),
     rule("bitbucket-token", &["ATBB"], r"ATBB[A-Za-z0-9]{24,32}", &["ATBB{w32}"], &["ATBB"]),
     rule("atlassian-token", &["ATATT3", "ATCTT3", "ATSTT3"], r"AT[ACS]TT3[A-Za-z0-9_=-]{60,}", &["ATATT3xFfGF0{b170}={H8}"], &["ATATT3"]),
-    rule("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{36,}", &["npm_{w36}"], &["npm_config_registry", "npm_lifecycle_event"]).body(Body::Any),
-    rule("pypi-token", &["pypi-AgE"], r"pypi-AgE[A-Za-z0-9_-]{40,}", &["pypi-AgEIcHlwaS5vcmc{b120}"], &["pypi-AgE"]).body(Body::Any),
+    rule("npm-token", &["npm_"], r"npm_[A-Za-z0-9]{36,}", &["npm_{w36}"], &["npm_config_registry", "npm_lifecycle_event"]).body(BodyKind::PatternOnly),
+    rule("pypi-token", &["pypi-AgE"], r"pypi-AgE[A-Za-z0-9_-]{40,}", &["pypi-AgEIcHlwaS5vcmc{b120}"], &["pypi-AgE"]).body(BodyKind::PatternOnly),
     rule("rubygems-key", &["rubygems_"], r"rubygems_[a-f0-9]{48}", &["rubygems_{h48}"], &["rubygems_version"]),
     rule("crates-io-token", &["cio"], r"cio[A-Za-z0-9]{32}", &["cio{w32}"], &["ciosomething"]),
     rule("nuget-key", &["oy2"], r"oy2[a-z0-9]{43}", &["oy2{l43}"], &["oy2"]),

@@ -1,9 +1,9 @@
 //! Formats of no single vendor: JWT, password hashes, signed URLs, private parts of keys.
 
-use super::{Body, Rule, rule};
+use super::{BodyKind, FormatRule, rule};
 
 #[rustfmt::skip] // One rule, one line: the table is read down its columns.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[FormatRule] = &[
     rule("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}", &["eyJ{w30}.eyJ{w60}.{b43}"], &["eyJpZCI6IDc5ODY1Nywg", "eyJ.a.b"]),
     rule("jwt", &["ZXlK"], r"ZXlK[A-Za-z0-9+/_-]{60,}={0,2}", &["ZXlK{w160}"], &["ZXlK"]),
     rule("password-hash", &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$7$"], r"\$(?:apr1|1|5|6|y|7)\$(?:[A-Za-z0-9./=]+\$)?[A-Za-z0-9./]{1,24}\$([A-Za-z0-9./]{20,})", &["$apr1${w8}${w22}", "$6${w16}${w86}"], &["$1$2"]),
@@ -16,6 +16,6 @@ pub(super) const RULES: &[Rule] = &[
     rule("cookie-session", &["s%3A", "s:"], r"s(?:%3A|:)([A-Za-z0-9_-]{20,36}\.[A-Za-z0-9%+/=_-]{30,})", &["s%3A{w32}.{w43}"], &["s:a.b"]),
     rule("base64-private-key", &["LS0tLS1CRUdJTi"], r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVk|BFQyBQUklWQV|BPUEVOU1NIIF|BEU0EgUFJJVk|BFTkNSWVBURU)[A-Za-z0-9+/\s]{40,}={0,2}", &["LS0tLS1CRUdJTiBQUklWQVRF{w200}"], &["LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"]),
     rule("jwk-private-key", &["kty", "\"d\"", "\"dp\"", "\"dq\"", "\"qi\"", "\"p\"", "\"q\"", "\"k\""], r#""(?:d|dp|dq|qi|p|q|k)"\s*:\s*"([A-Za-z0-9_-]{40,})""#, &["{\"kty\":\"EC\",\"d\": \"{b43}\"}"], &["{\"d\": \"M 10 20 L 30 40\"}"]),
-    rule("sidekiq-secret", &["CONTRIBSYS__COM"], r#"CONTRIBSYS__COM["']?\s*[:=]+\s*["']?([a-f0-9]{8}:[a-f0-9]{8})"#, &["BUNDLE_GEMS__CONTRIBSYS__COM={h8}:{h8}"], &["BUNDLE_GEMS__CONTRIBSYS__COM="]).body(Body::Any),
+    rule("sidekiq-secret", &["CONTRIBSYS__COM"], r#"CONTRIBSYS__COM["']?\s*[:=]+\s*["']?([a-f0-9]{8}:[a-f0-9]{8})"#, &["BUNDLE_GEMS__CONTRIBSYS__COM={h8}:{h8}"], &["BUNDLE_GEMS__CONTRIBSYS__COM="]).body(BodyKind::PatternOnly),
     rule("ntlm-token", &["TlRMTVNTUAAD"], r"TlRMTVNTUAAD[A-Za-z0-9+/]{40,}={0,2}", &["TlRMTVNTUAADAAAA{w80}="], &["TlRMTVNTUAAD"]),
 ];

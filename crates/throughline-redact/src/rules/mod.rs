@@ -15,15 +15,15 @@ pub(super) mod proof;
 
 /// A format, found by one of its literals and confirmed by its pattern.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct FormatRule {
     pub(super) name: &'static str,
     /// What the automaton looks for, in any case; the pattern decides about case.
     pub(super) literals: &'static [&'static str],
     /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
     pub(super) pattern: &'static str,
     pub(super) before: usize,
-    pub(super) body: Body,
-    pub(super) boundary: Boundary,
+    pub(super) body: BodyKind,
+    pub(super) boundary: LiteralBoundary,
     pub(super) catches: &'static [&'static str],
     #[cfg_attr(
         not(test),
@@ -34,23 +34,23 @@ pub(super) struct Rule {
 
 /// What the secret must look like beyond the pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyKind {
     /// Nobody made it up.
     Random,
     /// Somebody may have: a password.
-    Chosen,
+    HumanChosen,
     /// The pattern says it all.
-    Any,
+    PatternOnly,
 }
 
 /// What may stand directly before a format's literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Boundary {
+pub(super) enum LiteralBoundary {
     /// Anything but a letter or a digit, where the literal is short or could end a word (`ico-`), and
     /// anything at all where it is long and odd (`ghp_`).
-    Sign,
+    NonAlphanumeric,
     /// The start of a word: the literal is itself a common word, as in `cache-key-…`.
-    Word,
+    WordStart,
 }
 
 const fn rule(
@@ -59,46 +59,46 @@ const fn rule(
     pattern: &'static str,
     catches: &'static [&'static str],
     spares: &'static [&'static str],
-) -> Rule {
-    Rule {
+) -> FormatRule {
+    FormatRule {
         name,
         literals,
         pattern,
         before: 0,
-        body: Body::Random,
-        boundary: Boundary::Sign,
+        body: BodyKind::Random,
+        boundary: LiteralBoundary::NonAlphanumeric,
         catches,
         spares,
     }
 }
 
-impl Rule {
+impl FormatRule {
     /// For formats whose literal is not at the start.
     const fn before(mut self, bytes: usize) -> Self {
         self.before = bytes;
         self
     }
 
-    const fn body(mut self, body: Body) -> Self {
+    const fn body(mut self, body: BodyKind) -> Self {
         self.body = body;
         self
     }
 
     /// For formats whose literal is a word that names also contain.
     const fn whole_word(mut self) -> Self {
-        self.boundary = Boundary::Word;
+        self.boundary = LiteralBoundary::WordStart;
         self
     }
 
     /// True when text that merely resembles the format is improbable.
     #[cfg(test)]
     pub(super) fn is_certain(&self) -> bool {
-        self.boundary != Boundary::Word && self.body != Body::Chosen
+        self.boundary != LiteralBoundary::WordStart && self.body != BodyKind::HumanChosen
     }
 }
 
 /// Every rule of every table.
-pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
+pub(super) fn all() -> impl Iterator<Item = &'static FormatRule> {
     [
         ai::RULES,
         chat::RULES,
@@ -113,7 +113,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// Length of the text an example template stands for.
-pub(super) fn length(template: &str) -> usize {
+pub(super) fn expanded_len(template: &str) -> usize {
     let mut length = template.len();
     for slot in template.split('{').skip(1) {
         let Some((count, _)) = slot.split_once('}') else {

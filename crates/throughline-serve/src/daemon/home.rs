@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use super::DaemonError;
 
-const LOCK: &str = "daemon.lock";
-const SOCKET: &str = "daemon.sock";
-const HOOK_SOCKET: &str = "hook.sock";
-const TOKEN: &str = "daemon.token";
-const CARD: &str = "daemon.json";
-const TRIES: &str = "daemon.tries";
+const LOCK_FILE: &str = "daemon.lock";
+const SOCKET_FILE: &str = "daemon.sock";
+const HOOK_SOCKET_FILE: &str = "hook.sock";
+const TOKEN_FILE: &str = "daemon.token";
+const INFO_FILE: &str = "daemon.json";
+const START_ATTEMPTS_FILE: &str = "daemon.tries";
 /// Who only looks whether a daemon runs holds the lock for a moment.
-const LOCK_TRIES: u32 = 20;
-const LOCK_STEP: Duration = Duration::from_millis(10);
+const LOCK_ATTEMPTS_MAX: u32 = 20;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The card that a running daemon leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
+pub struct DaemonInfo {
     pub pid: u32,
     pub version: String,
     pub socket: PathBuf,
@@ -36,12 +36,12 @@ pub struct Running {
     pub background: bool,
 }
 
-impl Running {
-    pub fn here(home: &Path, port: Option<u16>, background: bool) -> Self {
+impl DaemonInfo {
+    pub fn for_this_process(home: &Path, port: Option<u16>, background: bool) -> Self {
         Self {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            socket: socket_in(home),
+            socket: socket_path(home),
             address: port.map(|port| format!("127.0.0.1:{port}")),
             boot: random_hex::<4>().unwrap_or_default(),
             background,
@@ -49,9 +49,9 @@ impl Running {
     }
 
     pub fn write(&self, home: &Path) -> Result<(), DaemonError> {
-        let path = home.join(CARD);
+        let path = home.join(INFO_FILE);
         let text = serde_json::to_string(self).unwrap_or_default();
-        let written = private(&path, OpenOptions::new().create(true).truncate(true))
+        let written = open_private(&path, OpenOptions::new().create(true).truncate(true))
             .and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| DaemonError::Write { path, error })
     }
@@ -59,30 +59,30 @@ impl Running {
 
 /// Returns the card of the daemon that runs for a folder. Where nobody holds the lock there is none, whatever
 /// was left lying there.
-pub fn running(home: &Path) -> Option<Running> {
-    if !is_held(home) {
+pub fn running_daemon(home: &Path) -> Option<DaemonInfo> {
+    if !is_locked(home) {
         return None;
     }
     let mut text = String::new();
-    let card = File::open(home.join(CARD)).ok()?;
+    let card = File::open(home.join(INFO_FILE)).ok()?;
     card.take(64 << 10).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
 /// Says whether a daemon runs for a folder, or is just starting or ending.
-pub fn is_held(home: &Path) -> bool {
-    let lock = File::open(home.join(LOCK));
+pub fn is_locked(home: &Path) -> bool {
+    let lock = File::open(home.join(LOCK_FILE));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
 /// Returns the file in which whoever starts daemons counts in vain. One that runs removes it.
-pub fn tries_in(home: &Path) -> PathBuf {
-    home.join(TRIES)
+pub fn start_attempts_path(home: &Path) -> PathBuf {
+    home.join(START_ATTEMPTS_FILE)
 }
 
 /// Takes the lock, which whoever dies gives back.
-pub fn lock(home: &Path) -> Result<File, DaemonError> {
-    let path = home.join(LOCK);
+pub fn acquire_lock(home: &Path) -> Result<File, DaemonError> {
+    let path = home.join(LOCK_FILE);
     let write = |error| DaemonError::Write {
         path: path.clone(),
         error,
@@ -91,11 +91,11 @@ pub fn lock(home: &Path) -> Result<File, DaemonError> {
     store::check_folder(home)?;
     fs::create_dir_all(home).map_err(write)?;
     fs::set_permissions(home, fs::Permissions::from_mode(0o700)).map_err(write)?;
-    let lock = private(&path, OpenOptions::new().create(true)).map_err(write)?;
-    for _ in 0..LOCK_TRIES {
+    let lock = open_private(&path, OpenOptions::new().create(true)).map_err(write)?;
+    for _ in 0..LOCK_ATTEMPTS_MAX {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
             Err(fs::TryLockError::Error(error)) => return Err(write(error)),
         }
     }
@@ -104,17 +104,17 @@ pub fn lock(home: &Path) -> Result<File, DaemonError> {
     })
 }
 
-pub fn socket_in(home: &Path) -> PathBuf {
-    home.join(SOCKET)
+pub fn socket_path(home: &Path) -> PathBuf {
+    home.join(SOCKET_FILE)
 }
 
 /// Returns the socket at which hooks are answered.
-pub fn hook_socket_in(home: &Path) -> PathBuf {
-    home.join(HOOK_SOCKET)
+pub fn hook_socket_path(home: &Path) -> PathBuf {
+    home.join(HOOK_SOCKET_FILE)
 }
 
 /// Opens the socket, in the place of one that lies there.
-pub fn bind(path: &Path) -> io::Result<UnixListener> {
+pub fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -125,13 +125,13 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-pub fn token_in(home: &Path) -> PathBuf {
-    home.join(TOKEN)
+pub fn token_path(home: &Path) -> PathBuf {
+    home.join(TOKEN_FILE)
 }
 
 /// Returns the token, making it on first use.
-pub fn token(home: &Path) -> Result<String, DaemonError> {
-    let path = home.join(TOKEN);
+pub fn load_or_create_token(home: &Path) -> Result<String, DaemonError> {
+    let path = home.join(TOKEN_FILE);
     let write = |error| DaemonError::Write {
         path: path.clone(),
         error,
@@ -142,13 +142,13 @@ pub fn token(home: &Path) -> Result<String, DaemonError> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(write)?;
         return Ok(known.trim().to_owned());
     }
-    new_token(home)
+    rotate_token(home)
 }
 
 /// Makes another token; the old one is nobody's any more.
-pub fn new_token(home: &Path) -> Result<String, DaemonError> {
-    let path = home.join(TOKEN);
-    let aside = home.join(format!("{TOKEN}.new"));
+pub fn rotate_token(home: &Path) -> Result<String, DaemonError> {
+    let path = home.join(TOKEN_FILE);
+    let aside = home.join(format!("{TOKEN_FILE}.new"));
     let write = |error| DaemonError::Write {
         path: path.clone(),
         error,
@@ -158,30 +158,30 @@ pub fn new_token(home: &Path) -> Result<String, DaemonError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
         _ => {}
     }
-    let mut file = private(&aside, OpenOptions::new().create_new(true)).map_err(write)?;
+    let mut file = open_private(&aside, OpenOptions::new().create_new(true)).map_err(write)?;
     writeln!(file, "{token}").map_err(write)?;
     fs::rename(&aside, &path).map_err(write)?;
     Ok(token)
 }
 
 /// Removes what only a running daemon has. A socket that was given stays: it is not ours.
-pub fn leave(home: &Path, is_given: bool) {
+pub fn remove_runtime_files(home: &Path, is_given: bool) {
     let ours: &[_] = if is_given {
-        &[HOOK_SOCKET, CARD]
+        &[HOOK_SOCKET_FILE, INFO_FILE]
     } else {
-        &[SOCKET, HOOK_SOCKET, CARD]
+        &[SOCKET_FILE, HOOK_SOCKET_FILE, INFO_FILE]
     };
     for name in ours {
-        remove(&home.join(name));
+        remove_if_present(&home.join(name));
     }
 }
 
 /// Notes that a daemon runs: whoever counted its starts begins anew.
-pub fn came(home: &Path) {
-    remove(&tries_in(home));
+pub fn reset_start_attempts(home: &Path) {
+    remove_if_present(&start_attempts_path(home));
 }
 
-fn remove(path: &Path) {
+fn remove_if_present(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -189,7 +189,7 @@ fn remove(path: &Path) {
     }
 }
 
-fn private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.write(true).mode(0o600).open(path)
 }
 
@@ -210,45 +210,48 @@ mod tests {
     #[test]
     fn the_token_is_made_once_and_for_its_owner_alone() {
         let home = tempfile::tempdir().unwrap();
-        let first = token(home.path()).unwrap();
-        assert_eq!((first.len(), &first), (64, &token(home.path()).unwrap()));
-        assert_eq!(mode(&home.path().join(TOKEN)), 0o600);
-        fs::write(home.path().join(TOKEN), "short").unwrap();
-        assert_ne!(token(home.path()).unwrap(), first);
+        let first = load_or_create_token(home.path()).unwrap();
+        assert_eq!(
+            (first.len(), &first),
+            (64, &load_or_create_token(home.path()).unwrap())
+        );
+        assert_eq!(mode(&home.path().join(TOKEN_FILE)), 0o600);
+        fs::write(home.path().join(TOKEN_FILE), "short").unwrap();
+        assert_ne!(load_or_create_token(home.path()).unwrap(), first);
     }
 
     #[test]
     fn a_new_token_takes_the_place_of_the_old_one() {
         let home = tempfile::tempdir().unwrap();
-        let first = token(home.path()).unwrap();
-        let second = new_token(home.path()).unwrap();
+        let first = load_or_create_token(home.path()).unwrap();
+        let second = rotate_token(home.path()).unwrap();
         assert_ne!(first, second);
-        assert_eq!(token(home.path()).unwrap(), second);
-        assert_eq!(mode(&home.path().join(TOKEN)), 0o600);
+        assert_eq!(load_or_create_token(home.path()).unwrap(), second);
+        assert_eq!(mode(&home.path().join(TOKEN_FILE)), 0o600);
     }
 
     #[test]
     fn a_card_without_a_lock_is_nobodys() {
         let home = tempfile::tempdir().unwrap();
-        let held = lock(home.path()).unwrap();
-        let card = Running::here(home.path(), Some(7), true);
+        let held = acquire_lock(home.path()).unwrap();
+        let card = DaemonInfo::for_this_process(home.path(), Some(7), true);
         card.write(home.path()).unwrap();
-        assert_eq!(running(home.path()), Some(card));
+        assert_eq!(running_daemon(home.path()), Some(card));
         assert!(matches!(
-            lock(home.path()),
+            acquire_lock(home.path()),
             Err(DaemonError::Running { .. })
         ));
         drop(held);
-        assert_eq!(running(home.path()), None);
+        assert_eq!(running_daemon(home.path()), None);
     }
 
     #[test]
     fn a_socket_that_was_left_is_taken_over() {
         let home = tempfile::tempdir().unwrap();
-        let path = socket_in(home.path());
-        drop(bind(&path).unwrap());
+        let path = socket_path(home.path());
+        drop(bind_socket(&path).unwrap());
         assert!(path.exists());
-        let _listener = bind(&path).unwrap();
+        let _listener = bind_socket(&path).unwrap();
         assert_eq!(mode(&path), 0o600);
     }
 }

@@ -19,41 +19,41 @@ use store::Store;
 use tokio::sync::watch;
 
 use crate::hook::{self, wire};
-use crate::http::guard::{self, Limits, Way};
+use crate::http::guard::{self, HttpLimits, Transport};
 use crate::http::hook::answer_payload;
-use crate::http::listen::{ConnectionState, Listener, listen};
-use crate::http::{Front, Problem};
+use crate::http::listen::{ConnectionState, HttpListener, serve_listener};
+use crate::http::{HttpState, Problem};
 
 /// Lanes, so that one long answer does not delay the next.
-pub const LANES: usize = 2;
+pub const HOOK_WORKERS: usize = 2;
 /// Connections that may wait on one lane. Hooks come one for each event of an agent.
 const CONNECTIONS_MAX: usize = 128;
 
 /// The threads that answer hooks.
 #[derive(Debug)]
-pub struct HookLanes {
+pub struct HookWorkers {
     threads: Vec<JoinHandle<()>>,
 }
 
-impl HookLanes {
+impl HookWorkers {
     /// Starts a lane for each store. All of them take connections from the same socket.
     pub fn start(
         socket: &UnixListener,
         stores: Vec<Arc<Store>>,
-        front: &Front,
+        front: &HttpState,
         stopping: &watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let mut threads = Vec::new();
         for store in stores {
-            let lane = Lane {
+            let lane = HookWorker {
                 store,
-                front: front.clone(),
+                http: front.clone(),
             };
             let (socket, stopping) = (socket.try_clone()?, stopping.clone());
             let thread = std::thread::Builder::new()
                 .name("throughline-hook".into())
                 .spawn(move || {
-                    if let Err(error) = run(lane, socket, stopping) {
+                    if let Err(error) = run_hook_worker(lane, socket, stopping) {
                         tracing::error!(%error, "a lane for hooks has ended");
                     }
                 })?;
@@ -73,47 +73,54 @@ impl HookLanes {
 }
 
 #[derive(Clone)]
-struct Lane {
+struct HookWorker {
     store: Arc<Store>,
-    front: Front,
+    http: HttpState,
 }
 
-fn run(lane: Lane, socket: UnixListener, stopping: watch::Receiver<bool>) -> io::Result<()> {
+fn run_hook_worker(
+    lane: HookWorker,
+    socket: UnixListener,
+    stopping: watch::Receiver<bool>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let desk = &lane.front.desk;
+    let desk = &lane.http.context;
     hook::warm_up(&lane.store, &desk.settings, desk.now());
-    let limits = Limits {
-        body_bytes: wire::PAYLOAD_BYTES_MAX,
-        connections: CONNECTIONS_MAX,
-        ..lane.front.gate.limits
+    let limits = HttpLimits {
+        body_bytes_max: wire::PAYLOAD_BYTES_MAX,
+        connections_max: CONNECTIONS_MAX,
+        ..lane.http.guard.limits
     };
     let router = Router::new()
-        .route(wire::PATH, post(answer))
+        .route(wire::HOOK_PATH, post(handle_hook))
         .layer(DefaultBodyLimit::disable())
         .with_state((Arc::new(lane), limits));
     runtime.block_on(async {
-        let listener = Listener::Socket(tokio::net::UnixListener::from_std(socket)?);
-        listen(listener, router, limits, stopping).await;
+        let listener = HttpListener::Socket(tokio::net::UnixListener::from_std(socket)?);
+        serve_listener(listener, router, limits, stopping).await;
         Ok(())
     })
 }
 
-async fn answer(State((lane, limits)): State<(Arc<Lane>, Limits)>, request: Request) -> Response {
+async fn handle_hook(
+    State((lane, limits)): State<(Arc<HookWorker>, HttpLimits)>,
+    request: Request,
+) -> Response {
     let (parts, body) = request.into_parts();
-    if let Err(problem) = guard::check_source(Way::Socket, &parts.headers) {
+    if let Err(problem) = guard::check_host_and_origin(Transport::Socket, &parts.headers) {
         return problem.into_response();
     }
     let payload = match guard::read_body(body, &limits).await {
         Ok(payload) => payload,
         Err(problem) => return problem.into_response(),
     };
-    lane.front.gate.asked();
+    lane.http.guard.record_activity();
     let state = parts.extensions.get::<ConnectionState>();
-    let _answering = state.map(ConnectionState::answering);
+    let _answering = state.map(ConnectionState::start_answering);
     // This blocks the lane, as it is meant to: see the top of this file.
-    let reply = answer_payload(&lane.front, &lane.store, &parts.headers, &payload);
+    let reply = answer_payload(&lane.http, &lane.store, &parts.headers, &payload);
     reply.map_or_else(Problem::into_response, |reply| {
         axum::Json(reply).into_response()
     })

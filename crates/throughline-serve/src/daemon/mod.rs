@@ -25,47 +25,47 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-pub use self::home::{Running, is_held, running};
-use self::lanes::{HookLanes, LANES};
-pub use self::origin::Origin;
+pub use self::home::{DaemonInfo, is_locked, running_daemon};
+use self::lanes::{HOOK_WORKERS, HookWorkers};
+pub use self::origin::StartupFiles;
 use self::schedule::Schedule;
-use self::wake::Inbox;
-pub use self::wake::{Wake, Waker};
-use crate::Desk;
-use crate::hook::{self, After, Works};
-use crate::http::listen::{Listener, listen};
-use crate::http::{Front, Gate, Limits, router};
-use crate::stages::{self, Logs, Stages};
+use self::wake::WakeReceiver;
+pub use self::wake::{DaemonHandle, WakeReason};
+use crate::ServeContext;
+use crate::hook::{self, FollowUp, FollowUpEnv};
+use crate::http::listen::{HttpListener, serve_listener};
+use crate::http::{HttpLimits, HttpState, RequestGuard, router};
+use crate::stages::{self, LogSources, StageSettings};
 
 /// Threads that serve connections, and threads that read the store for them. Of the latter there are
 /// enough for every request that is answered at once, every listener and every export.
-const WORKERS: usize = 2;
-const BLOCKING_MAX: usize = 64;
+const HTTP_THREADS: usize = 2;
+const BLOCKING_THREADS_MAX: usize = 64;
 /// Threads that run stages: one for the loop, one for what asks a model, and one to spare for a stage
 /// that is still ending.
-const BACKGROUND_MAX: usize = 3;
+const BACKGROUND_THREADS_MAX: usize = 3;
 /// What waits for the model.
-const SLOW_MAX: usize = 4;
+const MODEL_TASKS_MAX: usize = 4;
 /// How long what still runs may take when the daemon stops.
-const GRACE: Duration = Duration::from_secs(3);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
 /// How the daemon runs.
 #[derive(Debug)]
-pub struct Plan {
+pub struct DaemonOptions {
     pub home: PathBuf,
     /// The port on loopback; none when it is not to be reached there.
     pub port: Option<u16>,
     /// Ends when nobody has needed it for so long.
-    pub idle: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// Nobody's terminal holds it, and whoever needs it starts it again.
     pub background: bool,
     /// What it was started from.
-    pub origin: Origin,
-    pub stages: Stages,
-    pub logs: Logs,
-    pub limits: Limits,
+    pub startup_files: StartupFiles,
+    pub stages: StageSettings,
+    pub sources: LogSources,
+    pub limits: HttpLimits,
     /// A socket that whoever started us has opened already.
-    pub given: Option<std::os::unix::net::UnixListener>,
+    pub inherited_socket: Option<std::os::unix::net::UnixListener>,
 }
 
 /// Why there is no daemon.
@@ -85,7 +85,7 @@ pub enum DaemonError {
 
 /// Why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExitReason {
     Stopped,
     Idle,
     /// Its program or its configuration is another now.
@@ -95,24 +95,24 @@ pub enum Ended {
 /// Runs until it is stopped or nobody needs it. `open` opens the store, `open_to_read` the same store once
 /// more for a lane that answers hooks; `ready` hears when the daemon can be reached.
 pub fn run(
-    open: impl FnOnce() -> Result<Desk, DaemonError>,
+    open: impl FnOnce() -> Result<ServeContext, DaemonError>,
     open_to_read: impl Fn() -> store::Result<Store>,
-    plan: Plan,
-    ready: impl FnOnce(&Running),
-) -> Result<Ended, DaemonError> {
-    let lock = home::lock(&plan.home)?;
+    plan: DaemonOptions,
+    ready: impl FnOnce(&DaemonInfo),
+) -> Result<ExitReason, DaemonError> {
+    let lock = home::acquire_lock(&plan.home)?;
     let desk = open()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .max_blocking_threads(BLOCKING_MAX)
+        .worker_threads(HTTP_THREADS)
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
         .enable_all()
         .build()?;
     let background = tokio::runtime::Builder::new_current_thread()
-        .max_blocking_threads(BACKGROUND_MAX)
-        .on_thread_start(priority::lower)
+        .max_blocking_threads(BACKGROUND_THREADS_MAX)
+        .on_thread_start(priority::lower_thread_priority)
         .build()?;
-    let stores = hook_stores(&desk, open_to_read);
-    let served = serve(
+    let stores = open_hook_stores(&desk, open_to_read);
+    let served = serve_until_stopped(
         desk.clone(),
         stores,
         plan,
@@ -120,8 +120,8 @@ pub fn run(
         ready,
     );
     let ended = runtime.block_on(served);
-    background.shutdown_timeout(GRACE);
-    runtime.shutdown_timeout(GRACE);
+    background.shutdown_timeout(SHUTDOWN_GRACE);
+    runtime.shutdown_timeout(SHUTDOWN_GRACE);
     // The store goes last but for the lock: closing it writes its log back into the file.
     drop(desk);
     drop(lock);
@@ -129,7 +129,10 @@ pub fn run(
 }
 
 /// Opens the store once for each lane. One that cannot be opened shares the daemon's own connections.
-fn hook_stores(desk: &Desk, open_to_read: impl Fn() -> store::Result<Store>) -> Vec<Arc<Store>> {
+fn open_hook_stores(
+    desk: &ServeContext,
+    open_to_read: impl Fn() -> store::Result<Store>,
+) -> Vec<Arc<Store>> {
     let open = |_| match open_to_read() {
         Ok(store) => Arc::new(store),
         Err(error) => {
@@ -137,68 +140,73 @@ fn hook_stores(desk: &Desk, open_to_read: impl Fn() -> store::Result<Store>) -> 
             Arc::clone(&desk.store)
         }
     };
-    (0..LANES).map(open).collect()
+    (0..HOOK_WORKERS).map(open).collect()
 }
 
-async fn serve(
-    desk: Desk,
+async fn serve_until_stopped(
+    desk: ServeContext,
     stores: Vec<Arc<Store>>,
-    plan: Plan,
+    plan: DaemonOptions,
     background: tokio::runtime::Handle,
-    ready: impl FnOnce(&Running),
-) -> Result<Ended, DaemonError> {
-    let token = home::token(&plan.home)?;
-    let is_given = plan.given.is_some();
-    let socket = socket(&plan.home, plan.given)?;
-    let hook_socket = bind(&home::hook_socket_in(&plan.home))?;
-    let tcp = tcp(plan.port).await?;
-    let running = Running::here(
+    ready: impl FnOnce(&DaemonInfo),
+) -> Result<ExitReason, DaemonError> {
+    let token = home::load_or_create_token(&plan.home)?;
+    let is_given = plan.inherited_socket.is_some();
+    let socket = open_socket(&plan.home, plan.inherited_socket)?;
+    let hook_socket = bind_nonblocking(&home::hook_socket_path(&plan.home))?;
+    let tcp = bind_tcp(plan.port).await?;
+    let running = DaemonInfo::for_this_process(
         &plan.home,
         tcp.as_ref().map(|(_, port)| *port),
         plan.background,
     );
-    let (waker, inbox) = wake::channel();
+    let (waker, inbox) = wake::wake_channel();
     let (stopping, stopped) = watch::channel(false);
-    let gate = Gate::new(token, plan.limits);
-    let front = Front::new(
+    let gate = RequestGuard::new(token, plan.limits);
+    let front = HttpState::new(
         desk.clone(),
         gate,
         waker.clone(),
         stopped.clone(),
         &running.boot,
-        plan.origin,
+        plan.startup_files,
     );
-    let lanes = HookLanes::start(&hook_socket, stores, &front, &stopped)?;
+    let lanes = HookWorkers::start(&hook_socket, stores, &front, &stopped)?;
     let routes = router(&front);
-    let mut doors = vec![tokio::spawn(listen(
-        Listener::Socket(socket),
+    let mut doors = vec![tokio::spawn(serve_listener(
+        HttpListener::Socket(socket),
         routes.clone(),
         plan.limits,
         stopped.clone(),
     ))];
     if let Some((tcp, port)) = tcp {
-        let tcp = Listener::Tcp(tcp, port);
-        doors.push(tokio::spawn(listen(tcp, routes, plan.limits, stopped)));
+        let tcp = HttpListener::Tcp(tcp, port);
+        doors.push(tokio::spawn(serve_listener(
+            tcp,
+            routes,
+            plan.limits,
+            stopped,
+        )));
     }
     running.write(&plan.home)?;
-    home::came(&plan.home);
+    home::reset_start_attempts(&plan.home);
     ready(&running);
     let stop = Arc::new(AtomicBool::new(false));
-    let signals = tokio::spawn(signals(waker.clone())?);
-    let watching = watch_logs(&desk, &plan.logs, waker, &stop);
-    let (slow, asked) = mpsc::channel(SLOW_MAX);
-    let work = Work {
-        desk,
+    let signals = tokio::spawn(handle_signals(waker.clone())?);
+    let watching = watch_logs(&desk, &plan.sources, waker, &stop);
+    let (slow, asked) = mpsc::channel(MODEL_TASKS_MAX);
+    let work = BackgroundWorker {
+        context: desk,
         stages: Arc::new(plan.stages),
-        logs: Arc::new(plan.logs),
+        sources: Arc::new(plan.sources),
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
         ends_when_outdated: plan.background,
         background,
-        slow,
+        model_tasks: slow,
     };
-    let asking = tokio::spawn(ask_models(work.clone(), asked));
-    let ended = round(&work, inbox, &front, plan.idle).await;
+    let asking = tokio::spawn(run_model_tasks(work.clone(), asked));
+    let ended = run_loop(&work, inbox, &front, plan.idle_timeout).await;
     signals.abort();
     asking.abort();
     stop.store(true, Ordering::Relaxed);
@@ -207,7 +215,7 @@ async fn serve(
     for door in doors {
         let _ended = door.await;
     }
-    home::leave(&plan.home, is_given);
+    home::remove_runtime_files(&plan.home, is_given);
     let _joined = tokio::task::spawn_blocking(move || lanes.join()).await;
     if let Some(watching) = watching {
         let _joined = tokio::task::spawn_blocking(move || watching.join()).await;
@@ -217,34 +225,34 @@ async fn serve(
 
 /// What the stages need.
 #[derive(Clone)]
-struct Work {
-    desk: Desk,
-    stages: Arc<Stages>,
-    logs: Arc<Logs>,
+struct BackgroundWorker {
+    context: ServeContext,
+    stages: Arc<StageSettings>,
+    sources: Arc<LogSources>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
     /// The daemon ends when its program or configuration has changed: a hook starts it again.
     ends_when_outdated: bool,
     /// Runs the stages, on threads of lower priority.
     background: tokio::runtime::Handle,
-    slow: mpsc::Sender<Slow>,
+    model_tasks: mpsc::Sender<ModelTask>,
 }
 
 /// What a model is asked for.
 #[derive(Clone, Copy, Debug)]
-enum Slow {
+enum ModelTask {
     Summaries,
     Facts,
 }
 
 /// Lets the model work beside the loop, one thing at a time: it may take minutes, and hooks wait for nobody.
-async fn ask_models(work: Work, mut asked: mpsc::Receiver<Slow>) {
+async fn run_model_tasks(work: BackgroundWorker, mut asked: mpsc::Receiver<ModelTask>) {
     while let Some(slow) = asked.recv().await {
-        let stage: Stage = match slow {
-            Slow::Summaries => Box::new(Work::renew),
-            Slow::Facts => Box::new(|work| {
-                let (store, stages) = (&work.desk.store, &work.stages);
-                stages::ask_for_facts(store, stages, &work.stop, work.now()).map(drop)
+        let stage: StageFn = match slow {
+            ModelTask::Summaries => Box::new(BackgroundWorker::update_due_summaries),
+            ModelTask::Facts => Box::new(|work| {
+                let (store, stages) = (&work.context.store, &work.stages);
+                stages::extract_facts_with_model(store, stages, &work.stop, work.now()).map(drop)
             }),
         };
         run_stage(&work, stage).await;
@@ -252,63 +260,72 @@ async fn ask_models(work: Work, mut asked: mpsc::Receiver<Slow>) {
 }
 
 /// The loop: whatever wakes it is done, one thing after the other.
-async fn round(work: &Work, mut inbox: Inbox, front: &Front, idle: Option<Duration>) -> Ended {
+async fn run_loop(
+    work: &BackgroundWorker,
+    mut inbox: WakeReceiver,
+    front: &HttpState,
+    idle: Option<Duration>,
+) -> ExitReason {
     let mut schedule = Schedule::new();
     loop {
-        let left = idle.map(|idle| idle.saturating_sub(front.gate.idle()));
-        let wake = match inbox.next(schedule.next_in(left)).await {
+        let left = idle.map(|idle| idle.saturating_sub(front.guard.idle_time()));
+        let wake = match inbox.next(schedule.time_until_next(left)).await {
             Some(wake) => wake,
-            None => match schedule.due() {
+            None => match schedule.take_due() {
                 Some(wake) => wake,
-                None if idle.is_some_and(|idle| front.gate.idle() >= idle) => Wake::Idle,
+                None if idle.is_some_and(|idle| front.guard.idle_time() >= idle) => {
+                    WakeReason::Idle
+                }
                 None => continue,
             },
         };
         tracing::debug!(?wake, "woken");
-        if work.ends_when_outdated && wake != Wake::Stop && front.origin.has_changed() {
-            return Ended::Outdated;
+        if work.ends_when_outdated && wake != WakeReason::Stop && front.startup_files.has_changed()
+        {
+            return ExitReason::Outdated;
         }
-        let asked: Stage = match wake {
-            Wake::LogGrew => {
-                front.gate.asked();
-                Box::new(Work::renew_soon)
+        let asked: StageFn = match wake {
+            WakeReason::LogGrew => {
+                front.guard.record_activity();
+                Box::new(BackgroundWorker::schedule_summaries)
             }
             // A hook that printed our answer has left a note of it.
-            Wake::Hooked(after) => Box::new(move |work| {
-                work.carry_out(after)?;
-                work.drain_pending()
+            WakeReason::HookAnswered(after) => Box::new(move |work| {
+                work.run_follow_ups(after)?;
+                work.run_pending_follow_ups()
             }),
-            Wake::PendingDue => Box::new(Work::drain_pending),
-            Wake::DistillDue => Box::new(|work| {
-                work.ask_model(Slow::Facts);
-                stages::look_back(&work.desk.store, &work.stages, &work.stop, work.now()).map(drop)
+            WakeReason::FollowUpsDue => Box::new(BackgroundWorker::run_pending_follow_ups),
+            WakeReason::FactsDue => Box::new(|work| {
+                work.queue_model_task(ModelTask::Facts);
+                stages::extract_facts(&work.context.store, &work.stages, &work.stop, work.now())
+                    .map(drop)
             }),
-            Wake::RetentionDue => Box::new(|work| {
-                let (store, stages) = (&work.desk.store, &work.stages);
+            WakeReason::RetentionDue => Box::new(|work| {
+                let (store, stages) = (&work.context.store, &work.stages);
                 stages::digest_and_evict(store, stages, &work.stop, work.now()).map(drop)
             }),
-            Wake::HouseDue => Box::new(|work| {
-                let (store, stages) = (&work.desk.store, &work.stages);
-                stages::keep_house(store, stages, &work.stop, work.now()).map(drop)
+            WakeReason::MaintenanceDue => Box::new(|work| {
+                let (store, stages) = (&work.context.store, &work.stages);
+                stages::run_maintenance(store, stages, &work.stop, work.now()).map(drop)
             }),
-            Wake::Idle => return Ended::Idle,
-            Wake::Stop => return Ended::Stopped,
+            WakeReason::Idle => return ExitReason::Idle,
+            WakeReason::Stop => return ExitReason::Stopped,
         };
         // Told to stop, a long stage ends early; what it left undone is due again.
         tokio::select! {
             () = run_stage(work, asked) => {}
-            () = inbox.stop_asked() => {
+            () = inbox.wait_for_stop() => {
                 work.stop.store(true, Ordering::Relaxed);
-                return Ended::Stopped;
+                return ExitReason::Stopped;
             }
         }
     }
 }
 
-type Stage = Box<dyn FnOnce(&Work) -> store::Result<()> + Send>;
+type StageFn = Box<dyn FnOnce(&BackgroundWorker) -> store::Result<()> + Send>;
 
 /// Runs a stage on a thread of lower priority. What fails is logged and tried again when it is next due.
-async fn run_stage(work: &Work, stage: Stage) {
+async fn run_stage(work: &BackgroundWorker, stage: StageFn) {
     let background = work.background.clone();
     let work = work.clone();
     let done = background.spawn_blocking(move || stage(&work)).await;
@@ -319,65 +336,66 @@ async fn run_stage(work: &Work, stage: Stage) {
     }
 }
 
-impl Work {
+impl BackgroundWorker {
     fn now(&self) -> jiff::Timestamp {
-        self.desk.now()
+        self.context.now()
     }
 
     /// Leaves something to the model. What waits already is only more of the same.
-    fn ask_model(&self, slow: Slow) {
-        if self.stages.models.is_some()
-            && let Err(error) = self.slow.try_send(slow)
+    fn queue_model_task(&self, slow: ModelTask) {
+        if self.stages.model_provider.is_some()
+            && let Err(error) = self.model_tasks.try_send(slow)
         {
             tracing::debug!(%error, ?slow, "left to its next turn");
         }
     }
 
     /// Writes the summaries that are due, or leaves them to the model.
-    fn renew_soon(&self) -> store::Result<()> {
-        if self.stages.models.is_none() {
-            return self.renew();
+    fn schedule_summaries(&self) -> store::Result<()> {
+        if self.stages.model_provider.is_none() {
+            return self.update_due_summaries();
         }
-        self.ask_model(Slow::Summaries);
+        self.queue_model_task(ModelTask::Summaries);
         Ok(())
     }
 
-    fn renew(&self) -> store::Result<()> {
-        stages::renew(&self.desk.store, &self.stages, &self.stop, self.now()).map(drop)
+    fn update_due_summaries(&self) -> store::Result<()> {
+        stages::update_due_summaries(&self.context.store, &self.stages, &self.stop, self.now())
+            .map(drop)
     }
 
     /// Does what follows from hooks.
-    fn carry_out(&self, mut after: Vec<After>) -> store::Result<()> {
-        let store = &self.desk.store;
-        if self.stages.models.is_some() && after.contains(&After::Renew) {
-            after.retain(|after| *after != After::Renew);
-            self.ask_model(Slow::Summaries);
+    fn run_follow_ups(&self, mut after: Vec<FollowUp>) -> store::Result<()> {
+        let store = &self.context.store;
+        if self.stages.model_provider.is_some() && after.contains(&FollowUp::Renew) {
+            after.retain(|after| *after != FollowUp::Renew);
+            self.queue_model_task(ModelTask::Summaries);
         }
-        let works = Works {
-            adapters: &self.logs.adapters,
-            roots: &self.logs.roots,
-            scope: &self.logs.scope,
-            archive: self.logs.archive,
-            threads: self.logs.threads,
+        let works = FollowUpEnv {
+            adapters: &self.sources.adapters,
+            roots: &self.sources.roots,
+            scope: &self.sources.scope,
+            archive: self.sources.archive,
+            threads: self.sources.threads,
             summaries: self
                 .stages
                 .summary
                 .as_ref()
                 .filter(|_| !store.is_encrypted()),
-            facts: self.stages.facts,
+            facts: self.stages.extract_facts,
             stop: &self.stop,
         };
-        hook::carry_out(store, &works, after, self.now())
+        hook::run_follow_ups(store, &works, after, self.now())
     }
 
     /// Does what hooks left while no daemon ran. What cannot be done now goes on waiting.
-    fn drain_pending(&self) -> store::Result<()> {
-        let drained: Result<usize, Undone> =
-            hook::pending::drain(&self.home, |after| Ok(self.carry_out(after)?));
+    fn run_pending_follow_ups(&self) -> store::Result<()> {
+        let drained: Result<usize, DrainError> =
+            hook::pending::drain(&self.home, |after| Ok(self.run_follow_ups(after)?));
         match drained {
             Ok(_) => Ok(()),
-            Err(Undone::Store(error)) => Err(error),
-            Err(Undone::Io(error)) => {
+            Err(DrainError::Store(error)) => Err(error),
+            Err(DrainError::Io(error)) => {
                 tracing::warn!(%error, "what hooks left is not all done");
                 Ok(())
             }
@@ -387,7 +405,7 @@ impl Work {
 
 /// Why something that hooks left is not done.
 #[derive(Debug, Error)]
-enum Undone {
+enum DrainError {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
@@ -396,17 +414,17 @@ enum Undone {
 
 /// Watches the agents' folders on a thread of its own. What it reads is stored there and then.
 fn watch_logs(
-    desk: &Desk,
-    logs: &Logs,
-    waker: Waker,
+    desk: &ServeContext,
+    logs: &LogSources,
+    waker: DaemonHandle,
     stop: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
     let (desk, logs, stop) = (desk.clone(), logs.clone(), Arc::clone(stop));
     let watching = move || {
-        priority::lower();
-        let mut on_sweep = |sweep: &capture::Sweep| {
+        priority::lower_thread_priority();
+        let mut on_sweep = |sweep: &capture::SweepReport| {
             if sweep.records > 0 {
-                waker.wake(Wake::LogGrew);
+                waker.wake(WakeReason::LogGrew);
             }
         };
         let now = || desk.now();
@@ -424,7 +442,7 @@ fn watch_logs(
 }
 
 /// Stops on the signals that ask for it. A terminal that is closed does not.
-fn signals(waker: Waker) -> io::Result<impl Future<Output = ()>> {
+fn handle_signals(waker: DaemonHandle) -> io::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -440,24 +458,24 @@ fn signals(waker: Waker) -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Opens the socket. Whoever holds the lock is alone, so one that lies there is nobody's.
-fn socket(
+fn open_socket(
     folder: &Path,
     given: Option<std::os::unix::net::UnixListener>,
 ) -> Result<UnixListener, DaemonError> {
-    let path = home::socket_in(folder);
+    let path = home::socket_path(folder);
     let listener = match given {
         Some(given) => {
             given.set_nonblocking(true).map_err(listen_error(&path))?;
             given
         }
-        None => bind(&path)?,
+        None => bind_nonblocking(&path)?,
     };
     UnixListener::from_std(listener).map_err(listen_error(&path))
 }
 
 /// Opens a socket for use by an async runtime.
-fn bind(path: &Path) -> Result<std::os::unix::net::UnixListener, DaemonError> {
-    let listener = home::bind(path).map_err(listen_error(path))?;
+fn bind_nonblocking(path: &Path) -> Result<std::os::unix::net::UnixListener, DaemonError> {
+    let listener = home::bind_socket(path).map_err(listen_error(path))?;
     listener.set_nonblocking(true).map_err(listen_error(path))?;
     Ok(listener)
 }
@@ -471,7 +489,7 @@ fn listen_error(path: &Path) -> impl Fn(io::Error) -> DaemonError {
 }
 
 /// Opens a port on loopback: the one asked for, or any when somebody else has it.
-async fn tcp(port: Option<u16>) -> Result<Option<(TcpListener, u16)>, DaemonError> {
+async fn bind_tcp(port: Option<u16>) -> Result<Option<(TcpListener, u16)>, DaemonError> {
     let Some(port) = port else {
         return Ok(None);
     };

@@ -8,17 +8,17 @@ use std::time::SystemTime;
 
 /// The files, as they were at the start.
 #[derive(Debug, Default)]
-pub struct Origin {
-    files: Vec<(PathBuf, Option<Stamp>)>,
+pub struct StartupFiles {
+    files: Vec<(PathBuf, Option<ExecutableIdentity>)>,
 }
 
 /// What tells one file from another in its place. None where there is no file.
-type Stamp = (u64, u64, Option<SystemTime>);
+type ExecutableIdentity = (u64, u64, Option<SystemTime>);
 
-impl Origin {
+impl StartupFiles {
     pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let stamped = |path: PathBuf| {
-            let stamp = stamp(&path);
+            let stamp = file_identity(&path);
             (path, stamp)
         };
         Self {
@@ -27,11 +27,13 @@ impl Origin {
     }
 
     pub fn has_changed(&self) -> bool {
-        self.files.iter().any(|(path, was)| stamp(path) != *was)
+        self.files
+            .iter()
+            .any(|(path, was)| file_identity(path) != *was)
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn file_identity(path: &Path) -> Option<ExecutableIdentity> {
     let file = fs::metadata(path).ok()?;
     Some((file.ino(), file.len(), file.modified().ok()))
 }
@@ -44,7 +46,7 @@ mod tests {
     fn files_that_come_change_are_replaced_or_go_are_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
-        let origin = || Origin::of([path.clone()]);
+        let origin = || StartupFiles::of([path.clone()]);
         let without = origin();
         assert!(!without.has_changed());
         fs::write(&path, "a").unwrap();

@@ -8,7 +8,7 @@ const BACKGROUND_NICENESS: i32 = 10;
 /// It cannot be raised again, so this is for threads that only do background work.
 ///
 /// Only Linux sets the priority of one thread; elsewhere it would be that of the whole process.
-pub fn lower() {
+pub fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, BACKGROUND_NICENESS) {
         tracing::debug!(%error, "background work has the priority of answers");
@@ -24,7 +24,7 @@ mod tests {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
         let before = niceness();
         let lowered = std::thread::spawn(move || {
-            lower();
+            lower_thread_priority();
             let child = std::thread::spawn(niceness);
             (niceness(), child.join().unwrap())
         });

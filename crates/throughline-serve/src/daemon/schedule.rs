@@ -2,26 +2,30 @@
 
 use std::time::{Duration, Instant};
 
-use super::wake::Wake;
+use super::wake::WakeReason;
 
 /// The longest the loop sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
 /// What comes again and again, how often, and how long after the start at first.
-const TURNS: [(Wake, Duration, Duration); 4] = [
-    (Wake::PendingDue, Duration::from_secs(30), Duration::ZERO),
+const PERIODIC_WORK: [(WakeReason, Duration, Duration); 4] = [
     (
-        Wake::DistillDue,
+        WakeReason::FollowUpsDue,
+        Duration::from_secs(30),
+        Duration::ZERO,
+    ),
+    (
+        WakeReason::FactsDue,
         Duration::from_secs(300),
         Duration::from_secs(30),
     ),
     (
-        Wake::RetentionDue,
+        WakeReason::RetentionDue,
         Duration::from_secs(900),
         Duration::from_secs(60),
     ),
     (
-        Wake::HouseDue,
+        WakeReason::MaintenanceDue,
         Duration::from_secs(6 * 3600),
         Duration::from_secs(120),
     ),
@@ -30,34 +34,34 @@ const TURNS: [(Wake, Duration, Duration); 4] = [
 /// When each turn comes next.
 #[derive(Debug)]
 pub struct Schedule {
-    next: [Instant; TURNS.len()],
+    next_due: [Instant; PERIODIC_WORK.len()],
 }
 
 impl Schedule {
     pub fn new() -> Self {
         let now = Instant::now();
         Self {
-            next: TURNS.map(|(_, _, first)| now + first),
+            next_due: PERIODIC_WORK.map(|(_, _, first)| now + first),
         }
     }
 
     /// Returns how long the loop may sleep.
-    pub fn next_in(&self, at_most: Option<Duration>) -> Duration {
+    pub fn time_until_next(&self, at_most: Option<Duration>) -> Duration {
         let now = Instant::now();
-        let first = self.next.iter().min().copied().unwrap_or(now);
+        let first = self.next_due.iter().min().copied().unwrap_or(now);
         let sleep = first.saturating_duration_since(now).min(SLEEP_MAX);
         at_most.map_or(sleep, |at_most| sleep.min(at_most))
     }
 
     /// Returns something that is due, and when it comes again. What was slept through comes once.
-    pub fn due(&mut self) -> Option<Wake> {
-        self.due_at(Instant::now())
+    pub fn take_due(&mut self) -> Option<WakeReason> {
+        self.take_due_at(Instant::now())
     }
 
-    fn due_at(&mut self, now: Instant) -> Option<Wake> {
-        let at = self.next.iter().position(|next| *next <= now)?;
-        let (wake, every, _) = &TURNS[at];
-        self.next[at] = now + *every;
+    fn take_due_at(&mut self, now: Instant) -> Option<WakeReason> {
+        let at = self.next_due.iter().position(|next| *next <= now)?;
+        let (wake, every, _) = &PERIODIC_WORK[at];
+        self.next_due[at] = now + *every;
         Some(wake.clone())
     }
 }
@@ -69,15 +73,15 @@ mod tests {
     #[test]
     fn everything_has_its_turn_and_what_was_slept_through_comes_once() {
         let mut schedule = Schedule::new();
-        let start = schedule.next[0];
+        let start = schedule.next_due[0];
         let mut due = |seconds: u64| {
             let now = start + Duration::from_secs(seconds);
-            std::iter::from_fn(|| schedule.due_at(now)).collect::<Vec<_>>()
+            std::iter::from_fn(|| schedule.take_due_at(now)).collect::<Vec<_>>()
         };
-        assert_eq!(due(0), [Wake::PendingDue]);
+        assert_eq!(due(0), [WakeReason::FollowUpsDue]);
         assert_eq!(due(29), []);
-        assert_eq!(due(31), [Wake::PendingDue, Wake::DistillDue]);
-        let all = TURNS.map(|(wake, ..)| wake);
+        assert_eq!(due(31), [WakeReason::FollowUpsDue, WakeReason::FactsDue]);
+        let all = PERIODIC_WORK.map(|(wake, ..)| wake);
         assert_eq!(due(100_000), all);
         assert_eq!(due(100_001), []);
     }

@@ -9,31 +9,31 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use capture::hook::Hints;
+use capture::hook::HookHints;
 use memory::{FactKind, Trust};
 use serde_json::json;
 use store::{NewFact, Store};
 use tokio::sync::watch;
 
-use super::lanes::{HookLanes, LANES};
-use super::{Origin, bind, home, wake};
+use super::lanes::{HOOK_WORKERS, HookWorkers};
+use super::{StartupFiles, bind_nonblocking, home, wake};
 use crate::client::HookCall;
-use crate::http::listen::{Listener, listen};
-use crate::http::{Front, Gate, Limits, router};
-use crate::{Desk, Settings};
+use crate::http::listen::{HttpListener, serve_listener};
+use crate::http::{HttpLimits, HttpState, RequestGuard, router};
+use crate::{ServeContext, ServeSettings};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 struct TestDaemon {
     home: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
-    front: Front,
+    front: HttpState,
     stopping: watch::Sender<bool>,
-    lanes: Option<HookLanes>,
+    lanes: Option<HookWorkers>,
 }
 
 impl TestDaemon {
-    fn start(limits: Limits) -> Self {
+    fn start(limits: HttpLimits) -> Self {
         let home = tempfile::tempdir().unwrap();
         let now = "2026-11-16T09:00:00Z".parse().unwrap();
         let store = Store::open(home.path()).unwrap();
@@ -48,17 +48,21 @@ impl TestDaemon {
             sources: Vec::new(),
         };
         store.remember(fact).unwrap();
-        let desk = Desk::new(Arc::new(store), Settings::default(), Arc::new(move || now));
-        let (waker, _inbox) = wake::channel();
+        let desk = ServeContext::new(
+            Arc::new(store),
+            ServeSettings::default(),
+            Arc::new(move || now),
+        );
+        let (waker, _inbox) = wake::wake_channel();
         let (stopping, stopped) = watch::channel(false);
-        let gate = Gate::new("token".to_owned(), limits);
-        let front = Front::new(
+        let gate = RequestGuard::new("token".to_owned(), limits);
+        let front = HttpState::new(
             desk,
             gate,
             waker,
             stopped.clone(),
             "boot",
-            Origin::default(),
+            StartupFiles::default(),
         );
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -66,16 +70,17 @@ impl TestDaemon {
             .enable_all()
             .build()
             .unwrap();
-        let socket = bind(&home::socket_in(home.path())).unwrap();
+        let socket = bind_nonblocking(&home::socket_path(home.path())).unwrap();
         let routes = router(&front);
         let listening = stopped.clone();
         runtime.spawn(async move {
             let socket = tokio::net::UnixListener::from_std(socket).unwrap();
-            listen(Listener::Socket(socket), routes, limits, listening).await;
+            serve_listener(HttpListener::Socket(socket), routes, limits, listening).await;
         });
-        let hook_socket: UnixListener = bind(&home::hook_socket_in(home.path())).unwrap();
-        let stores = (0..LANES).map(|_| Arc::new(Store::open_to_read(home.path()).unwrap()));
-        let lanes = HookLanes::start(&hook_socket, stores.collect(), &front, &stopped).unwrap();
+        let hook_socket: UnixListener =
+            bind_nonblocking(&home::hook_socket_path(home.path())).unwrap();
+        let stores = (0..HOOK_WORKERS).map(|_| Arc::new(Store::open_to_read(home.path()).unwrap()));
+        let lanes = HookWorkers::start(&hook_socket, stores.collect(), &front, &stopped).unwrap();
         Self {
             home,
             runtime,
@@ -92,7 +97,7 @@ impl TestDaemon {
             "source": "startup",
         });
         let payload = payload.to_string();
-        let hints = Hints::default();
+        let hints = HookHints::default();
         let mut call = HookCall::send(self.home.path(), payload.as_bytes(), &hints, HOUR).unwrap();
         call.receive(HOUR).unwrap().unwrap().answer
     }
@@ -107,12 +112,12 @@ impl Drop for TestDaemon {
     }
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> HttpLimits {
+    HttpLimits {
         timeout: HOUR,
         head_timeout: HOUR,
         body_timeout: HOUR,
-        ..Limits::default()
+        ..HttpLimits::default()
     }
 }
 
@@ -154,7 +159,7 @@ fn hooks_are_answered_while_everything_else_is_stuck() {
             let _released = held.lock().unwrap().recv();
         }
     };
-    let _places = daemon.front.gate.hold_all_places();
+    let _places = daemon.front.guard.hold_all_slots();
     // Stages that do not end, on all threads that may block.
     for _ in 0..2 {
         daemon.runtime.spawn_blocking(wait());
@@ -177,8 +182,8 @@ fn hooks_are_answered_while_everything_else_is_stuck() {
 #[test]
 fn hooks_are_answered_while_clients_stall() {
     let daemon = TestDaemon::start(limits());
-    let hooks = home::hook_socket_in(daemon.home.path());
-    let requests = home::socket_in(daemon.home.path());
+    let hooks = home::hook_socket_path(daemon.home.path());
+    let requests = home::socket_path(daemon.home.path());
     let _stalled = [
         stall(&hooks, 64, HALF_HEAD),
         stall(&hooks, 64, HALF_HOOK),
@@ -192,11 +197,11 @@ fn hooks_are_answered_while_clients_stall() {
 
 #[test]
 fn a_request_that_is_not_there_yet_takes_nobodys_place() {
-    let daemon = TestDaemon::start(Limits {
-        at_once: 2,
+    let daemon = TestDaemon::start(HttpLimits {
+        concurrent_requests_max: 2,
         ..limits()
     });
-    let socket = home::socket_in(daemon.home.path());
+    let socket = home::socket_path(daemon.home.path());
     let _stalled = stall(&socket, 16, HALF_RECORD);
     let health = get(&socket, "/health");
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
@@ -204,11 +209,11 @@ fn a_request_that_is_not_there_yet_takes_nobodys_place() {
 
 #[test]
 fn connections_that_say_nothing_make_room_for_others() {
-    let daemon = TestDaemon::start(Limits {
-        connections: 4,
+    let daemon = TestDaemon::start(HttpLimits {
+        connections_max: 4,
         ..limits()
     });
-    let socket = home::socket_in(daemon.home.path());
+    let socket = home::socket_path(daemon.home.path());
     let _stalled = stall(&socket, 16, HALF_HEAD);
     for _ in 0..8 {
         let health = get(&socket, "/health");
@@ -219,8 +224,8 @@ fn connections_that_say_nothing_make_room_for_others() {
 #[test]
 fn a_hook_on_the_socket_for_all_requests_waits_for_no_place() {
     let daemon = TestDaemon::start(limits());
-    std::fs::remove_file(home::hook_socket_in(daemon.home.path())).unwrap();
-    let _places = daemon.front.gate.hold_all_places();
+    std::fs::remove_file(home::hook_socket_path(daemon.home.path())).unwrap();
+    let _places = daemon.front.guard.hold_all_slots();
     let answer = daemon.session_start("one");
     assert!(answer.contains("unittest -q"), "{answer}");
 }

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::hook::After;
+use crate::hook::FollowUp;
 
 /// Things that wait to be done. More of them are only more of the same.
-const WAITING_MAX: usize = 64;
+const QUEUED_WAKES_MAX: usize = 64;
 
 /// A reason to do something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum WakeReason {
     /// The watcher has read something new.
     LogGrew,
     /// A hook was answered; this follows from it.
-    Hooked(Vec<After>),
+    HookAnswered(Vec<FollowUp>),
     /// Hooks may have left something.
-    PendingDue,
+    FollowUpsDue,
     /// Facts of sessions that have ended, and what became of injections.
-    DistillDue,
+    FactsDue,
     /// Digests, and what is not kept.
     RetentionDue,
     /// Chores.
-    HouseDue,
+    MaintenanceDue,
     /// Nobody needs us.
     Idle,
     Stop,
@@ -32,14 +32,14 @@ pub enum Wake {
 
 /// Wakes the loop from anywhere.
 #[derive(Clone, Debug)]
-pub struct Waker {
-    wakes: mpsc::Sender<Wake>,
+pub struct DaemonHandle {
+    wakes: mpsc::Sender<WakeReason>,
     stop: Arc<watch::Sender<bool>>,
 }
 
-impl Waker {
+impl DaemonHandle {
     /// Asks for something to be done. With too much waiting already it is left to its next turn.
-    pub fn wake(&self, wake: Wake) {
+    pub fn wake(&self, wake: WakeReason) {
         if let Err(error) = self.wakes.try_send(wake) {
             tracing::debug!(%error, "left to its next turn");
         }
@@ -53,39 +53,39 @@ impl Waker {
 
 /// What waits to be done.
 #[derive(Debug)]
-pub struct Inbox {
-    wakes: mpsc::Receiver<Wake>,
+pub struct WakeReceiver {
+    wakes: mpsc::Receiver<WakeReason>,
     stop: watch::Receiver<bool>,
 }
 
-pub fn channel() -> (Waker, Inbox) {
-    let (wakes, waiting) = mpsc::channel(WAITING_MAX);
+pub fn wake_channel() -> (DaemonHandle, WakeReceiver) {
+    let (wakes, waiting) = mpsc::channel(QUEUED_WAKES_MAX);
     let (stop, stopped) = watch::channel(false);
-    let waker = Waker {
+    let waker = DaemonHandle {
         wakes,
         stop: Arc::new(stop),
     };
-    let inbox = Inbox {
+    let inbox = WakeReceiver {
         wakes: waiting,
         stop: stopped,
     };
     (waker, inbox)
 }
 
-impl Inbox {
+impl WakeReceiver {
     /// Waits for something to do, but no longer than `patience`.
-    pub async fn next(&mut self, patience: Duration) -> Option<Wake> {
+    pub async fn next(&mut self, patience: Duration) -> Option<WakeReason> {
         let Self { wakes, stop } = self;
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => Some(Wake::Stop),
-            wake = wakes.recv() => wake.or(Some(Wake::Stop)),
+            _ = stop.wait_for(|stop| *stop) => Some(WakeReason::Stop),
+            wake = wakes.recv() => wake.or(Some(WakeReason::Stop)),
             () = tokio::time::sleep(patience) => None,
         }
     }
 
     /// Waits until somebody stops the daemon.
-    pub async fn stop_asked(&mut self) {
+    pub async fn wait_for_stop(&mut self) {
         let _last = self.stop.wait_for(|stop| *stop).await;
     }
 }
@@ -101,14 +101,14 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (waker, mut inbox) = channel();
-            for _ in 0..10 * WAITING_MAX {
-                waker.wake(Wake::LogGrew);
+            let (waker, mut inbox) = wake_channel();
+            for _ in 0..10 * QUEUED_WAKES_MAX {
+                waker.wake(WakeReason::LogGrew);
             }
-            assert_eq!(inbox.next(Duration::ZERO).await, Some(Wake::LogGrew));
+            assert_eq!(inbox.next(Duration::ZERO).await, Some(WakeReason::LogGrew));
             waker.stop();
-            assert_eq!(inbox.next(Duration::ZERO).await, Some(Wake::Stop));
-            inbox.stop_asked().await;
+            assert_eq!(inbox.next(Duration::ZERO).await, Some(WakeReason::Stop));
+            inbox.wait_for_stop().await;
         });
     }
 }

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use capture::hook::{HookEvent, HookKind};
-use capture::{Adapter, Plan, Root, Scope};
-use distill::renew::{self, How};
+use capture::{Adapter, CaptureScope, Root, SweepPlan};
+use distill::renew::{self, SummaryAuthor};
 use jiff::Timestamp;
-use memory::{FactId, Flavor, Item, RecordId, SessionId, Tokens};
+use memory::{FactId, Flavor, MemoryItem, RecordId, SessionId, Tokens};
 use serde::{Deserialize, Serialize};
 use store::{NewInjection, Store};
 
 /// Something that follows from an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum After {
+pub enum FollowUp {
     /// Record what was put before a model.
-    Injected(Injected),
+    Injected(PendingInjection),
     /// Read what is new in a session's log.
     Read {
         flavor: Flavor,
@@ -45,46 +45,46 @@ pub enum After {
 
 /// The account of an injection, of whose prompt only a keyed hash is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Injected {
+pub struct PendingInjection {
     name: String,
     session: Option<SessionId>,
     workspace: Option<String>,
     at: Timestamp,
     prompt: [u8; 16],
     tokens: u64,
-    items: Vec<(Kind, String, u64)>,
+    items: Vec<(InjectedItemKind, String, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum InjectedItemKind {
     Fact,
     Record,
 }
 
-impl Injected {
+impl PendingInjection {
     pub fn new(store: &Store, injection: &NewInjection) -> Self {
         let items = injection.items.iter().map(|(item, tokens)| match item {
-            Item::Fact(id) => (Kind::Fact, id.to_string(), tokens.0),
-            Item::Record(id) => (Kind::Record, id.to_string(), tokens.0),
+            MemoryItem::Fact(id) => (InjectedItemKind::Fact, id.to_string(), tokens.0),
+            MemoryItem::Record(id) => (InjectedItemKind::Record, id.to_string(), tokens.0),
         });
         Self {
             name: injection.name.clone(),
             session: injection.session.clone(),
             workspace: injection.workspace.clone(),
             at: injection.at,
-            prompt: store.prompt_mark(&injection.prompt),
+            prompt: store.prompt_hash(&injection.prompt),
             tokens: injection.tokens.0,
             items: items.collect(),
         }
     }
 
     /// Returns what was shown.
-    pub fn items(&self) -> Vec<(Item, Tokens)> {
-        let item = |(kind, id, tokens): &(Kind, String, u64)| {
+    pub fn items(&self) -> Vec<(MemoryItem, Tokens)> {
+        let item = |(kind, id, tokens): &(InjectedItemKind, String, u64)| {
             let item = match kind {
-                Kind::Fact => Item::Fact(id.parse::<FactId>().ok()?),
-                Kind::Record => Item::Record(id.parse::<RecordId>().ok()?),
+                InjectedItemKind::Fact => MemoryItem::Fact(id.parse::<FactId>().ok()?),
+                InjectedItemKind::Record => MemoryItem::Record(id.parse::<RecordId>().ok()?),
             };
             Some((item, Tokens(*tokens)))
         };
@@ -92,8 +92,8 @@ impl Injected {
     }
 
     /// Records it, once.
-    pub fn record(self, store: &Store) -> store::Result<()> {
-        let known = store.injections_named(&self.name, 1)?;
+    pub fn record_once(self, store: &Store) -> store::Result<()> {
+        let known = store.injections_by_prefix(&self.name, 1)?;
         if !known.is_empty() {
             return Ok(());
         }
@@ -107,13 +107,13 @@ impl Injected {
             tokens: Tokens(self.tokens),
             items,
         };
-        store.record_injection_marked(injection, self.prompt)
+        store.record_hashed_injection(injection, self.prompt)
     }
 }
 
 /// Returns what follows from an event, whatever was answered.
-pub fn of(event: &HookEvent) -> Vec<After> {
-    let read = After::Read {
+pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
+    let read = FollowUp::Read {
         flavor: event.flavor,
         log: event.transcript.clone(),
     };
@@ -124,17 +124,17 @@ pub fn of(event: &HookEvent) -> Vec<After> {
         HookKind::ToolAfter | HookKind::SubagentStop | HookKind::PostCompact { .. } => vec![read],
         HookKind::PreCompact => [read]
             .into_iter()
-            .chain(session.map(After::Summarize))
+            .chain(session.map(FollowUp::Summarize))
             .collect(),
         HookKind::Stop => [read]
             .into_iter()
-            .chain(session.map(After::Refresh))
-            .chain([After::Renew])
+            .chain(session.map(FollowUp::Refresh))
+            .chain([FollowUp::Renew])
             .collect(),
         HookKind::SessionEnd => [read]
             .into_iter()
-            .chain(session.map(After::Refresh))
-            .chain([After::Renew, After::Distill])
+            .chain(session.map(FollowUp::Refresh))
+            .chain([FollowUp::Renew, FollowUp::Distill])
             .collect(),
         HookKind::SessionStart { .. }
         | HookKind::Prompt { .. }
@@ -145,20 +145,20 @@ pub fn of(event: &HookEvent) -> Vec<After> {
 }
 
 /// What carrying things out needs besides the store.
-pub struct Works<'a> {
+pub struct FollowUpEnv<'a> {
     pub adapters: &'a [&'a dyn Adapter],
     /// Where the agents keep their logs.
     pub roots: &'a [Root],
-    pub scope: &'a Scope,
+    pub scope: &'a CaptureScope,
     pub archive: bool,
     pub threads: usize,
     /// How summaries are written; `None` where none are.
-    pub summaries: Option<&'a renew::Settings>,
+    pub summaries: Option<&'a renew::SummarySettings>,
     pub facts: bool,
     pub stop: &'a AtomicBool,
 }
 
-impl std::fmt::Debug for Works<'_> {
+impl std::fmt::Debug for FollowUpEnv<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Works")
             .field("roots", &self.roots)
@@ -168,14 +168,14 @@ impl std::fmt::Debug for Works<'_> {
 
 /// Does what follows, in the order in which it makes sense: what was shown, what is new, then what is
 /// made of it. One that fails does not keep the others; the first failure is returned.
-pub fn carry_out(
+pub fn run_follow_ups(
     store: &Store,
-    works: &Works<'_>,
-    after: Vec<After>,
+    works: &FollowUpEnv<'_>,
+    after: Vec<FollowUp>,
     now: Timestamp,
 ) -> store::Result<()> {
     let mut after = after;
-    after.sort_by_key(rank);
+    after.sort_by_key(execution_order);
     after.dedup();
     let mut first = Ok(());
     for one in after {
@@ -183,7 +183,7 @@ pub fn carry_out(
             break;
         }
         let what = format!("{one:?}");
-        if let Err(error) = carry_out_one(store, works, one, now) {
+        if let Err(error) = run_follow_up(store, works, one, now) {
             tracing::warn!(%error, what, "not done after a hook");
             first = first.and(Err(error));
         }
@@ -191,61 +191,70 @@ pub fn carry_out(
     first
 }
 
-fn rank(after: &After) -> u8 {
+fn execution_order(after: &FollowUp) -> u8 {
     match after {
-        After::Injected(_) => 0,
-        After::Read { .. } => 1,
-        After::Summarize(_) | After::Refresh(_) | After::NotesGiven { .. } => 2,
-        After::Renew => 3,
-        After::Distill => 4,
+        FollowUp::Injected(_) => 0,
+        FollowUp::Read { .. } => 1,
+        FollowUp::Summarize(_) | FollowUp::Refresh(_) | FollowUp::NotesGiven { .. } => 2,
+        FollowUp::Renew => 3,
+        FollowUp::Distill => 4,
     }
 }
 
-fn carry_out_one(
+fn run_follow_up(
     store: &Store,
-    works: &Works<'_>,
-    after: After,
+    works: &FollowUpEnv<'_>,
+    after: FollowUp,
     now: Timestamp,
 ) -> store::Result<()> {
     match after {
-        After::Injected(injected) => injected.record(store),
-        After::Read { flavor, log } => read(store, works, flavor, log.as_deref(), now),
-        After::Summarize(session) => {
+        FollowUp::Injected(injected) => injected.record_once(store),
+        FollowUp::Read { flavor, log } => {
+            read_session_logs(store, works, flavor, log.as_deref(), now)
+        }
+        FollowUp::Summarize(session) => {
             let Some(settings) = works.summaries else {
                 return Ok(());
             };
-            let done = renew::summarize(store, &session, settings, How::Embedded, now);
-            unless_declined(&session, done.map(drop))
+            let done =
+                renew::write_summary(store, &session, settings, SummaryAuthor::Embedded, now);
+            ignore_declined(&session, done.map(drop))
         }
-        After::Refresh(session) => {
+        FollowUp::Refresh(session) => {
             let Some(settings) = works.summaries else {
                 return Ok(());
             };
-            let done = renew::live::refresh(store, &session, settings, now);
-            unless_declined(&session, done.map(drop))
+            let done = renew::live::refresh_summary(store, &session, settings, now);
+            ignore_declined(&session, done.map(drop))
         }
-        After::NotesGiven {
+        FollowUp::NotesGiven {
             session,
             compaction,
         } => {
-            let home = super::folder(store);
-            if let Err(error) = super::late_notes::given(home, &session, &compaction) {
+            let home = super::data_folder(store);
+            if let Err(error) = super::late_notes::mark_notes_given(home, &session, &compaction) {
                 tracing::warn!(%session, %error, "its notes may be given twice");
             }
             Ok(())
         }
-        After::Renew => {
+        FollowUp::Renew => {
             if let Some(settings) = works.summaries {
                 let stopped = || works.stop.load(Ordering::Relaxed);
-                renew::renew_pending(store, settings, How::Embedded, &stopped, now)?;
+                renew::update_pending_summaries(
+                    store,
+                    settings,
+                    SummaryAuthor::Embedded,
+                    &stopped,
+                    now,
+                )?;
             }
             Ok(())
         }
-        After::Distill => {
-            recall::used::look_at_pending(store, now)?;
+        FollowUp::Distill => {
+            recall::used::score_past_injections(store, now)?;
             if works.facts {
                 let stopped = || works.stop.load(Ordering::Relaxed);
-                distill::facts::facts_pending(store, now, &stopped)?;
+                distill::facts::extract_pending_facts(store, now, &stopped)?;
             }
             Ok(())
         }
@@ -253,10 +262,13 @@ fn carry_out_one(
 }
 
 /// A summary that is not written for a reason is no failure.
-fn unless_declined(session: &SessionId, done: Result<(), renew::Declined>) -> store::Result<()> {
+fn ignore_declined(
+    session: &SessionId,
+    done: Result<(), renew::SummaryError>,
+) -> store::Result<()> {
     match done {
         Ok(()) => Ok(()),
-        Err(renew::Declined::Store(error)) => Err(error),
+        Err(renew::SummaryError::Store(error)) => Err(error),
         Err(declined) => {
             tracing::debug!(%session, %declined, "its summary stays as it is");
             Ok(())
@@ -265,9 +277,9 @@ fn unless_declined(session: &SessionId, done: Result<(), renew::Declined>) -> st
 }
 
 /// Reads a log, or all of an agent's where it is not known which.
-fn read(
+fn read_session_logs(
     store: &Store,
-    works: &Works<'_>,
+    works: &FollowUpEnv<'_>,
     flavor: Flavor,
     log: Option<&Path>,
     now: Timestamp,
@@ -282,7 +294,7 @@ fn read(
         Some(log) => {
             let real = log.canonicalize().unwrap_or_else(|_| log.to_owned());
             let paths = BTreeSet::from([log.to_owned(), real]);
-            let found = capture::discover_at(&adapters, works.roots, &paths);
+            let found = capture::discover_paths(&adapters, works.roots, &paths);
             if found.sources.is_empty() {
                 // The agent may keep its logs elsewhere than where we look for them.
                 let root = Root {
@@ -300,15 +312,15 @@ fn read(
             capture::discover(&adapters, &roots)
         }
     };
-    let plan = Plan {
+    let plan = SweepPlan {
         adapters: &adapters,
-        found,
+        discovery: found,
         scope: works.scope,
         threads: works.threads,
         stop: works.stop,
         progress: &|_| {},
         archive: works.archive,
-        complete: false,
+        all_roots: false,
     };
     capture::sweep(store, &plan, now)?;
     Ok(())

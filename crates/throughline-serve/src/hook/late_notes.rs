@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use memory::{Flavor, SessionId};
 use store::Store;
 
-use super::pending::{file_name, make_folder, private};
+use super::pending::{create_private_folder, file_name, owner_only};
 
 /// The name of the folder beside the store.
 const FOLDER: &str = "compacted";
@@ -22,15 +22,15 @@ const FOLDER: &str = "compacted";
 const SESSIONS_MAX: usize = 500;
 /// What a file says at most.
 const FILE_BYTES_MAX: u64 = 64;
-const WAITING: &str = "waiting";
+const NOTES_PENDING: &str = "waiting";
 /// A request this much smaller than the one before it was made of a compacted conversation.
-const SHRUNK_TO: f64 = 0.5;
+const SHRINK_RATIO_MAX: f64 = 0.5;
 /// Smaller conversations are not compacted by any agent.
 const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
 /// Notes an event that a later answer depends on: a compaction after which this agent takes no
 /// text.
-pub fn remember(home: &Path, event: &HookEvent) -> io::Result<()> {
+pub fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
     let is_compaction = matches!(
         event.kind,
         HookKind::PreCompact | HookKind::PostCompact { .. }
@@ -43,13 +43,13 @@ pub fn remember(home: &Path, event: &HookEvent) -> io::Result<()> {
         return Ok(());
     };
     let folder = home.join(FOLDER);
-    make_folder(&folder)?;
-    make_room(&folder)?;
-    write(&file_of(home, session), WAITING)
+    create_private_folder(&folder)?;
+    remove_oldest_marker(&folder)?;
+    write_marker(&marker_path(home, session), NOTES_PENDING)
 }
 
 /// Says whether an event can carry notes in this agent.
-pub fn is_carrier(event: &HookEvent) -> bool {
+pub fn can_carry_notes(event: &HookEvent) -> bool {
     matches!(
         (event.dialect.notes_carrier(), &event.kind),
         (NotesCarrier::Prompt, HookKind::Prompt { .. })
@@ -58,17 +58,21 @@ pub fn is_carrier(event: &HookEvent) -> bool {
 }
 
 /// Says whether a hook has told of a compaction whose notes were not given yet.
-pub fn is_waiting(home: &Path, session: &SessionId) -> bool {
-    read(&file_of(home, session)).as_deref() == Some(WAITING)
+pub fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
+    read_marker(&marker_path(home, session)).as_deref() == Some(NOTES_PENDING)
 }
 
 /// Returns what names the compaction whose notes this event carries, if there is one.
-pub fn due(store: &Store, home: &Path, event: &HookEvent) -> store::Result<Option<String>> {
-    let Some(session) = event.session.as_ref().filter(|_| is_carrier(event)) else {
+pub fn due_compaction(
+    store: &Store,
+    home: &Path,
+    event: &HookEvent,
+) -> store::Result<Option<String>> {
+    let Some(session) = event.session.as_ref().filter(|_| can_carry_notes(event)) else {
         return Ok(None);
     };
-    let marked = read(&file_of(home, session));
-    if marked.as_deref() == Some(WAITING) {
+    let marked = read_marker(&marker_path(home, session));
+    if marked.as_deref() == Some(NOTES_PENDING) {
         return Ok(Some(String::new()));
     }
     // Gemini announces a compaction before every request, and does not say when there was one. The
@@ -81,11 +85,11 @@ pub fn due(store: &Store, home: &Path, event: &HookEvent) -> store::Result<Optio
 }
 
 /// Marks the notes of a compaction as given.
-pub fn given(home: &Path, session: &SessionId, compaction: &str) -> io::Result<()> {
+pub fn mark_notes_given(home: &Path, session: &SessionId, compaction: &str) -> io::Result<()> {
     let folder = home.join(FOLDER);
-    make_folder(&folder)?;
-    make_room(&folder)?;
-    write(&file_of(home, session), compaction)
+    create_private_folder(&folder)?;
+    remove_oldest_marker(&folder)?;
+    write_marker(&marker_path(home, session), compaction)
 }
 
 /// Returns when a session's last request was much smaller than the one before.
@@ -94,12 +98,12 @@ fn shrunk_at(store: &Store, session: &SessionId) -> store::Result<Option<Timesta
     let [last, before] = sizes.as_slice() else {
         return Ok(None);
     };
-    let limit = before.tokens as f64 * SHRUNK_TO;
+    let limit = before.tokens as f64 * SHRINK_RATIO_MAX;
     let is_smaller = before.tokens >= COMPACTED_TOKENS_MIN && (last.tokens as f64) < limit;
     Ok(is_smaller.then_some(last.at))
 }
 
-fn make_room(folder: &Path) -> io::Result<()> {
+fn remove_oldest_marker(folder: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -114,20 +118,20 @@ fn make_room(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn file_of(home: &Path, session: &SessionId) -> PathBuf {
+fn marker_path(home: &Path, session: &SessionId) -> PathBuf {
     home.join(FOLDER).join(file_name(session))
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_marker(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = fs::File::open(path).ok()?;
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+fn write_marker(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    private(options.write(true).create(true).truncate(true))
+    owner_only(options.write(true).create(true).truncate(true))
         .open(path)?
         .write_all(text.as_bytes())
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use capture::unread::{SessionLog, Unread, unread};
+use capture::unread::{SessionLog, UnstoredRecords, read_unstored_records};
 use distill::latest::{SensitiveText, UnstoredTail, latest_state};
 use jiff::Timestamp;
 use memory::{Flavor, Record, SessionId};
 
-use super::Scene;
+use super::HookContext;
 
 /// What a log holds that is not stored yet.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ impl LogTail {
     /// Reads the end of a session's log. The agent may have named the log; else it is the one that
     /// the store has read.
     pub fn read(
-        scene: &Scene<'_>,
+        scene: &HookContext<'_>,
         session: &SessionId,
         flavor: Flavor,
         named: Option<&Path>,
     ) -> store::Result<Self> {
         let path = match named {
             Some(path) => Some(path.to_owned()),
-            None => scene.store.log_of(session)?.map(PathBuf::from),
+            None => scene.store.session_log_path(session)?.map(PathBuf::from),
         };
         let Some(path) = path else {
             // Nobody writes a log of it: what is stored is all there is.
@@ -42,8 +42,8 @@ impl LogTail {
             session,
             workspace: scene.workspace,
         };
-        let Unread { records, complete } =
-            unread(scene.store, &log, &scene.settings.scope, scene.now)?;
+        let UnstoredRecords { records, complete } =
+            read_unstored_records(scene.store, &log, &scene.settings.scope, scene.now)?;
         let is_complete = complete;
         if records.is_empty() {
             return Ok(Self {
@@ -52,7 +52,7 @@ impl LogTail {
             });
         }
         Ok(Self {
-            records: scene.store.door().redact(records),
+            records: scene.store.sanitizer().redact_records(records),
             is_complete,
         })
     }
@@ -63,7 +63,7 @@ impl LogTail {
     }
 
     /// Says whether nothing of the log was left unread.
-    pub fn is_read(&self) -> bool {
+    pub fn is_fully_read(&self) -> bool {
         self.is_complete
     }
 
@@ -80,15 +80,24 @@ impl LogTail {
     }
 
     /// Returns how the session stands after its last message.
-    pub fn state(&self, scene: &Scene<'_>, session: &SessionId) -> store::Result<Option<String>> {
-        latest_state(scene.store, session, self.unstored(), sensitive(scene))
+    pub fn state(
+        &self,
+        scene: &HookContext<'_>,
+        session: &SessionId,
+    ) -> store::Result<Option<String>> {
+        latest_state(
+            scene.store,
+            session,
+            self.unstored(),
+            sensitive_text_policy(scene),
+        )
     }
 }
 
 /// Says whether the user wants what may be sensitive to be quoted.
-pub fn sensitive(scene: &Scene<'_>) -> SensitiveText {
-    match scene.settings.injection.recall.sensitive {
+pub fn sensitive_text_policy(scene: &HookContext<'_>) -> SensitiveText {
+    match scene.settings.injection.recall.include_sensitive {
         true => SensitiveText::Quoted,
-        false => SensitiveText::LeftOut,
+        false => SensitiveText::Withheld,
     }
 }

@@ -21,54 +21,54 @@ pub mod wire;
 
 use std::path::Path;
 
-use capture::hook::{Hints, HookAnswer, HookEvent, HookKind, Limit, Start};
+use capture::hook::{ContextLimit, HookAnswer, HookEvent, HookHints, HookKind, StartReason};
 use jiff::Timestamp;
-use memory::{Item, Tokens, Workspace};
-use recall::{Answer, Budget, Occasion};
+use memory::{MemoryItem, Tokens, Workspace};
+use recall::{Budget, PromptRequest, RecallAnswer};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
-pub use self::after::{After, Injected, Works, carry_out};
+pub use self::after::{FollowUp, FollowUpEnv, PendingInjection, run_follow_ups};
 use crate::prompt;
-use crate::settings::Settings;
+use crate::settings::ServeSettings;
 
 /// What a hook says, and what follows.
 #[derive(Clone, Debug, Default)]
-pub struct Answered {
+pub struct HookOutcome {
     pub answer: HookAnswer,
     /// Why it says nothing.
-    pub silence: Option<Quiet>,
-    pub after: Vec<After>,
+    pub silence: Option<HookSilence>,
+    pub follow_ups: Vec<FollowUp>,
 }
 
 /// Why a hook says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Quiet {
+pub enum HookSilence {
     /// Nothing is ever said at such an event, or the agent would not take it.
-    NotAsked,
+    EventNotAnswered,
     /// It was delivered before.
-    Twice,
+    Duplicate,
     /// Injection is switched off here.
-    Off(prompt::Off),
+    Off(prompt::InjectionOff),
     /// A subagent, or a prompt that no person sent.
-    NotAPerson,
-    Silence(recall::Silence),
+    NotFromUser,
+    Recall(recall::Silence),
     /// There is nothing worth saying.
-    Nothing,
+    NothingRelevant,
     /// The agent does not say in which folder it works.
-    Nowhere,
+    NoFolder,
 }
 
-impl Answered {
-    fn quiet(silence: Quiet) -> Self {
+impl HookOutcome {
+    fn silent(silence: HookSilence) -> Self {
         Self {
             silence: Some(silence),
             ..Self::default()
         }
     }
 
-    fn saying(text: String) -> Self {
+    fn with_context(text: String) -> Self {
         Self {
             answer: HookAnswer {
                 context: Some(text),
@@ -79,112 +79,119 @@ impl Answered {
 }
 
 /// Returns what an event gets, and what follows from it.
-pub fn answer(
+pub fn answer_event(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     event: &HookEvent,
     now: Timestamp,
-) -> store::Result<Answered> {
-    let twice = || seen::twice(folder(store), event, now);
-    answer_unless(&twice, store, settings, event, Extent::Full, now)
+) -> store::Result<HookOutcome> {
+    let twice = || seen::is_duplicate(data_folder(store), event, now);
+    answer_with_dedup(&twice, store, settings, event, AnswerDepth::Full, now)
 }
 
 /// The same for an event that may be known already: who was asked for it first has not answered.
-pub fn answer_again(
+pub fn answer_event_without_dedup(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     event: &HookEvent,
     now: Timestamp,
-) -> store::Result<Answered> {
-    answer_unless(&|| false, store, settings, event, Extent::Full, now)
+) -> store::Result<HookOutcome> {
+    answer_with_dedup(&|| false, store, settings, event, AnswerDepth::Full, now)
 }
 
 /// Returns as much of the answer as takes next to no time: the pins, preferences and facts, without a
 /// search. A hook prints this where the whole answer is not there at its deadline.
 pub fn answer_from_facts(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     event: &HookEvent,
     now: Timestamp,
-) -> store::Result<Answered> {
-    answer_unless(&|| false, store, settings, event, Extent::Facts, now)
+) -> store::Result<HookOutcome> {
+    answer_with_dedup(
+        &|| false,
+        store,
+        settings,
+        event,
+        AnswerDepth::FactsOnly,
+        now,
+    )
 }
 
 /// How much is read for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
+enum AnswerDepth {
     Full,
     /// Only what holds in the workspace; no records are searched, no session is looked for.
-    Facts,
+    FactsOnly,
 }
 
-fn answer_unless(
+fn answer_with_dedup(
     twice: &dyn Fn() -> bool,
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     event: &HookEvent,
-    extent: Extent,
+    extent: AnswerDepth,
     now: Timestamp,
-) -> store::Result<Answered> {
-    let mut answered = if is_asked(folder(store), event) {
-        said(twice, store, settings, event, extent, now)?
+) -> store::Result<HookOutcome> {
+    let mut answered = if may_add_context(data_folder(store), event) {
+        decide_answer(twice, store, settings, event, extent, now)?
     } else {
-        Answered::quiet(Quiet::NotAsked)
+        HookOutcome::silent(HookSilence::EventNotAnswered)
     };
-    if answered.silence != Some(Quiet::Twice) {
-        answered.after.extend(after::of(event));
+    if answered.silence != Some(HookSilence::Duplicate) {
+        answered.follow_ups.extend(after::follow_ups_of(event));
     }
     Ok(answered)
 }
 
 /// Says whether anything may be said at an event. After a tool call that is only so where notes
 /// wait for it: that way must stay short.
-pub fn is_asked(home: &Path, event: &HookEvent) -> bool {
+pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
     let kind = match event.kind {
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
-        HookKind::ToolAfter if late_notes::is_carrier(event) => {
+        HookKind::ToolAfter if late_notes::can_carry_notes(event) => {
             let session = event.session.as_ref();
-            session.is_some_and(|session| late_notes::is_waiting(home, session))
+            session.is_some_and(|session| late_notes::has_pending_notes(home, session))
         }
         _ => false,
     };
-    kind && event.dialect.takes_context(&event.kind)
+    kind && event.dialect.accepts_context(&event.kind)
 }
 
 /// Leaves what later hooks need to know of an event: what was shown, that a compaction happened,
 /// that a subagent runs. The hook's process calls it once it has printed its answer.
-pub fn leave(
+pub fn save_for_later_hooks(
     home: &Path,
     event: &HookEvent,
-    after: &[After],
+    after: &[FollowUp],
     now: Timestamp,
 ) -> std::io::Result<()> {
     let Some(session) = &event.session else {
         return Ok(());
     };
-    late_notes::remember(home, event)?;
-    subagents::remember(home, event, now)?;
+    late_notes::record_compaction(home, event)?;
+    subagents::track_subagents(home, event, now)?;
     let mut waiting = Vec::new();
     for one in after {
         match one {
-            After::NotesGiven {
+            FollowUp::NotesGiven {
                 session,
                 compaction,
-            } => late_notes::given(home, session, compaction)?,
+            } => late_notes::mark_notes_given(home, session, compaction)?,
             one => waiting.push(one.clone()),
         }
     }
-    pending::put(home, session, &waiting)
+    pending::enqueue(home, session, &waiting)
 }
 
-fn said(
+fn decide_answer(
     twice: &dyn Fn() -> bool,
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     event: &HookEvent,
-    extent: Extent,
+    extent: AnswerDepth,
     now: Timestamp,
-) -> store::Result<Answered> {
+) -> store::Result<HookOutcome> {
     let automatic = matches!(
         event.kind,
         HookKind::Prompt {
@@ -193,114 +200,116 @@ fn said(
         }
     );
     if event.subagent.is_some() || automatic {
-        return Ok(Answered::quiet(Quiet::NotAPerson));
+        return Ok(HookOutcome::silent(HookSilence::NotFromUser));
     }
     let Some(cwd) = &event.cwd else {
-        return Ok(Answered::quiet(Quiet::Nowhere));
+        return Ok(HookOutcome::silent(HookSilence::NoFolder));
     };
-    if subagents::is_subagent(store, folder(store), event, now)? {
-        return Ok(Answered::quiet(Quiet::NotAPerson));
+    if subagents::is_subagent(store, data_folder(store), event, now)? {
+        return Ok(HookOutcome::silent(HookSilence::NotFromUser));
     }
     if twice() {
-        return Ok(Answered::quiet(Quiet::Twice));
+        return Ok(HookOutcome::silent(HookSilence::Duplicate));
     }
     let workspace = prompt::workspace_of(store, settings, cwd)?;
-    if let Some(off) = prompt::off(settings, &workspace) {
-        return Ok(Answered::quiet(Quiet::Off(off)));
+    if let Some(off) = prompt::injection_off(settings, &workspace) {
+        return Ok(HookOutcome::silent(HookSilence::Off(off)));
     }
     let asked = match &event.kind {
         HookKind::Prompt { text, .. } => text.clone(),
         _ => String::new(),
     };
-    let mut occasion = prompt::occasion(store, settings, asked, None, &workspace)?;
+    let mut occasion = prompt::prompt_request(store, settings, asked, None, &workspace)?;
     occasion.session = event.session.clone();
     if let Some(session) = &occasion.session {
-        occasion.shown = pending::shown(folder(store), session);
+        occasion.unrecorded_items = pending::pending_injected_items(data_folder(store), session);
     }
-    let scene = Scene {
+    let scene = HookContext {
         event,
         store,
-        settings: &fitted(settings, event.dialect.limit()),
-        occasion: &occasion,
+        settings: &limit_budget(settings, event.dialect.context_limit()),
+        request: &occasion,
         workspace: &workspace,
-        limit: event.dialect.limit(),
-        extent,
+        limit: event.dialect.context_limit(),
+        depth: extent,
         now,
     };
-    if let Some(compaction) = late_notes::due(store, folder(store), event)? {
-        return with_notes(&scene, compaction);
+    if let Some(compaction) = late_notes::due_compaction(store, data_folder(store), event)? {
+        return answer_with_notes(&scene, compaction);
     }
     match event.kind {
-        HookKind::Prompt { .. } => of_prompt(&scene),
+        HookKind::Prompt { .. } => answer_prompt(&scene),
         HookKind::SessionStart {
-            source: Start::Compacted,
-        } => compact::restored(&scene),
-        HookKind::SessionStart { source } => start::start(&scene, source),
-        HookKind::PreCompact => compact::must_survive(&scene),
-        _ => Ok(Answered::quiet(Quiet::NotAsked)),
+            source: StartReason::Compacted,
+        } => compact::restore_after_compaction(&scene),
+        HookKind::SessionStart { source } => start::answer_session_start(&scene, source),
+        HookKind::PreCompact => compact::preserve_before_compaction(&scene),
+        _ => Ok(HookOutcome::silent(HookSilence::EventNotAnswered)),
     }
 }
 
 /// Where something is said.
-struct Scene<'a> {
+struct HookContext<'a> {
     event: &'a HookEvent,
     store: &'a Store,
-    settings: &'a Settings,
-    occasion: &'a Occasion,
+    settings: &'a ServeSettings,
+    request: &'a PromptRequest,
     workspace: &'a Workspace,
-    limit: Limit,
-    extent: Extent,
+    limit: ContextLimit,
+    depth: AnswerDepth,
     now: Timestamp,
 }
 
-impl Scene<'_> {
+impl HookContext<'_> {
     /// Returns the word that closes this injection's fence.
-    fn word(&self) -> String {
-        let Occasion {
+    fn fence_id(&self) -> String {
+        let PromptRequest {
             prompt, session, ..
-        } = self.occasion;
+        } = self.request;
         self.store
             .injection_name(prompt, session.as_ref(), self.now)
     }
 
     /// Returns the answer that shows a text, with the account of what it shows.
-    fn shows(
+    fn inject(
         &self,
         word: String,
         text: String,
-        items: Vec<(Item, Tokens)>,
-    ) -> store::Result<Answered> {
+        items: Vec<(MemoryItem, Tokens)>,
+    ) -> store::Result<HookOutcome> {
         let tokens = memory::tokens::estimate(&text);
         let injection = NewInjection {
             name: word,
-            session: self.occasion.session.clone(),
+            session: self.request.session.clone(),
             // The account may wait outside of the store: only a name from there has been cleaned.
             workspace: self.store.workspace_key(self.workspace)?,
             at: self.now,
-            prompt: self.occasion.prompt.clone(),
+            prompt: self.request.prompt.clone(),
             tokens,
             items,
         };
-        Ok(Answered {
-            after: vec![After::Injected(Injected::new(self.store, &injection))],
-            ..Answered::saying(text)
+        Ok(HookOutcome {
+            follow_ups: vec![FollowUp::Injected(PendingInjection::new(
+                self.store, &injection,
+            ))],
+            ..HookOutcome::with_context(text)
         })
     }
 }
 
 /// Gives the notes of a compacted conversation with an event that comes later, beside what the
 /// event gets anyway.
-fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> {
-    let mut notes = compact::restored(scene)?;
+fn answer_with_notes(scene: &HookContext<'_>, compaction: String) -> store::Result<HookOutcome> {
+    let mut notes = compact::restore_after_compaction(scene)?;
     let Some(text) = notes.answer.context.clone() else {
-        return of_prompt(scene);
+        return answer_prompt(scene);
     };
-    notes.after.extend(
+    notes.follow_ups.extend(
         scene
-            .occasion
+            .request
             .session
             .clone()
-            .map(|session| After::NotesGiven {
+            .map(|session| FollowUp::NotesGiven {
                 session,
                 compaction,
             }),
@@ -308,50 +317,52 @@ fn with_notes(scene: &Scene<'_>, compaction: String) -> store::Result<Answered> 
     if !matches!(scene.event.kind, HookKind::Prompt { .. }) {
         return Ok(notes);
     }
-    let mut occasion = scene.occasion.clone();
-    for after in &notes.after {
-        if let After::Injected(injected) = after {
+    let mut occasion = scene.request.clone();
+    for after in &notes.follow_ups {
+        if let FollowUp::Injected(injected) = after {
             let items = injected.items().into_iter();
-            occasion.shown.extend(items.map(|(item, _)| item));
+            occasion
+                .unrecorded_items
+                .extend(items.map(|(item, _)| item));
         }
     }
-    let recalled = of_prompt(&Scene {
-        occasion: &occasion,
+    let recalled = answer_prompt(&HookContext {
+        request: &occasion,
         ..*scene
     })?;
     if let Some(more) = recalled.answer.context {
         let both = format!("{text}\n{more}");
-        if scene.limit.holds(&both) {
+        if scene.limit.fits(&both) {
             notes.answer.context = Some(both);
-            notes.after.extend(recalled.after);
+            notes.follow_ups.extend(recalled.follow_ups);
         }
     }
     Ok(notes)
 }
 
-fn of_prompt(scene: &Scene<'_>) -> store::Result<Answered> {
-    let answer = match scene.extent {
-        Extent::Full => prompt::answer,
-        Extent::Facts => prompt::answer_from_facts,
+fn answer_prompt(scene: &HookContext<'_>) -> store::Result<HookOutcome> {
+    let answer = match scene.depth {
+        AnswerDepth::Full => prompt::recall_for_prompt,
+        AnswerDepth::FactsOnly => prompt::recall_facts_only,
     };
     let recalled = answer(
         scene.store,
         scene.settings,
-        scene.occasion,
+        scene.request,
         scene.workspace,
         scene.now,
     )?;
     match recalled.answer {
-        Answer::Inject(pack) => {
+        RecallAnswer::Inject(pack) => {
             let items = pack.items.iter().map(|item| (item.item, item.tokens));
-            scene.shows(pack.id.clone(), pack.text.clone(), items.collect())
+            scene.inject(pack.id.clone(), pack.text.clone(), items.collect())
         }
-        Answer::Abstain(silence) => Ok(Answered::quiet(Quiet::Silence(silence))),
+        RecallAnswer::Abstain(silence) => Ok(HookOutcome::silent(HookSilence::Recall(silence))),
     }
 }
 
 /// Returns the settings with no larger budget than an agent takes.
-fn fitted(settings: &Settings, limit: Limit) -> Settings {
+fn limit_budget(settings: &ServeSettings, limit: ContextLimit) -> ServeSettings {
     let mut settings = settings.clone();
     let Budget { tokens, chars, .. } = &mut settings.injection.recall.budget;
     *tokens = (*tokens).min(limit.tokens);
@@ -360,7 +371,7 @@ fn fitted(settings: &Settings, limit: Limit) -> Settings {
 }
 
 /// Returns the folder of everything we write.
-fn folder(store: &Store) -> &Path {
+fn data_folder(store: &Store) -> &Path {
     store.path().parent().unwrap_or(Path::new("."))
 }
 
@@ -371,29 +382,30 @@ const WARM_UP_EVENT: &[u8] = br#"{"hook_event_name":"SessionStart","source":"sta
 
 /// Reads what an answer reads, for a workspace that does not exist: the first hook then finds the schema
 /// read, the statements prepared and the index in memory. Writes nothing.
-pub fn warm_up(store: &Store, settings: &Settings, now: Timestamp) {
+pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
     let workspace = Workspace {
         key: String::new(),
         root: String::new(),
     };
-    let Ok(event) = capture::hook::read(WARM_UP_EVENT, &Hints::default()) else {
+    let Ok(event) = capture::hook::parse_payload(WARM_UP_EVENT, &HookHints::default()) else {
         return;
     };
-    let warmed = prompt::occasion(store, settings, WARM_UP_PROMPT.to_owned(), None, &workspace)
-        .and_then(|occasion| {
-            let scene = Scene {
-                event: &event,
-                store,
-                settings,
-                occasion: &occasion,
-                workspace: &workspace,
-                limit: Limit::default(),
-                extent: Extent::Full,
-                now,
-            };
-            start::start(&scene, Start::New)?;
-            of_prompt(&scene)
-        });
+    let warmed =
+        prompt::prompt_request(store, settings, WARM_UP_PROMPT.to_owned(), None, &workspace)
+            .and_then(|occasion| {
+                let scene = HookContext {
+                    event: &event,
+                    store,
+                    settings,
+                    request: &occasion,
+                    workspace: &workspace,
+                    limit: ContextLimit::default(),
+                    depth: AnswerDepth::Full,
+                    now,
+                };
+                start::answer_session_start(&scene, StartReason::New)?;
+                answer_prompt(&scene)
+            });
     if let Err(error) = warmed {
         tracing::debug!(%error, "the first hook will find nothing prepared");
     }

@@ -1,60 +1,66 @@
 //! A text that is filled part by part, as far as its limits go.
 
-use capture::hook::Limit;
+use capture::hook::ContextLimit;
 use memory::{Tokens, fence, tokens};
 
 /// What will be fenced.
 #[derive(Debug)]
-pub struct Page {
-    word: String,
-    chars: usize,
-    tokens: Tokens,
-    limit: Limit,
+pub struct BoundedFence {
+    fence_id: String,
+    chars_max: usize,
+    tokens_max: Tokens,
+    limit: ContextLimit,
     body: String,
-    is_bare: bool,
+    is_empty: bool,
 }
 
-impl Page {
+impl BoundedFence {
     /// Begins with a line that says what it is. A page with nothing else is no page.
-    pub fn new(word: &str, head: &str, limit: Limit, tokens: Tokens, chars: usize) -> Self {
+    pub fn new(
+        word: &str,
+        head: &str,
+        limit: ContextLimit,
+        tokens_max: Tokens,
+        chars_max: usize,
+    ) -> Self {
         Self {
-            word: word.to_owned(),
-            chars,
-            tokens,
+            fence_id: word.to_owned(),
+            chars_max,
+            tokens_max,
             limit,
             body: head.to_owned(),
-            is_bare: true,
+            is_empty: true,
         }
     }
 
     /// Adds a line of our own words if there is room. Names in it are made harmless.
-    pub fn line(&mut self, text: &str) -> bool {
-        let line = fence::quote_line(text, &self.word);
-        self.add(&line)
+    pub fn add_line(&mut self, text: &str) -> bool {
+        let line = fence::quote_line(text, &self.fence_id);
+        self.push_if_fits(&line)
     }
 
     /// Adds the words of others under a line of ours: both or none.
-    pub fn quoted(&mut self, head: &str, text: &str) -> bool {
-        let head = fence::quote_line(head, &self.word);
-        let quoted = fence::quote(text, &self.word);
+    pub fn add_quoted(&mut self, head: &str, text: &str) -> bool {
+        let head = fence::quote_line(head, &self.fence_id);
+        let quoted = fence::quote_lines(text, &self.fence_id);
         if quoted.is_empty() {
-            return self.add(&head);
+            return self.push_if_fits(&head);
         }
-        self.add(&format!("{head}\n{quoted}"))
+        self.push_if_fits(&format!("{head}\n{quoted}"))
     }
 
     /// Returns how much it holds, in characters.
-    pub fn chars(&self) -> usize {
+    pub fn char_count(&self) -> usize {
         self.body.chars().count()
     }
 
-    fn add(&mut self, part: &str) -> bool {
+    fn push_if_fits(&mut self, part: &str) -> bool {
         let before = self.body.len();
         self.body.push('\n');
         self.body.push_str(part);
         let fits = self.fits();
         if fits {
-            self.is_bare = false;
+            self.is_empty = false;
         } else {
             self.body.truncate(before);
         }
@@ -62,20 +68,20 @@ impl Page {
     }
 
     fn fits(&self) -> bool {
-        let text = fence::wrap(&self.word, &self.body);
-        text.chars().count() <= self.chars
-            && tokens::estimate(&text) <= self.tokens
-            && self.limit.holds(&text)
+        let text = fence::enclose_with_id(&self.fence_id, &self.body);
+        text.chars().count() <= self.chars_max
+            && tokens::estimate(&text) <= self.tokens_max
+            && self.limit.fits(&text)
     }
 
     /// Returns the fenced text, or nothing where nothing was added.
     pub fn finish(self) -> Option<String> {
-        (!self.is_bare).then(|| fence::wrap(&self.word, &self.body))
+        (!self.is_empty).then(|| fence::enclose_with_id(&self.fence_id, &self.body))
     }
 }
 
 /// Returns at most so many characters of a text, with a sign where it was cut.
-pub fn cut(text: &str, chars_max: usize) -> String {
+pub fn truncate_chars(text: &str, chars_max: usize) -> String {
     let text = text.trim();
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),

@@ -9,13 +9,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use memory::{Item, SessionId};
+use memory::{MemoryItem, SessionId};
 
-use super::after::After;
+use super::after::FollowUp;
 
 /// The name of the queue in our folder.
 const FOLDER: &str = "pending";
-const LOCK: &str = "lock";
+const LOCK_FILE: &str = "lock";
 /// Sessions that may wait.
 pub const SESSIONS_MAX: usize = 1_000;
 /// What may wait of one session.
@@ -24,23 +24,23 @@ pub const SESSION_BYTES_MAX: u64 = 256 << 10;
 const ID_CHARS_MAX: usize = 160;
 /// Others hold the lock for microseconds, but on a busy machine they may not come to give it back. Whoever has a
 /// deadline ends at it.
-const LOCK_TRIES: u32 = 4_000;
-const LOCK_STEP: Duration = Duration::from_micros(250);
+const LOCK_ATTEMPTS_MAX: u32 = 4_000;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
 /// Adds what follows from an event of a session.
-pub fn put(home: &Path, session: &SessionId, after: &[After]) -> io::Result<()> {
+pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Result<()> {
     if after.is_empty() {
         return Ok(());
     }
-    if !is_plain(session.as_str()) {
+    if !is_valid_session_id(session.as_str()) {
         return Err(io::Error::other("the session's id is no id"));
     }
     let folder = home.join(FOLDER);
-    make_folder(&folder)?;
-    let _lock = lock(&folder)?;
-    let path = file_of(&folder, session);
-    let before = text_of(&path);
-    if before.is_empty() && waiting(&folder)? >= SESSIONS_MAX {
+    create_private_folder(&folder)?;
+    let _lock = lock_queue(&folder)?;
+    let path = queue_path(&folder, session);
+    let before = read_queue_file(&path);
+    if before.is_empty() && count_queue_files(&folder)? >= SESSIONS_MAX {
         return Err(io::Error::other("too many sessions wait already"));
     }
     let mut lines = String::new();
@@ -61,26 +61,28 @@ pub fn put(home: &Path, session: &SessionId, after: &[After]) -> io::Result<()> 
     if (before.len() + lines.len()) as u64 > SESSION_BYTES_MAX {
         return Err(io::Error::other("too much waits of this session already"));
     }
-    private(OpenOptions::new().append(true).create(true))
+    owner_only(OpenOptions::new().append(true).create(true))
         .open(path)?
         .write_all(lines.as_bytes())
 }
 
 /// Returns what was shown to a session and is not recorded yet.
-pub fn shown(home: &Path, session: &SessionId) -> BTreeSet<Item> {
-    let text = text_of(&file_of(&home.join(FOLDER), session));
-    let injected = read(&text).into_iter().filter_map(|after| match after {
-        After::Injected(injected) => Some(injected.items()),
-        _ => None,
-    });
+pub fn pending_injected_items(home: &Path, session: &SessionId) -> BTreeSet<MemoryItem> {
+    let text = read_queue_file(&queue_path(&home.join(FOLDER), session));
+    let injected = parse_follow_ups(&text)
+        .into_iter()
+        .filter_map(|after| match after {
+            FollowUp::Injected(injected) => Some(injected.items()),
+            _ => None,
+        });
     injected.flatten().map(|(item, _)| item).collect()
 }
 
 /// Waiting sessions that are asked about, the latest first.
-const UNREAD_SESSIONS_MAX: usize = 4;
+const RECENT_QUEUES_MAX: usize = 4;
 
 /// Returns the sessions whose last turn has ended and whose log waits to be read, the latest first.
-pub fn ended(home: &Path) -> io::Result<Vec<SessionId>> {
+pub fn sessions_with_unread_end(home: &Path) -> io::Result<Vec<SessionId>> {
     let entries = match fs::read_dir(home.join(FOLDER)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -95,11 +97,11 @@ pub fn ended(home: &Path) -> io::Result<Vec<SessionId>> {
         }
     }
     files.sort();
-    let latest = files.iter().rev().take(UNREAD_SESSIONS_MAX);
-    let after = latest.flat_map(|(_, path)| read(&text_of(path)));
+    let latest = files.iter().rev().take(RECENT_QUEUES_MAX);
+    let after = latest.flat_map(|(_, path)| parse_follow_ups(&read_queue_file(path)));
     Ok(after
         .filter_map(|after| match after {
-            After::Refresh(session) => Some(session),
+            FollowUp::Refresh(session) => Some(session),
             _ => None,
         })
         .collect())
@@ -108,12 +110,12 @@ pub fn ended(home: &Path) -> io::Result<Vec<SessionId>> {
 /// Hands everything that waits to `carry_out`. What is not carried out goes on waiting.
 pub fn drain<E: From<io::Error>>(
     home: &Path,
-    mut carry_out: impl FnMut(Vec<After>) -> Result<(), E>,
+    mut carry_out: impl FnMut(Vec<FollowUp>) -> Result<(), E>,
 ) -> Result<usize, E> {
     let folder = home.join(FOLDER);
     let mut done = 0;
-    for taken in take(&folder)? {
-        let after = read(&text_of(&taken));
+    for taken in claim_queue_files(&folder)? {
+        let after = parse_follow_ups(&read_queue_file(&taken));
         carry_out(after)?;
         fs::remove_file(&taken)?;
         done += 1;
@@ -123,13 +125,13 @@ pub fn drain<E: From<io::Error>>(
 
 /// Puts the files aside, so that nobody adds to what is being carried out; with those that were put
 /// aside before and left.
-fn take(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn claim_queue_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let _lock = lock(folder)?;
+    let _lock = lock_queue(folder)?;
     let mut taken = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -151,14 +153,14 @@ fn take(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Lines that nobody understands, such as a newer version's, are passed over.
-fn read(text: &str) -> Vec<After> {
+fn parse_follow_ups(text: &str) -> Vec<FollowUp> {
     let lines = text.lines();
     lines
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }
 
-fn text_of(path: &Path) -> String {
+fn read_queue_file(path: &Path) -> String {
     let mut text = String::new();
     let read =
         File::open(path).and_then(|file| file.take(SESSION_BYTES_MAX).read_to_string(&mut text));
@@ -168,11 +170,11 @@ fn text_of(path: &Path) -> String {
     }
 }
 
-fn waiting(folder: &Path) -> io::Result<usize> {
+fn count_queue_files(folder: &Path) -> io::Result<usize> {
     Ok(fs::read_dir(folder)?.count())
 }
 
-fn file_of(folder: &Path, session: &SessionId) -> PathBuf {
+fn queue_path(folder: &Path, session: &SessionId) -> PathBuf {
     folder.join(format!("{}.jsonl", file_name(session)))
 }
 
@@ -185,12 +187,12 @@ pub(super) fn file_name(session: &SessionId) -> String {
         .collect()
 }
 
-fn is_plain(id: &str) -> bool {
+fn is_valid_session_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_' | '.');
     !id.is_empty() && id.len() <= ID_CHARS_MAX && id.chars().all(is_plain)
 }
 
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -203,13 +205,14 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn lock(folder: &Path) -> io::Result<File> {
-    let file = private(OpenOptions::new().write(true).create(true)).open(folder.join(LOCK))?;
-    super::seen::locked(file, LOCK_TRIES, LOCK_STEP)
+fn lock_queue(folder: &Path) -> io::Result<File> {
+    let file =
+        owner_only(OpenOptions::new().write(true).create(true)).open(folder.join(LOCK_FILE))?;
+    super::seen::lock_with_retries(file, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)
 }
 
 /// What is made is its owner's alone.
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(super) fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options

@@ -10,48 +10,48 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use capture::hook::{HookEvent, HookKind, Start};
+use capture::hook::{HookEvent, HookKind, StartReason};
 use jiff::Timestamp;
 
-use super::pending::private;
+use super::pending::owner_only;
 
 /// The name of the file in our folder.
-const FILE: &str = "hook.seen";
+const SEEN_FILE: &str = "hook.seen";
 /// How many events are remembered.
 const EVENTS_MAX: usize = 64;
 /// Deliveries of one event come this close together.
-const WITHIN_MS: i64 = 5_000;
+const DUPLICATE_WINDOW_MS: i64 = 5_000;
 /// A hash and a time.
 const ENTRY_BYTES: usize = 16;
-const LOCK_TRIES: u32 = 20;
-const LOCK_STEP: Duration = Duration::from_micros(250);
+const LOCK_ATTEMPTS_MAX: u32 = 20;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
 /// Says whether an event was answered a moment ago, and remembers it. Where nothing can be remembered,
 /// nothing was seen.
-pub fn twice(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
-    let Some(name) = name(event) else {
+pub fn is_duplicate(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
+    let Some(name) = event_hash(event) else {
         return false;
     };
-    remember(&home.join(FILE), name, now.as_millisecond()).unwrap_or(false)
+    insert_or_find(&home.join(SEEN_FILE), name, now.as_millisecond()).unwrap_or(false)
 }
 
 /// Names an event, if it says enough to be told from others.
-fn name(event: &HookEvent) -> Option<u64> {
+fn event_hash(event: &HookEvent) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     event.session.as_ref()?.as_str().hash(&mut hasher);
     event.kind.name().hash(&mut hasher);
     event.subagent.hash(&mut hasher);
     match &event.kind {
         HookKind::SessionStart { source } => {
-            (*source as u8, &event.turn).hash(&mut hasher);
-            if *source == Start::Compacted {
+            (*source as u8, &event.prompt_id).hash(&mut hasher);
+            if *source == StartReason::Compacted {
                 log_bytes(event).hash(&mut hasher);
             }
         }
-        HookKind::PreCompact => (&event.turn, log_bytes(event)).hash(&mut hasher),
+        HookKind::PreCompact => (&event.prompt_id, log_bytes(event)).hash(&mut hasher),
         // Not every agent names its prompts.
-        HookKind::Prompt { text, .. } => (&event.turn, text).hash(&mut hasher),
-        _ => (&event.turn, &event.call).hash(&mut hasher),
+        HookKind::Prompt { text, .. } => (&event.prompt_id, text).hash(&mut hasher),
+        _ => (&event.prompt_id, &event.call_id).hash(&mut hasher),
     }
     Some(hasher.finish())
 }
@@ -63,10 +63,10 @@ fn log_bytes(event: &HookEvent) -> Option<u64> {
     Some(log.len())
 }
 
-fn remember(path: &Path, name: u64, now: i64) -> io::Result<bool> {
+fn insert_or_find(path: &Path, name: u64, now: i64) -> io::Result<bool> {
     let options = &mut OpenOptions::new();
-    let options = private(options.read(true).write(true).create(true));
-    let mut file = locked(options.open(path)?, LOCK_TRIES, LOCK_STEP)?;
+    let options = owner_only(options.read(true).write(true).create(true));
+    let mut file = lock_with_retries(options.open(path)?, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut file)
         .take((EVENTS_MAX * ENTRY_BYTES) as u64)
@@ -75,7 +75,7 @@ fn remember(path: &Path, name: u64, now: i64) -> io::Result<bool> {
     let mut entries: Vec<(u64, i64)> = bytes
         .chunks_exact(ENTRY_BYTES)
         .map(|entry| (number(&entry[..8]), number(&entry[8..]).cast_signed()))
-        .filter(|(_, at)| (now - at).abs() < WITHIN_MS)
+        .filter(|(_, at)| (now - at).abs() < DUPLICATE_WINDOW_MS)
         .collect();
     if entries.iter().any(|(known, _)| *known == name) {
         return Ok(true);
@@ -93,7 +93,7 @@ fn remember(path: &Path, name: u64, now: i64) -> io::Result<bool> {
 }
 
 /// Waits a moment for a file that others hold only briefly.
-pub(super) fn locked(file: File, tries: u32, step: Duration) -> io::Result<File> {
+pub(super) fn lock_with_retries(file: File, tries: u32, step: Duration) -> io::Result<File> {
     for _ in 0..tries {
         match file.try_lock() {
             Ok(()) => return Ok(file),

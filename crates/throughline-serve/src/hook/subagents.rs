@@ -15,38 +15,38 @@ use jiff::{SignedDuration, Timestamp};
 use memory::{Flavor, SessionKind};
 use store::Store;
 
-use super::pending::{make_folder, private};
+use super::pending::{create_private_folder, owner_only};
 
 /// The name of the folder beside the store: one file for each folder in which a subagent runs.
-const FOLDER: &str = "subagents";
-const FOLDERS_MAX: usize = 200;
+const MARKERS_FOLDER: &str = "subagents";
+const MARKERS_MAX: usize = 200;
 const FILE_BYTES_MAX: u64 = 512;
 /// A subagent whose end was not heard of has ended by then.
-const RUNS_MAX: SignedDuration = SignedDuration::from_hours(1);
+const RUN_TIME_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// Notes where a subagent starts and where its parent goes on.
-pub fn remember(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
+pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
     let (Flavor::Copilot, Some(session), Some(path)) =
-        (event.flavor, &event.session, file_of(home, event))
+        (event.flavor, &event.session, marker_path(home, event))
     else {
         return Ok(());
     };
     match event.kind {
         HookKind::SubagentStart => {
-            let folder = home.join(FOLDER);
-            make_folder(&folder)?;
-            if fs::read_dir(&folder)?.count() >= FOLDERS_MAX {
+            let folder = home.join(MARKERS_FOLDER);
+            create_private_folder(&folder)?;
+            if fs::read_dir(&folder)?.count() >= MARKERS_MAX {
                 fs::remove_dir_all(&folder)?;
-                make_folder(&folder)?;
+                create_private_folder(&folder)?;
             }
             let mut options = OpenOptions::new();
-            private(options.write(true).create(true).truncate(true))
+            owner_only(options.write(true).create(true).truncate(true))
                 .open(path)?
                 .write_all(format!("{} {session}", now.as_millisecond()).as_bytes())
         }
         // Several may run side by side, so the end of one says nothing of the others; the parent
         // stops when all have ended.
-        HookKind::Stop | HookKind::SessionEnd if parent(&path, now).is_some() => {
+        HookKind::Stop | HookKind::SessionEnd if waiting_parent(&path, now).is_some() => {
             fs::remove_file(path)
         }
         _ => Ok(()),
@@ -64,30 +64,30 @@ pub fn is_subagent(
     let Some(session) = &event.session else {
         return Ok(false);
     };
-    match store.brief(session)? {
+    match store.session_kind_and_title(session)? {
         Some((kind, _)) => Ok(kind == SessionKind::Subagent),
         None if event.flavor != Flavor::Copilot => Ok(false),
         None => {
-            let parent = file_of(home, event).and_then(|path| parent(&path, now));
+            let parent = marker_path(home, event).and_then(|path| waiting_parent(&path, now));
             Ok(parent.is_some_and(|parent| parent != session.as_str()))
         }
     }
 }
 
 /// Returns the session that waits for a subagent.
-fn parent(path: &Path, now: Timestamp) -> Option<String> {
+fn waiting_parent(path: &Path, now: Timestamp) -> Option<String> {
     let mut text = String::new();
     let file = fs::File::open(path).ok()?;
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
     let (since, session) = text.split_once(' ')?;
     let since = Timestamp::from_millisecond(since.parse().ok()?).ok()?;
-    (now.duration_since(since) < RUNS_MAX).then(|| session.to_owned())
+    (now.duration_since(since) < RUN_TIME_MAX).then(|| session.to_owned())
 }
 
 /// Names the folder that an event happened in by a hash: a path may tell something.
-fn file_of(home: &Path, event: &HookEvent) -> Option<PathBuf> {
+fn marker_path(home: &Path, event: &HookEvent) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     event.cwd.as_ref()?.hash(&mut hasher);
     let name = format!("{:016x}", hasher.finish());
-    Some(home.join(FOLDER).join(name))
+    Some(home.join(MARKERS_FOLDER).join(name))
 }

@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use capture::flavor::ADAPTERS;
-use capture::hook::{Hints, read};
-use capture::{Root, Scope};
+use capture::hook::{HookHints, parse_payload};
+use capture::{CaptureScope, Root};
 use memory::{FactKind, Flavor, SessionId, Tokens, Trust};
 use serde_json::{Value, json};
 use store::NewFact;
@@ -43,10 +43,10 @@ impl Test {
         self.store.remember(fact).unwrap();
     }
 
-    fn carry_out(&self, after: Vec<After>) {
-        let scope = Scope::default();
-        let settings = distill::renew::Settings::default();
-        let works = Works {
+    fn carry_out(&self, after: Vec<FollowUp>) {
+        let scope = CaptureScope::default();
+        let settings = distill::renew::SummarySettings::default();
+        let works = FollowUpEnv {
             adapters: ADAPTERS,
             roots: &[Root {
                 path: samples(),
@@ -59,11 +59,11 @@ impl Test {
             facts: true,
             stop: &AtomicBool::new(false),
         };
-        carry_out(&self.store, &works, after, self.now).unwrap();
+        run_follow_ups(&self.store, &works, after, self.now).unwrap();
     }
 
-    fn answer(&self, event: &HookEvent) -> Answered {
-        answer(&self.store, &Settings::default(), event, self.now).unwrap()
+    fn answer(&self, event: &HookEvent) -> HookOutcome {
+        answer_event(&self.store, &ServeSettings::default(), event, self.now).unwrap()
     }
 }
 
@@ -76,7 +76,7 @@ fn log() -> PathBuf {
 }
 
 fn event(payload: &Value) -> HookEvent {
-    read(payload.to_string().as_bytes(), &Hints::default()).unwrap()
+    parse_payload(payload.to_string().as_bytes(), &HookHints::default()).unwrap()
 }
 
 fn start(session: &str, source: &str, transcript: &str) -> HookEvent {
@@ -94,8 +94,8 @@ fn only_the_log_that_the_agent_names_is_read() {
         "transcript_path": log(),
     }));
     let answered = test.answer(&stop);
-    assert_eq!(answered.silence, Some(Quiet::NotAsked));
-    test.carry_out(answered.after);
+    assert_eq!(answered.silence, Some(HookSilence::EventNotAnswered));
+    test.carry_out(answered.follow_ups);
     let filter = store::SessionFilter {
         limit: 100,
         ..store::SessionFilter::default()
@@ -113,13 +113,13 @@ fn the_agents_own_summary_is_kept_once() {
         "transcript_path": log(), "compact_summary": "<summary>FAKE-SUMMARY</summary>",
     }));
     for _ in 0..2 {
-        test.carry_out(test.answer(&compacted).after);
+        test.carry_out(test.answer(&compacted).follow_ups);
     }
     let mut summaries = 0;
     let id = SessionId::of(Flavor::Claude, SESSION);
     test.store
         .each_record(&id, |record| {
-            let is_it = record.kind == memory::Kind::Summary;
+            let is_it = record.kind == memory::RecordKind::Summary;
             summaries += usize::from(is_it && record.content.contains("FAKE-SUMMARY"));
         })
         .unwrap();
@@ -134,8 +134,8 @@ fn the_summary_is_current_before_a_compaction() {
         "transcript_path": log(), "trigger": "auto",
     }));
     let answered = test.answer(&before);
-    assert_eq!(answered.silence, Some(Quiet::NotAsked));
-    test.carry_out(answered.after);
+    assert_eq!(answered.silence, Some(HookSilence::EventNotAnswered));
+    test.carry_out(answered.follow_ups);
     let id = SessionId::of(Flavor::Claude, SESSION);
     assert!(test.store.summary(&id).unwrap().is_some());
 }
@@ -168,19 +168,19 @@ fn the_summary_is_current_when_a_turn_and_a_session_end() {
         &"a rather long line about the refactor ".repeat(900),
     );
     std::fs::write(&path, format!("{text}{long}")).unwrap();
-    test.carry_out(test.answer(&payload("Stop")).after);
-    let version = test.store.summary(&id).unwrap().unwrap().notes.version;
+    test.carry_out(test.answer(&payload("Stop")).follow_ups);
+    let version = test.store.summary(&id).unwrap().unwrap().info.version;
     // A few words more, which make no summary due.
     for (event, request) in [("Stop", "now the docs"), ("SessionEnd", "now the tests")] {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{text}{}", say("user", request))).unwrap();
         test.now = test.now.checked_add(jiff::Span::new().seconds(10)).unwrap();
-        test.carry_out(test.answer(&payload(event)).after);
+        test.carry_out(test.answer(&payload(event)).follow_ups);
         let stored = test.store.summary(&id).unwrap().unwrap();
         let state = memory::Summary::parse(&stored.text);
         let state = state.get("Current state").unwrap();
         assert!(state.contains(request), "{event}: {state}");
-        assert!(stored.notes.version > version);
+        assert!(stored.info.version > version);
     }
 }
 
@@ -188,11 +188,11 @@ fn the_summary_is_current_when_a_turn_and_a_session_end() {
 fn what_is_put_back_fits_every_agent() {
     let mut test = Test::new();
     test.carry_out(vec![
-        After::Read {
+        FollowUp::Read {
             flavor: Flavor::Claude,
             log: Some(log()),
         },
-        After::Summarize(SessionId::of(Flavor::Claude, SESSION)),
+        FollowUp::Summarize(SessionId::of(Flavor::Claude, SESSION)),
     ]);
     let id = SessionId::of(Flavor::Claude, SESSION);
     let path = test.store.summary(&id).unwrap().unwrap().path;
@@ -209,9 +209,14 @@ fn what_is_put_back_fits_every_agent() {
         test.now += jiff::SignedDuration::from_mins(1);
         let answered = test.answer(&event);
         let text = answered.answer.context.clone().unwrap();
-        assert!(event.dialect.limit().holds(&text), "{}", text.len());
+        assert!(event.dialect.context_limit().fits(&text), "{}", text.len());
         assert!(text.contains("storage refactor"), "{text}");
-        assert!(answered.answer.write(&event).contains("hookSpecificOutput"));
+        assert!(
+            answered
+                .answer
+                .render(&event)
+                .contains("hookSpecificOutput")
+        );
     }
 }
 
@@ -221,7 +226,11 @@ fn an_empty_memory_says_nothing() {
     for source in ["startup", "resume", "clear", "compact"] {
         let answered = test.answer(&start("s", source, "/c/log.jsonl"));
         assert_eq!(answered.answer, HookAnswer::nothing());
-        assert_eq!(answered.silence, Some(Quiet::Nothing), "{source}");
+        assert_eq!(
+            answered.silence,
+            Some(HookSilence::NothingRelevant),
+            "{source}"
+        );
     }
 }
 
@@ -232,7 +241,7 @@ fn an_injection_is_recorded_once_however_often_it_is_told_of() {
     let answered = test.answer(&start("s", "startup", "/c/log.jsonl"));
     assert!(answered.answer.context.unwrap().contains("use tabs"));
     for _ in 0..2 {
-        test.carry_out(answered.after.clone());
+        test.carry_out(answered.follow_ups.clone());
     }
     let recorded = test.store.injections(None, 10).unwrap();
     assert_eq!(recorded.len(), 1);
@@ -249,16 +258,16 @@ fn of_many_deliveries_one_is_answered() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let twice = seen::twice(test.dir.path(), &event, test.now);
+                let twice = seen::is_duplicate(test.dir.path(), &event, test.now);
                 answered.fetch_add(usize::from(!twice), Ordering::Relaxed);
             });
         }
     });
     assert_eq!(answered.into_inner(), 1);
     let later = test.now + jiff::SignedDuration::from_secs(6);
-    assert!(!seen::twice(test.dir.path(), &event, later));
+    assert!(!seen::is_duplicate(test.dir.path(), &event, later));
     let other = start("s", "resume", "/c/log.jsonl");
-    assert!(!seen::twice(test.dir.path(), &other, later));
+    assert!(!seen::is_duplicate(test.dir.path(), &other, later));
 }
 
 #[test]
@@ -266,7 +275,7 @@ fn what_waits_is_lost_to_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let session = |at: usize| SessionId::of(Flavor::Claude, &format!("s{}", at % 3));
     let drained = AtomicUsize::new(0);
-    let count = |after: Vec<After>| -> std::io::Result<()> {
+    let count = |after: Vec<FollowUp>| -> std::io::Result<()> {
         drained.fetch_add(after.len(), Ordering::Relaxed);
         Ok(())
     };
@@ -276,7 +285,7 @@ fn what_waits_is_lost_to_nobody() {
             scope.spawn(move || {
                 for at in 0..50 {
                     let name = SessionId::new(format!("claude:{thread}-{at}"));
-                    put_surely(home, &session(at), &[After::Summarize(name)]);
+                    put_surely(home, &session(at), &[FollowUp::Summarize(name)]);
                 }
             });
         }
@@ -292,8 +301,8 @@ fn what_waits_is_lost_to_nobody() {
 }
 
 /// Others may hold the lock for longer than a hook waits.
-fn put_surely(home: &Path, session: &SessionId, after: &[After]) {
-    while let Err(error) = pending::put(home, session, after) {
+fn put_surely(home: &Path, session: &SessionId, after: &[FollowUp]) {
+    while let Err(error) = pending::enqueue(home, session, after) {
         assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
     }
 }
@@ -302,7 +311,7 @@ fn put_surely(home: &Path, session: &SessionId, after: &[After]) {
 fn what_is_not_carried_out_goes_on_waiting() {
     let dir = tempfile::tempdir().unwrap();
     let session = SessionId::of(Flavor::Claude, "s");
-    pending::put(dir.path(), &session, &[After::Renew]).unwrap();
+    pending::enqueue(dir.path(), &session, &[FollowUp::Renew]).unwrap();
     let failed = pending::drain(dir.path(), |_| Err(std::io::Error::other("no")));
     assert!(failed.is_err());
     let mut heard = Vec::new();
@@ -311,26 +320,26 @@ fn what_is_not_carried_out_goes_on_waiting() {
         std::io::Result::Ok(())
     });
     assert_eq!(drained.unwrap(), 1);
-    assert_eq!(heard, [After::Renew]);
+    assert_eq!(heard, [FollowUp::Renew]);
 }
 
 #[test]
 fn the_queue_has_its_limits() {
     let dir = tempfile::tempdir().unwrap();
     for odd in ["", "a b", "../../etc/passwd", &"x".repeat(400)] {
-        let put = pending::put(dir.path(), &SessionId::new(odd), &[After::Renew]);
+        let put = pending::enqueue(dir.path(), &SessionId::new(odd), &[FollowUp::Renew]);
         assert!(put.is_err(), "{odd}");
     }
     let mut refused = 0;
     for at in 0..pending::SESSIONS_MAX + 10 {
         let session = SessionId::of(Flavor::Claude, &at.to_string());
-        refused += usize::from(pending::put(dir.path(), &session, &[After::Renew]).is_err());
+        refused += usize::from(pending::enqueue(dir.path(), &session, &[FollowUp::Renew]).is_err());
     }
     assert!((10..20).contains(&refused), "{refused}");
     let session = SessionId::of(Flavor::Claude, "0");
-    let many = (0..20_000).map(|at| After::Summarize(SessionId::new(format!("claude:{at}"))));
+    let many = (0..20_000).map(|at| FollowUp::Summarize(SessionId::new(format!("claude:{at}"))));
     let many: Vec<_> = many.collect();
-    assert!(pending::put(dir.path(), &session, &many).is_err());
+    assert!(pending::enqueue(dir.path(), &session, &many).is_err());
 }
 
 #[test]
@@ -338,8 +347,14 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     let test = Test::new();
     test.prefers("use tabs");
     let respond = |payload: &[u8]| {
-        let settings = Settings::default();
-        wire::respond(&test.store, &settings, payload, &Hints::default(), test.now)
+        let settings = ServeSettings::default();
+        wire::reply_to_payload(
+            &test.store,
+            &settings,
+            payload,
+            &HookHints::default(),
+            test.now,
+        )
     };
     let payload = json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
@@ -348,7 +363,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     let (reply, after) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
     assert!(reply.answer.contains("use tabs"));
-    assert!(matches!(reply.shown.as_slice(), [After::Injected(_)]));
+    assert!(matches!(reply.shown.as_slice(), [FollowUp::Injected(_)]));
     assert!(after.is_empty());
     let (again, after) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
@@ -363,16 +378,17 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
 fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
     let test = Test::new();
     test.prefers("use tabs");
-    let settings = Settings::default();
+    let settings = ServeSettings::default();
     let payload = json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
     });
     let payload = payload.to_string();
-    let hints = Hints::default();
-    let (unheard, _) = wire::respond(&test.store, &settings, payload.as_bytes(), &hints, test.now);
+    let hints = HookHints::default();
+    let (unheard, _) =
+        wire::reply_to_payload(&test.store, &settings, payload.as_bytes(), &hints, test.now);
     assert!(unheard.answer.contains("use tabs"));
-    let event = read(payload.as_bytes(), &hints).unwrap();
-    let again = answer_again(&test.store, &settings, &event, test.now).unwrap();
+    let event = parse_payload(payload.as_bytes(), &hints).unwrap();
+    let again = answer_event_without_dedup(&test.store, &settings, &event, test.now).unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
 
@@ -381,15 +397,15 @@ fn the_last_changes_are_put_back_after_a_compaction() {
     let test = Test::new();
     let session = "4c5420d7-85c7-46b9-b34d-eaf1c42847fd";
     let log = samples().join(format!("claude/projects/-home-dev-proj/{session}.jsonl"));
-    test.carry_out(vec![After::Read {
+    test.carry_out(vec![FollowUp::Read {
         flavor: Flavor::Claude,
         log: Some(log),
     }]);
     let id = SessionId::of(Flavor::Claude, session);
     let steps = test.store.steps(&id).unwrap();
-    let is_change = |step: &&store::Step| step.kind == memory::Kind::Artifact;
+    let is_change = |step: &&store::SessionStep| step.kind == memory::RecordKind::Artifact;
     let last = steps.iter().rev().find(is_change).unwrap();
-    let record = test.store.record(last.id).unwrap().unwrap();
+    let record = test.store.read_record(last.id).unwrap().unwrap();
     let answered = test.answer(&start(session, "compact", "/c/log.jsonl"));
     let text = answered.answer.context.unwrap();
     let path = last.path.as_deref().unwrap();
@@ -405,11 +421,15 @@ fn the_last_changes_are_put_back_after_a_compaction() {
 fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
     let test = Test::new();
     test.prefers("run the tests with unittest -q");
-    let settings = Settings::default();
+    let settings = ServeSettings::default();
     let part = |event: &HookEvent| {
         let answered = answer_from_facts(&test.store, &settings, event, test.now).unwrap();
-        let shown = |after: &After| matches!(after, After::Injected(injected) if !injected.items().is_empty());
-        assert!(answered.after.iter().any(shown), "{:?}", answered.after);
+        let shown = |after: &FollowUp| matches!(after, FollowUp::Injected(injected) if !injected.items().is_empty());
+        assert!(
+            answered.follow_ups.iter().any(shown),
+            "{:?}",
+            answered.follow_ups
+        );
         answered.answer.context.unwrap()
     };
     let begins = start("other", "startup", "/nowhere.jsonl");

@@ -3,25 +3,25 @@
 
 use std::path::PathBuf;
 
-use capture::hook::{Hints, read};
+use capture::hook::{HookHints, parse_payload};
 use jiff::Timestamp;
 use memory::Flavor;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-use super::{After, Quiet, answer};
-use crate::settings::Settings;
+use super::{FollowUp, HookSilence, answer_event};
+use crate::settings::ServeSettings;
 
 /// Where hooks are answered: `POST`.
-pub const PATH: &str = "/hook";
+pub const HOOK_PATH: &str = "/hook";
 /// More than this no payload may have.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
 /// The headers, all of which may be missing; their values are [`escape`]d.
-pub const AGENT: &str = "x-throughline-agent";
-pub const EVENT: &str = "x-throughline-event";
-pub const INSIDE: &str = "x-throughline-inside";
-pub const CWD: &str = "x-throughline-cwd";
+pub const AGENT_HEADER: &str = "x-throughline-agent";
+pub const EVENT_HEADER: &str = "x-throughline-event";
+pub const INSIDE_HEADER: &str = "x-throughline-inside";
+pub const CWD_HEADER: &str = "x-throughline-cwd";
 
 /// What the daemon replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -34,39 +34,40 @@ pub struct Reply {
     /// What the answer shows. Whoever prints it notes this: only there it is known that it was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
-    pub shown: Vec<After>,
+    pub shown: Vec<FollowUp>,
 }
 
 /// Answers a request. What follows is carried out once the reply is on its way.
-pub fn respond(
+pub fn reply_to_payload(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     payload: &[u8],
-    hints: &Hints,
+    hints: &HookHints,
     now: Timestamp,
-) -> (Reply, Vec<After>) {
-    let event = match read(payload, hints) {
+) -> (Reply, Vec<FollowUp>) {
+    let event = match parse_payload(payload, hints) {
         Ok(event) => event,
         Err(unknown) => return (Reply::silent(unknown.to_string()), Vec::new()),
     };
-    match answer(store, settings, &event, now) {
+    match answer_event(store, settings, &event, now) {
         Ok(answered) => {
-            let is_shown =
-                |after: &After| matches!(after, After::Injected(_) | After::NotesGiven { .. });
-            let (shown, after) = answered.after.into_iter().partition(is_shown);
+            let is_shown = |after: &FollowUp| {
+                matches!(after, FollowUp::Injected(_) | FollowUp::NotesGiven { .. })
+            };
+            let (shown, after) = answered.follow_ups.into_iter().partition(is_shown);
             let reply = Reply {
-                answer: answered.answer.write(&event),
-                silence: answered.silence.map(Quiet::reason),
+                answer: answered.answer.render(&event),
+                silence: answered.silence.map(HookSilence::reason),
                 shown,
             };
             (reply, after)
         }
         Err(error) => {
             let reply = Reply {
-                answer: event.dialect.silence().to_owned(),
+                answer: event.dialect.empty_answer().to_owned(),
                 ..Reply::silent(error.to_string())
             };
-            (reply, super::after::of(&event))
+            (reply, super::after::follow_ups_of(&event))
         }
     }
 }
@@ -80,49 +81,56 @@ impl Reply {
     }
 }
 
-impl Quiet {
+impl HookSilence {
     pub fn reason(self) -> String {
         match self {
-            Self::NotAsked => "nothing is said at this event".to_owned(),
-            Self::Twice => "delivered before".to_owned(),
+            Self::EventNotAnswered => "nothing is said at this event".to_owned(),
+            Self::Duplicate => "delivered before".to_owned(),
             Self::Off(off) => off.reason().to_owned(),
-            Self::NotAPerson => "no person sent it".to_owned(),
-            Self::Silence(silence) => silence.reason().to_owned(),
-            Self::Nothing => "nothing is worth saying".to_owned(),
-            Self::Nowhere => "the agent names no folder".to_owned(),
+            Self::NotFromUser => "no person sent it".to_owned(),
+            Self::Recall(silence) => silence.reason().to_owned(),
+            Self::NothingRelevant => "nothing is worth saying".to_owned(),
+            Self::NoFolder => "the agent names no folder".to_owned(),
         }
     }
 }
 
 /// Returns the headers that say what is known.
-pub fn headers(hints: &Hints) -> Vec<(&'static str, String)> {
+pub fn headers_from_hints(hints: &HookHints) -> Vec<(&'static str, String)> {
     let flavor = |flavor: Option<Flavor>| flavor.map(|flavor| flavor.name().to_owned());
     let cwd = hints.cwd.as_ref();
     [
-        (AGENT, flavor(hints.agent)),
-        (EVENT, hints.event.clone()),
-        (INSIDE, flavor(hints.inside)),
-        (CWD, cwd.map(|cwd| cwd.to_string_lossy().into_owned())),
+        (AGENT_HEADER, flavor(hints.agent)),
+        (EVENT_HEADER, hints.event.clone()),
+        (INSIDE_HEADER, flavor(hints.environment_agent)),
+        (
+            CWD_HEADER,
+            cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        ),
     ]
     .into_iter()
-    .filter_map(|(name, value)| Some((name, escape(&value?))))
+    .filter_map(|(name, value)| Some((name, percent_encode(&value?))))
     .collect()
 }
 
 /// Reads the headers; `header` returns the value of one.
-pub fn hints<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Hints {
-    let value = |name: &str| header(name).map(unescape).filter(|text| !text.is_empty());
+pub fn hints_from_headers<'a>(header: impl Fn(&str) -> Option<&'a str>) -> HookHints {
+    let value = |name: &str| {
+        header(name)
+            .map(percent_decode)
+            .filter(|text| !text.is_empty())
+    };
     let flavor = |name: &str| value(name).and_then(|name| Flavor::from_name(&name));
-    Hints {
-        agent: flavor(AGENT),
-        event: value(EVENT),
-        inside: flavor(INSIDE),
-        cwd: value(CWD).map(PathBuf::from),
+    HookHints {
+        agent: flavor(AGENT_HEADER),
+        event: value(EVENT_HEADER),
+        environment_agent: flavor(INSIDE_HEADER),
+        cwd: value(CWD_HEADER).map(PathBuf::from),
     }
 }
 
 /// Writes a text so that it may stand in a header.
-pub fn escape(text: &str) -> String {
+pub fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_graphic() && byte != b'%' {
@@ -134,7 +142,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-fn unescape(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, others)) = rest.split_first() {
@@ -163,19 +171,22 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_payload_comes_through_the_headers() {
-        let known = Hints {
+        let known = HookHints {
             agent: Some(Flavor::Copilot),
             event: Some("sessionStart".into()),
-            inside: None,
+            environment_agent: None,
             cwd: Some("/home/дев/a b%20c\n".into()),
         };
-        let sent = headers(&known);
+        let sent = headers_from_hints(&known);
         assert!(sent.iter().all(|(_, value)| value.is_ascii()));
         let find = |name: &str| {
             let (_, value) = sent.iter().find(|(known, _)| *known == name)?;
             Some(value.as_str())
         };
-        assert_eq!(hints(find), known);
-        assert_eq!(hints(|_| Some("%")).event.as_deref(), Some("%"));
+        assert_eq!(hints_from_headers(find), known);
+        assert_eq!(
+            hints_from_headers(|_| Some("%")).event.as_deref(),
+            Some("%")
+        );
     }
 }

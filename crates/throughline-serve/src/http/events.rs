@@ -11,22 +11,22 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use serde_json::json;
-use store::Heard;
+use store::FeedPosition;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Front;
+use super::HttpState;
 use super::problem::Problem;
-use crate::Desk;
+use crate::ServeContext;
 
 /// How often the store is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Events of one look.
-const LOOK_MAX: usize = 256;
+const EVENTS_PER_POLL_MAX: usize = 256;
 /// Events that wait for a listener, and for how long.
-const WAITING_MAX: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(30);
+const QUEUED_EVENTS_MAX: usize = 16;
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Changes as they happen: `memory_update` events. `Last-Event-ID` goes on where a listener was.
@@ -34,11 +34,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub async fn events(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let Ok(seat) = std::sync::Arc::clone(&front.listeners).try_acquire_owned() else {
-        return Err(Problem::hinted(
+        return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many listen already",
             "try again when one has left",
@@ -46,14 +46,18 @@ pub async fn events(
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let heard = match Place::parse(last, &front.boot) {
+    let heard = match EventCursor::parse(last, &front.boot_id) {
         Some(place) => place,
-        None => front.answer(|desk| Ok(Place::now(desk)?)).await?,
+        None => {
+            front
+                .run_blocking(|desk| Ok(EventCursor::current(desk)?))
+                .await?
+        }
     };
-    let (sender, stream) = mpsc::channel(WAITING_MAX);
+    let (sender, stream) = mpsc::channel(QUEUED_EVENTS_MAX);
     tokio::spawn(async move {
         let _seat = seat;
-        listen(front, heard, sender).await;
+        stream_events(front, heard, sender).await;
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
@@ -61,17 +65,17 @@ pub async fn events(
 
 /// Up to where a listener has heard.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
-    heard: Heard,
-    change: u64,
+struct EventCursor {
+    feed: FeedPosition,
+    change_number: u64,
 }
 
-impl Place {
-    fn now(desk: &Desk) -> store::Result<Self> {
-        desk.changes.look(&desk.store)?;
+impl EventCursor {
+    fn current(desk: &ServeContext) -> store::Result<Self> {
+        desk.changes.poll(&desk.store)?;
         Ok(Self {
-            heard: desk.store.heard_all()?,
-            change: desk.changes.last(),
+            feed: desk.store.feed_end()?,
+            change_number: desk.changes.last_number(),
         })
     }
 
@@ -83,31 +87,31 @@ impl Place {
         let change = parts.next()?.parse().ok()?;
         let is_ours = parts.next()? == boot;
         Some(Self {
-            heard: Heard { record, tombstone },
-            change: if is_ours { change } else { 0 },
+            feed: FeedPosition { record, tombstone },
+            change_number: if is_ours { change } else { 0 },
         })
     }
 
     fn id(&self, boot: &str) -> String {
-        let Heard { record, tombstone } = self.heard;
-        format!("{record}.{tombstone}.{}.{boot}", self.change)
+        let FeedPosition { record, tombstone } = self.feed;
+        format!("{record}.{tombstone}.{}.{boot}", self.change_number)
     }
 }
 
-type Sender = mpsc::Sender<Result<Event, Infallible>>;
+type EventSender = mpsc::Sender<Result<Event, Infallible>>;
 
 /// Tells a listener of everything new, until it leaves or the daemon stops.
-async fn listen(front: Front, mut place: Place, sender: Sender) {
+async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSender) {
     let mut stopping = front.stopping.clone();
     loop {
         // Whoever listens needs us.
-        front.gate.asked();
-        let looked = look(&front, place).await;
+        front.guard.record_activity();
+        let looked = read_new_events(&front, place).await;
         let told = match looked {
             Ok((events, after)) => {
-                let is_full = events.len() >= LOOK_MAX;
+                let is_full = events.len() >= EVENTS_PER_POLL_MAX;
                 place = after;
-                if !send(&sender, events).await {
+                if !send_all(&sender, events).await {
                     return;
                 }
                 is_full
@@ -121,37 +125,42 @@ async fn listen(front: Front, mut place: Place, sender: Sender) {
             continue;
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = async { drop(stopping.wait_for(|stopping| *stopping).await) } => return,
             () = sender.closed() => return,
         }
     }
 }
 
-async fn send(sender: &Sender, events: Vec<Event>) -> bool {
+async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
     for event in events {
         // One that does not read for so long is not there any more.
-        if sender.send_timeout(Ok(event), PATIENCE).await.is_err() {
+        if sender.send_timeout(Ok(event), SEND_TIMEOUT).await.is_err() {
             return false;
         }
     }
     true
 }
 
-async fn look(front: &Front, place: Place) -> Result<(Vec<Event>, Place), Problem> {
-    let boot = std::sync::Arc::clone(&front.boot);
+async fn read_new_events(
+    front: &HttpState,
+    place: EventCursor,
+) -> Result<(Vec<Event>, EventCursor), Problem> {
+    let boot = std::sync::Arc::clone(&front.boot_id);
     front
-        .answer(move |desk| {
+        .run_blocking(move |desk| {
             let mut after = place;
-            desk.changes.look(&desk.store)?;
-            let changes = desk.store.changes_since(&mut after.heard, LOOK_MAX)?;
+            desk.changes.poll(&desk.store)?;
+            let changes = desk
+                .store
+                .changes_since(&mut after.feed, EVENTS_PER_POLL_MAX)?;
             let mut at = place;
             // Row numbers may have gone back with what was forgotten.
-            at.heard.record = at.heard.record.min(after.heard.record);
-            at.heard.tombstone = at.heard.tombstone.min(after.heard.tombstone);
+            at.feed.record = at.feed.record.min(after.feed.record);
+            at.feed.tombstone = at.feed.tombstone.min(after.feed.tombstone);
             let mut events = Vec::new();
-            for came in changes.came {
-                at.heard.record = came.row;
+            for came in changes.new_records {
+                at.feed.record = came.row;
                 events.push(event(
                     &at.id(&boot),
                     &json!({
@@ -161,18 +170,18 @@ async fn look(front: &Front, place: Place) -> Result<(Vec<Event>, Place), Proble
                 ));
             }
             for (tombstone, records) in changes.forgotten {
-                at.heard.tombstone = tombstone;
+                at.feed.tombstone = tombstone;
                 let told = json!({ "change": "forgotten", "records": records });
                 events.push(event(&at.id(&boot), &told));
             }
-            for (number, changed, id) in desk.changes.after(place.change) {
-                at.change = number;
+            for (number, changed, id) in desk.changes.changes_after(place.change_number) {
+                at.change_number = number;
                 events.push(event(
                     &at.id(&boot),
                     &json!({ "change": changed, "id": id }),
                 ));
             }
-            after.change = at.change;
+            after.change_number = at.change_number;
             Ok((events, after))
         })
         .await
@@ -191,20 +200,23 @@ mod tests {
 
     #[test]
     fn an_id_gives_the_place_back_and_another_run_forgets_its_own_changes() {
-        let place = Place {
-            heard: Heard {
+        let place = EventCursor {
+            feed: FeedPosition {
                 record: 7,
                 tombstone: 2,
             },
-            change: 5,
+            change_number: 5,
         };
-        assert_eq!(Place::parse(&place.id("a"), "a"), Some(place));
+        assert_eq!(EventCursor::parse(&place.id("a"), "a"), Some(place));
         assert_eq!(
-            Place::parse(&place.id("a"), "b"),
-            Some(Place { change: 0, ..place })
+            EventCursor::parse(&place.id("a"), "b"),
+            Some(EventCursor {
+                change_number: 0,
+                ..place
+            })
         );
         for nonsense in ["", "7", "7.2", "7.2.x.a", "-"] {
-            assert_eq!(Place::parse(nonsense, "a"), None);
+            assert_eq!(EventCursor::parse(nonsense, "a"), None);
         }
     }
 }

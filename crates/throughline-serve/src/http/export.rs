@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Front;
-use super::extract::{Params, moment};
+use super::HttpState;
+use super::extract::{Params, parse_time};
 use super::problem::Problem;
 
 /// How much is written at once, and how many of those may wait for the reader.
@@ -27,7 +27,7 @@ const CHUNK_WAIT_MAX: Duration = Duration::from_secs(30);
 /// the snapshot that is read keeps the log from being cut.
 const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often the log is looked at while the client is waited for.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -53,20 +53,20 @@ pub enum Format {
 #[utoipa::path(get, path = "/memory/export", tag = "memory", params(ExportParams),
     responses((status = 200, content_type = "application/jsonl", body = String)))]
 pub async fn export(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Params(params): Params<ExportParams>,
 ) -> Result<Response, Problem> {
     let Some(Format::Jsonl) = params.format.or(Some(Format::Jsonl)) else {
-        return Err(Problem::ours("this format is not known"));
+        return Err(Problem::internal("this format is not known"));
     };
     let filter = ExportFilter {
-        since: moment(params.since.as_deref())?,
+        since: parse_time(params.since.as_deref())?,
         workspace: params.workspace.filter(|part| !part.is_empty()),
         session: None,
         without_logs: params.without_logs.unwrap_or(false),
     };
     let Ok(seat) = std::sync::Arc::clone(&front.exports).try_acquire_owned() else {
-        return Err(Problem::hinted(
+        return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "others are exporting already",
             "try again when they are done",
@@ -75,8 +75,8 @@ pub async fn export(
     let (chunks, stream) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
         let _seat = seat;
-        let store = &front.desk.store;
-        let mut out = Chunks::new(chunks, || store.is_log_over_limit());
+        let store = &front.context.store;
+        let mut out = ChunkWriter::new(chunks, || store.is_wal_over_limit());
         let problem = match store.export(&filter, &mut out, &|_, _| {}) {
             Ok(exported) if exported.damaged.is_empty() => None,
             Ok(exported) => Some(exported.damaged.to_string()),
@@ -85,11 +85,11 @@ pub async fn export(
         if let Some(problem) = problem {
             tracing::warn!(%problem, "the export is not complete");
             // The reader must not take what came for the whole.
-            out.cut();
+            out.abort();
         }
         // The snapshot is given up: what it held back can go.
-        if store.is_log_over_limit()
-            && let Err(error) = store.empty_log()
+        if store.is_wal_over_limit()
+            && let Err(error) = store.truncate_wal()
         {
             tracing::warn!(%error, "the write-ahead log is not emptied after an export");
         }
@@ -99,40 +99,40 @@ pub async fn export(
 }
 
 /// Hands what is written to the client, and waits for it within the limits.
-struct Chunks<F> {
+struct ChunkWriter<F> {
     runtime: Handle,
     chunks: mpsc::Sender<io::Result<Vec<u8>>>,
-    written: Vec<u8>,
+    buffer: Vec<u8>,
     /// How long the client was waited for in all.
     waited: Duration,
     is_log_over_limit: F,
 }
 
-impl<F: Fn() -> bool> Write for Chunks<F> {
+impl<F: Fn() -> bool> Write for ChunkWriter<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.written.extend_from_slice(bytes);
-        if self.written.len() >= CHUNK_BYTES {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK_BYTES {
             self.flush()?;
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.written.is_empty() {
+        if self.buffer.is_empty() {
             return Ok(());
         }
-        let chunk = std::mem::replace(&mut self.written, Vec::with_capacity(CHUNK_BYTES));
+        let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK_BYTES));
         let runtime = self.runtime.clone();
         runtime.block_on(self.send(chunk))
     }
 }
 
-impl<F: Fn() -> bool> Chunks<F> {
+impl<F: Fn() -> bool> ChunkWriter<F> {
     fn new(chunks: mpsc::Sender<io::Result<Vec<u8>>>, is_log_over_limit: F) -> Self {
         Self {
             runtime: Handle::current(),
             chunks,
-            written: Vec::with_capacity(CHUNK_BYTES),
+            buffer: Vec::with_capacity(CHUNK_BYTES),
             waited: Duration::ZERO,
             is_log_over_limit,
         }
@@ -141,7 +141,7 @@ impl<F: Fn() -> bool> Chunks<F> {
     async fn send(&mut self, chunk: Vec<u8>) -> io::Result<()> {
         let mut waited = Duration::ZERO;
         loop {
-            match tokio::time::timeout(LOOK_EVERY, self.chunks.reserve()).await {
+            match tokio::time::timeout(LOG_CHECK_INTERVAL, self.chunks.reserve()).await {
                 Ok(Ok(place)) => {
                     place.send(Ok(chunk));
                     return Ok(());
@@ -150,17 +150,17 @@ impl<F: Fn() -> bool> Chunks<F> {
                     let left = io::ErrorKind::BrokenPipe;
                     return Err(io::Error::new(left, "the client has left"));
                 }
-                Err(_) => waited += LOOK_EVERY,
+                Err(_) => waited += LOG_CHECK_INTERVAL,
             }
-            self.waited += LOOK_EVERY;
-            if let Some(why) = cut_reason(waited, self.waited, &self.is_log_over_limit) {
+            self.waited += LOG_CHECK_INTERVAL;
+            if let Some(why) = abort_reason(waited, self.waited, &self.is_log_over_limit) {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
         }
     }
 
     /// Ends the answer with an error, so that the client does not take what came for the whole.
-    fn cut(self) {
+    fn abort(self) {
         let chunks = self.chunks;
         let cut = io::Error::other("the export was not finished");
         if chunks.try_send(Err(cut)).is_err() {
@@ -174,7 +174,7 @@ impl<F: Fn() -> bool> Chunks<F> {
 }
 
 /// Says why an export is cut that has waited so long for one chunk to be read, and so long in all.
-fn cut_reason(
+fn abort_reason(
     chunk_wait: Duration,
     wait: Duration,
     is_log_over_limit: &dyn Fn() -> bool,
@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn a_slow_client_keeps_its_snapshot_only_while_the_log_is_short() {
         let (short, long) = (|| false, || true);
-        let (moment, chunk, total) = (LOOK_EVERY, CHUNK_WAIT_MAX, SNAPSHOT_WAIT_MAX);
-        assert!(cut_reason(moment, 100 * total, &short).is_none());
-        assert!(cut_reason(moment, moment, &long).is_none());
-        assert!(cut_reason(moment, total, &long).is_some());
-        assert!(cut_reason(chunk, chunk, &short).is_some());
+        let (moment, chunk, total) = (LOG_CHECK_INTERVAL, CHUNK_WAIT_MAX, SNAPSHOT_WAIT_MAX);
+        assert!(abort_reason(moment, 100 * total, &short).is_none());
+        assert!(abort_reason(moment, moment, &long).is_none());
+        assert!(abort_reason(moment, total, &long).is_some());
+        assert!(abort_reason(chunk, chunk, &short).is_some());
     }
 
     #[test]
@@ -208,13 +208,13 @@ mod tests {
         let runtime = runtime.enable_time().build().unwrap();
         runtime.block_on(async {
             let (chunks, mut stream) = mpsc::channel(1);
-            let mut out = Chunks::new(chunks, || true);
+            let mut out = ChunkWriter::new(chunks, || true);
             // It has waited for as long as it may already.
             out.waited = SNAPSHOT_WAIT_MAX;
             out.send(vec![0]).await.unwrap();
             let error = out.send(vec![0]).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-            out.cut();
+            out.abort();
             assert!(stream.recv().await.unwrap().is_ok());
             assert!(stream.recv().await.unwrap().is_err());
         });

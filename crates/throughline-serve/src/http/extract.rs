@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
-use crate::requests::Refused;
+use crate::requests::RequestError;
 
 /// The query of an address.
 #[derive(Debug)]
@@ -62,26 +62,26 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 /// Reads how many are wanted: from 1 to `max`, `usual` unless said.
-pub fn how_many(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, Refused> {
+pub fn parse_limit(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, RequestError> {
     let asked = asked.map_or(usual, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
     if (1..=max).contains(&asked) {
         return Ok(asked);
     }
-    Err(Refused::invalid(
+    Err(RequestError::invalid(
         format!("{asked} is not between 1 and {max}"),
         "ask for the rest in another request",
     ))
 }
 
 /// Reads a time: RFC 3339, or a day.
-pub fn moment(text: Option<&str>) -> Result<Option<Timestamp>, Refused> {
+pub fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     let day = || format!("{text}T00:00:00Z").parse();
     let read = text.parse().or_else(|_| day());
     read.map(Some).map_err(|_| {
-        Refused::invalid(
+        RequestError::invalid(
             format!("{text:?} is no time"),
             "write it like 2026-01-05 or 2026-01-05T09:00:00Z",
         )

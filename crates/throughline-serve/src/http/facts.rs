@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use store::{FactFilter, FactScope};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Front;
-use super::extract::{Body, Params, how_many};
+use super::HttpState;
+use super::extract::{Body, Params, parse_limit};
 use super::problem::Problem;
 use super::views::FactView;
 use crate::prompt;
-use crate::requests::facts::{self, Statement};
-use crate::requests::{Reach, Refused, given};
+use crate::requests::facts::{self, RememberRequest};
+use crate::requests::{AccessScope, RequestError, given};
 
 /// Facts of one list, at most.
 const LIST_MAX: usize = 1_000;
@@ -34,7 +34,7 @@ pub struct FactsParams {
 #[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
     responses((status = 200, body = Vec<FactView>)))]
 pub async fn list(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Params(params): Params<FactsParams>,
 ) -> Result<Json<Vec<FactView>>, Problem> {
     let filter = FactFilter {
@@ -44,9 +44,9 @@ pub async fn list(
         },
         kind: None,
         history: false,
-        limit: how_many(params.limit, 100, LIST_MAX)?,
+        limit: parse_limit(params.limit, 100, LIST_MAX)?,
     };
-    let facts = front.answer(move |desk| Ok(desk.store.facts(&filter)?));
+    let facts = front.run_blocking(move |desk| Ok(desk.store.facts(&filter)?));
     Ok(Json(facts.await?.into_iter().map(Into::into).collect()))
 }
 
@@ -104,13 +104,13 @@ pub struct FactKept {
 #[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = NewFact,
     responses((status = 200, body = FactKept)))]
 pub async fn remember(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Body(body): Body<NewFact>,
 ) -> Result<Json<FactKept>, Problem> {
-    let kept = front.answer(move |desk| {
+    let kept = front.run_blocking(move |desk| {
         let folder = body.folder.as_deref().map(Path::new);
         if folder.is_some_and(|folder| !folder.is_absolute()) {
-            return Err(Refused::invalid(
+            return Err(RequestError::invalid(
                 "the folder is no whole path",
                 "give it from the root on",
             ));
@@ -118,8 +118,8 @@ pub async fn remember(
         let workspace =
             folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
         let workspace = workspace.transpose()?;
-        given::check_workspace(&desk.settings, workspace.as_ref())?;
-        let statement = Statement {
+        given::require_captured(&desk.settings, workspace.as_ref())?;
+        let statement = RememberRequest {
             text: body.text,
             kind: body.kind.map_or(FactKind::Note, Into::into),
             tags: body.tags,
@@ -127,7 +127,7 @@ pub async fn remember(
             trust: Trust::User,
             pinned: body.pinned,
         };
-        facts::remember(&desk.store, statement, desk.now())
+        facts::remember_fact(&desk.store, statement, desk.now())
     });
     let kept = kept.await?;
     Ok(Json(FactKept {
@@ -143,12 +143,12 @@ pub struct PinBody {
     /// The id of a fact or of a record
     id: String,
     /// false lets a pinned fact be an ordinary one again
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     #[schema(default = true)]
     pinned: bool,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 
@@ -163,16 +163,16 @@ pub struct Pinned {
 #[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
     responses((status = 200, body = Pinned)))]
 pub async fn pin(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Body(body): Body<PinBody>,
 ) -> Result<Json<Pinned>, Problem> {
     let pinned = body.pinned;
-    let id = front.answer(move |desk| {
-        let (store, reach) = (&desk.store, Reach::everything());
+    let id = front.run_blocking(move |desk| {
+        let (store, reach) = (&desk.store, AccessScope::unrestricted());
         if pinned {
-            facts::pin(store, &reach, &body.id, desk.now())
+            facts::pin_item(store, &reach, &body.id, desk.now())
         } else {
-            facts::unpin(store, &reach, &body.id)
+            facts::unpin_fact(store, &reach, &body.id)
         }
     });
     let id = id.await?;

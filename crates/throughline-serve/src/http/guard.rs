@@ -18,20 +18,20 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
 use super::listen::ConnectionState;
-use super::{Front, Problem};
+use super::{HttpState, Problem};
 
 /// How much may be asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    pub body_bytes: usize,
+pub struct HttpLimits {
+    pub body_bytes_max: usize,
     /// Requests that are answered at once; others wait.
-    pub at_once: usize,
+    pub concurrent_requests_max: usize,
     /// Connections that may be open.
-    pub connections: usize,
+    pub connections_max: usize,
     /// Listeners to events.
-    pub listeners: usize,
+    pub listeners_max: usize,
     /// Requests in a second, and how many more at once after a rest.
-    pub per_second: f64,
+    pub requests_per_second: f64,
     pub burst: f64,
     /// How long a request may take once all of it is there.
     pub timeout: Duration,
@@ -40,14 +40,14 @@ pub struct Limits {
     pub body_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            body_bytes: 4 << 20,
-            at_once: 16,
-            connections: 128,
-            listeners: 16,
-            per_second: 500.0,
+            body_bytes_max: 4 << 20,
+            concurrent_requests_max: 16,
+            connections_max: 128,
+            listeners_max: 16,
+            requests_per_second: 500.0,
             burst: 1_000.0,
             timeout: Duration::from_secs(30),
             head_timeout: Duration::from_secs(10),
@@ -58,7 +58,7 @@ impl Default for Limits {
 
 /// By which way a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Transport {
     Socket,
     /// The port it came in by.
     Tcp(u16),
@@ -66,45 +66,45 @@ pub enum Way {
 
 /// What the guard knows.
 #[derive(Debug)]
-pub struct Gate {
+pub struct RequestGuard {
     token: RwLock<String>,
-    pub limits: Limits,
-    at_once: Semaphore,
-    bucket: Mutex<Bucket>,
+    pub limits: HttpLimits,
+    request_slots: Semaphore,
+    bucket: Mutex<RateBucket>,
     started: Instant,
     /// When something was last asked, in milliseconds after the start.
-    last_asked_ms: AtomicU64,
+    last_activity_ms: AtomicU64,
 }
 
-impl Gate {
-    pub fn new(token: String, limits: Limits) -> Self {
+impl RequestGuard {
+    pub fn new(token: String, limits: HttpLimits) -> Self {
         Self {
             token: RwLock::new(token),
             limits,
-            at_once: Semaphore::new(limits.at_once),
-            bucket: Mutex::new(Bucket {
-                left: limits.burst,
-                filled: Instant::now(),
+            request_slots: Semaphore::new(limits.concurrent_requests_max),
+            bucket: Mutex::new(RateBucket {
+                tokens: limits.burst,
+                refilled_at: Instant::now(),
             }),
             started: Instant::now(),
-            last_asked_ms: AtomicU64::new(0),
+            last_activity_ms: AtomicU64::new(0),
         }
     }
 
     /// Notes that somebody needs us.
-    pub fn asked(&self) {
+    pub fn record_activity(&self) {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_asked_ms.store(now, Ordering::Relaxed);
+        self.last_activity_ms.store(now, Ordering::Relaxed);
     }
 
     /// Returns for how long nobody has asked for anything.
-    pub fn idle(&self) -> Duration {
-        let last = Duration::from_millis(self.last_asked_ms.load(Ordering::Relaxed));
+    pub fn idle_time(&self) -> Duration {
+        let last = Duration::from_millis(self.last_activity_ms.load(Ordering::Relaxed));
         self.started.elapsed().saturating_sub(last)
     }
 
     /// Lets in who has this token, and nobody else.
-    pub fn change_token(&self, token: String) {
+    pub fn set_token(&self, token: String) {
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
@@ -114,17 +114,17 @@ impl Gate {
 
     /// Takes all places in which requests are answered, so that none is answered any more.
     #[cfg(test)]
-    pub fn hold_all_places(&self) -> tokio::sync::SemaphorePermit<'_> {
-        let all = u32::try_from(self.limits.at_once).unwrap();
-        self.at_once.try_acquire_many(all).unwrap()
+    pub fn hold_all_slots(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let all = u32::try_from(self.limits.concurrent_requests_max).unwrap();
+        self.request_slots.try_acquire_many(all).unwrap()
     }
 
-    fn has_room(&self) -> bool {
+    fn take_rate_token(&self) -> bool {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         bucket.take(Instant::now(), &self.limits)
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn has_valid_token(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(header::AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
         let Some((scheme, token)) = given.and_then(|value| value.split_once(' ')) else {
@@ -138,20 +138,20 @@ impl Gate {
 
 /// Holds what may still be asked.
 #[derive(Debug)]
-struct Bucket {
-    left: f64,
-    filled: Instant,
+struct RateBucket {
+    tokens: f64,
+    refilled_at: Instant,
 }
 
-impl Bucket {
-    fn take(&mut self, now: Instant, limits: &Limits) -> bool {
-        let since = now.duration_since(self.filled).as_secs_f64();
-        self.left = (self.left + since * limits.per_second).min(limits.burst);
-        self.filled = now;
-        if self.left < 1.0 {
+impl RateBucket {
+    fn take(&mut self, now: Instant, limits: &HttpLimits) -> bool {
+        let since = now.duration_since(self.refilled_at).as_secs_f64();
+        self.tokens = (self.tokens + since * limits.requests_per_second).min(limits.burst);
+        self.refilled_at = now;
+        if self.tokens < 1.0 {
             return false;
         }
-        self.left -= 1.0;
+        self.tokens -= 1.0;
         true
     }
 }
@@ -165,19 +165,23 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 ///
 /// The whole body is read before the request takes one of the places in which requests are answered, so
 /// a client that sends slowly or not at all keeps nobody from being answered.
-pub async fn guard(State(front): State<Front>, request: Request, next: Next) -> Response {
-    let way = request.extensions().get::<Way>().copied();
-    let limits = front.gate.limits;
+pub async fn guard_request(
+    State(front): State<HttpState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let way = request.extensions().get::<Transport>().copied();
+    let limits = front.guard.limits;
     let (parts, body) = request.into_parts();
-    if let Err(problem) = may_enter(&front.gate, way, &parts.headers) {
-        discard(body).await;
+    if let Err(problem) = authorize(&front.guard, way, &parts.headers) {
+        discard_body(body).await;
         return problem.into_response();
     }
     let path = parts.uri.path();
     if path != "/health" {
-        front.gate.asked();
+        front.guard.record_activity();
     }
-    let is_urgent = way == Some(Way::Socket) && is_urgent(path);
+    let is_urgent = way == Some(Transport::Socket) && is_urgent(path);
     let body = match read_body(body, &limits).await {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
@@ -185,18 +189,18 @@ pub async fn guard(State(front): State<Front>, request: Request, next: Next) -> 
     let _answering = parts
         .extensions
         .get::<ConnectionState>()
-        .map(ConnectionState::answering);
+        .map(ConnectionState::start_answering);
     let request = Request::from_parts(parts, Body::from(body));
     let answered = tokio::time::timeout(limits.timeout, async {
         let _place = match is_urgent {
             true => None,
-            false => front.gate.at_once.acquire().await.ok(),
+            false => front.guard.request_slots.acquire().await.ok(),
         };
         next.run(request).await
     });
     match answered.await {
         Ok(response) => response,
-        Err(_) => Problem::hinted(
+        Err(_) => Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "the answer took too long",
             "ask for less, or try again",
@@ -208,19 +212,19 @@ pub async fn guard(State(front): State<Front>, request: Request, next: Next) -> 
 /// Says whether a request of our own commands is answered at once, however many others wait: an agent
 /// waits for its hook, and the daemon must be stoppable while it is busy.
 fn is_urgent(path: &str) -> bool {
-    path == crate::hook::wire::PATH || path.starts_with("/daemon/")
+    path == crate::hook::wire::HOOK_PATH || path.starts_with("/daemon/")
 }
 
 /// Reads the whole body of a request, within the limits of size and time.
-pub async fn read_body(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
-    let read = Limited::new(body, limits.body_bytes).collect();
+pub async fn read_body(body: Body, limits: &HttpLimits) -> Result<Bytes, Problem> {
+    let read = Limited::new(body, limits.body_bytes_max).collect();
     match tokio::time::timeout(limits.body_timeout, read).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::hinted(
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::with_hint(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(
                 "the request body is larger than {} bytes",
-                limits.body_bytes
+                limits.body_bytes_max
             ),
             "send it in smaller requests",
         )),
@@ -228,7 +232,7 @@ pub async fn read_body(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
             StatusCode::BAD_REQUEST,
             format!("the request body could not be read: {error}"),
         )),
-        Err(_) => Err(Problem::hinted(
+        Err(_) => Err(Problem::with_hint(
             StatusCode::REQUEST_TIMEOUT,
             format!(
                 "the request body was not received within {} s",
@@ -240,7 +244,7 @@ pub async fn read_body(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
 }
 
 /// Reads the rest of a rejected request and throws it away, as far as the limits go.
-async fn discard(body: Body) {
+async fn discard_body(body: Body) {
     let read = async {
         let mut body = Limited::new(body, DISCARD_BYTES_MAX);
         while let Some(Ok(_)) = body.frame().await {}
@@ -251,7 +255,7 @@ async fn discard(body: Body) {
 }
 
 /// Adds what keeps browsers from guessing and keeping.
-pub async fn harden(request: Request, next: Next) -> Response {
+pub async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let fixed = HeaderValue::from_static;
@@ -265,31 +269,35 @@ pub async fn harden(request: Request, next: Next) -> Response {
 }
 
 /// Checks the host that a request names and the page that it comes from.
-pub fn check_source(way: Way, headers: &HeaderMap) -> Result<(), Problem> {
+pub fn check_host_and_origin(way: Transport, headers: &HeaderMap) -> Result<(), Problem> {
     let rejected = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
-    if !is_our_host(way, headers) {
+    if !is_allowed_host(way, headers) {
         return Err(rejected("Host header not allowed"));
     }
-    if !is_our_origin(way, headers) {
+    if !is_allowed_origin(way, headers) {
         return Err(rejected("cross-origin requests are not allowed"));
     }
     Ok(())
 }
 
-fn may_enter(gate: &Gate, way: Option<Way>, headers: &HeaderMap) -> Result<(), Problem> {
+fn authorize(
+    gate: &RequestGuard,
+    way: Option<Transport>,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
     let Some(way) = way else {
-        return Err(Problem::ours("the request came by no known listener"));
+        return Err(Problem::internal("the request came by no known listener"));
     };
-    check_source(way, headers)?;
-    if matches!(way, Way::Tcp(_)) && !gate.knows(headers) {
-        return Err(Problem::hinted(
+    check_host_and_origin(way, headers)?;
+    if matches!(way, Transport::Tcp(_)) && !gate.has_valid_token(headers) {
+        return Err(Problem::with_hint(
             StatusCode::UNAUTHORIZED,
             "the token is missing or wrong",
             "send `Authorization: Bearer TOKEN` with the token in daemon.token in Throughline's folder",
         ));
     }
-    if !gate.has_room() {
-        return Err(Problem::hinted(
+    if !gate.take_rate_token() {
+        return Err(Problem::with_hint(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests",
             "try again in a second",
@@ -298,9 +306,9 @@ fn may_enter(gate: &Gate, way: Option<Way>, headers: &HeaderMap) -> Result<(), P
     Ok(())
 }
 
-const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-fn is_our_host(way: Way, headers: &HeaderMap) -> bool {
+fn is_allowed_host(way: Transport, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
@@ -308,14 +316,14 @@ fn is_our_host(way: Way, headers: &HeaderMap) -> bool {
     let Ok(host) = host.to_str() else {
         return false;
     };
-    NAMES.iter().any(|name| match way {
-        Way::Socket => host == *name || host.starts_with(&format!("{name}:")),
-        Way::Tcp(port) => host == format!("{name}:{port}"),
+    LOOPBACK_HOSTS.iter().any(|name| match way {
+        Transport::Socket => host == *name || host.starts_with(&format!("{name}:")),
+        Transport::Tcp(port) => host == format!("{name}:{port}"),
     })
 }
 
 /// A page may ask only where it is our own. Programs send no origin.
-fn is_our_origin(way: Way, headers: &HeaderMap) -> bool {
+fn is_allowed_origin(way: Transport, headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     if matches!(said("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
         return false;
@@ -324,8 +332,8 @@ fn is_our_origin(way: Way, headers: &HeaderMap) -> bool {
         return true;
     };
     match way {
-        Way::Socket => false,
-        Way::Tcp(port) => NAMES
+        Transport::Socket => false,
+        Transport::Tcp(port) => LOOPBACK_HOSTS
             .iter()
             .any(|name| origin == format!("http://{name}:{port}").as_bytes()),
     }
@@ -344,9 +352,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(way: Way, pairs: &[(&'static str, &str)], status: Option<u16>) {
-        let gate = Gate::new("secret".to_owned(), Limits::default());
-        let entered = may_enter(&gate, Some(way), &headers(pairs));
+    fn check(way: Transport, pairs: &[(&'static str, &str)], status: Option<u16>) {
+        let gate = RequestGuard::new("secret".to_owned(), HttpLimits::default());
+        let entered = authorize(&gate, Some(way), &headers(pairs));
         let refused = entered.err().map(|problem| {
             let response = problem.into_response();
             response.status().as_u16()
@@ -356,7 +364,7 @@ mod tests {
 
     #[test]
     fn over_tcp_the_name_the_page_and_the_token_must_be_right() {
-        let (way, token) = (Way::Tcp(7), ("authorization", "Bearer secret"));
+        let (way, token) = (Transport::Tcp(7), ("authorization", "Bearer secret"));
         check(way, &[("host", "127.0.0.1:7"), token], None);
         check(way, &[("host", "localhost:7"), token], None);
         check(way, &[("host", "[::1]:7"), token], None);
@@ -400,24 +408,24 @@ mod tests {
 
     #[test]
     fn the_socket_needs_no_token_and_knows_no_page() {
-        check(Way::Socket, &[("host", "localhost")], None);
-        check(Way::Socket, &[], Some(403));
-        check(Way::Socket, &[("host", "evil.test")], Some(403));
+        check(Transport::Socket, &[("host", "localhost")], None);
+        check(Transport::Socket, &[], Some(403));
+        check(Transport::Socket, &[("host", "evil.test")], Some(403));
         let page = [("host", "localhost"), ("origin", "http://localhost")];
-        check(Way::Socket, &page, Some(403));
+        check(Transport::Socket, &page, Some(403));
     }
 
     #[test]
     fn after_a_burst_the_rest_waits_until_there_is_room() {
-        let limits = Limits {
-            per_second: 10.0,
+        let limits = HttpLimits {
+            requests_per_second: 10.0,
             burst: 3.0,
-            ..Limits::default()
+            ..HttpLimits::default()
         };
         let start = Instant::now();
-        let mut bucket = Bucket {
-            left: 3.0,
-            filled: start,
+        let mut bucket = RateBucket {
+            tokens: 3.0,
+            refilled_at: start,
         };
         let mut taken = |ms: u64| bucket.take(start + Duration::from_millis(ms), &limits);
         assert_eq!(

@@ -8,8 +8,8 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Front;
-use super::guard::Way;
+use super::HttpState;
+use super::guard::Transport;
 use super::problem::Problem;
 use crate::daemon::home;
 
@@ -31,19 +31,21 @@ pub struct Health {
 
 /// How the daemon is doing
 #[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = Health)))]
-pub async fn health(State(front): State<Front>) -> Result<Json<Health>, Problem> {
-    let counts = front.answer(|desk| Ok(desk.store.counts(None)?)).await?;
+pub async fn health(State(front): State<HttpState>) -> Result<Json<Health>, Problem> {
+    let counts = front
+        .run_blocking(|desk| Ok(desk.store.counts(None)?))
+        .await?;
     Ok(Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),
-        uptime_s: front.gate.uptime().as_secs(),
+        uptime_s: front.guard.uptime().as_secs(),
         sessions: counts.sessions,
         records: counts.records,
         facts: counts.facts,
         pins: counts.pins,
         last: counts.last.map(|at| at.to_string()),
-        encrypted: front.desk.store.is_encrypted(),
+        encrypted: front.context.store.is_encrypted(),
     }))
 }
 
@@ -51,11 +53,11 @@ pub async fn health(State(front): State<Front>) -> Result<Json<Health>, Problem>
 #[utoipa::path(post, path = "/daemon/stop", tag = "daemon",
     responses((status = 202, description = "It stops")))]
 pub async fn stop(
-    State(front): State<Front>,
-    Extension(way): Extension<Way>,
+    State(front): State<HttpState>,
+    Extension(way): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    by_socket(way, "`throughline serve --stop` stops the daemon")?;
-    front.waker.stop();
+    require_socket(way, "`throughline serve --stop` stops the daemon")?;
+    front.daemon.stop();
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -63,27 +65,27 @@ pub async fn stop(
 #[utoipa::path(post, path = "/daemon/token", tag = "daemon",
     responses((status = 204, description = "The new one is in `daemon.token`")))]
 pub async fn new_token(
-    State(front): State<Front>,
-    Extension(way): Extension<Way>,
+    State(front): State<HttpState>,
+    Extension(way): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    by_socket(way, "`throughline serve --new-token` makes another token")?;
+    require_socket(way, "`throughline serve --new-token` makes another token")?;
     let made = front
-        .answer(|desk| {
+        .run_blocking(|desk| {
             let folder = desk.store.path().parent();
-            Ok(home::new_token(folder.unwrap_or(Path::new("."))))
+            Ok(home::rotate_token(folder.unwrap_or(Path::new("."))))
         })
         .await?;
-    let token = made.map_err(|error| Problem::ours(error.to_string()))?;
-    front.gate.change_token(token);
+    let token = made.map_err(|error| Problem::internal(error.to_string()))?;
+    front.guard.set_token(token);
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Refuses who is not one of the user's own commands.
-fn by_socket(way: Way, hint: &'static str) -> Result<(), Problem> {
-    if way == Way::Socket {
+fn require_socket(way: Transport, hint: &'static str) -> Result<(), Problem> {
+    if way == Transport::Socket {
         return Ok(());
     }
-    Err(Problem::hinted(
+    Err(Problem::with_hint(
         StatusCode::FORBIDDEN,
         "this is for the user's own commands, over the socket",
         hint,

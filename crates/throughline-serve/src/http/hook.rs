@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use store::Store;
 
-use super::Front;
-use super::guard::Way;
+use super::HttpState;
+use super::guard::Transport;
 use super::problem::Problem;
-use crate::daemon::Wake;
+use crate::daemon::WakeReason;
 use crate::hook::wire::{self, Reply};
 
 /// Answer an agent's hook. Only over the socket: `throughline hook` brings the payload as the agent sent it.
@@ -17,45 +17,45 @@ use crate::hook::wire::{self, Reply};
     request_body(content = String, content_type = "application/json"),
     responses((status = 200, body = Reply)))]
 pub async fn hook(
-    State(front): State<Front>,
-    Extension(way): Extension<Way>,
+    State(front): State<HttpState>,
+    Extension(way): Extension<Transport>,
     headers: HeaderMap,
     payload: Bytes,
 ) -> Result<Json<Reply>, Problem> {
-    if way != Way::Socket {
-        return Err(Problem::hinted(
+    if way != Transport::Socket {
+        return Err(Problem::with_hint(
             StatusCode::FORBIDDEN,
             "hooks are answered over the socket only",
             "agents call `throughline hook`",
         ));
     }
     let context = front.clone();
-    let reply =
-        front.answer(move |desk| Ok(answer_payload(&context, &desk.store, &headers, &payload)));
+    let reply = front
+        .run_blocking(move |desk| Ok(answer_payload(&context, &desk.store, &headers, &payload)));
     Ok(Json(reply.await??))
 }
 
 /// Answers a hook's payload from a store, and has the daemon carry out what follows from it.
 pub fn answer_payload(
-    front: &Front,
+    front: &HttpState,
     store: &Store,
     headers: &HeaderMap,
     payload: &[u8],
 ) -> Result<Reply, Problem> {
-    if front.origin.has_changed() {
+    if front.startup_files.has_changed() {
         // The loop looks at it too, and ends us where somebody starts us again.
-        front.waker.wake(Wake::PendingDue);
-        return Err(Problem::hinted(
+        front.daemon.wake(WakeReason::FollowUpsDue);
+        return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "the program or its configuration has changed since this daemon started",
             "start it again",
         ));
     }
-    let hints = wire::hints(|name| headers.get(name)?.to_str().ok());
-    let desk = &front.desk;
-    let (reply, after) = wire::respond(store, &desk.settings, payload, &hints, desk.now());
+    let hints = wire::hints_from_headers(|name| headers.get(name)?.to_str().ok());
+    let desk = &front.context;
+    let (reply, after) = wire::reply_to_payload(store, &desk.settings, payload, &hints, desk.now());
     if !after.is_empty() {
-        front.waker.wake(Wake::Hooked(after));
+        front.daemon.wake(WakeReason::HookAnswered(after));
     }
     Ok(reply)
 }

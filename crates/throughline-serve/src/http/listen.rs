@@ -22,34 +22,34 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tower::ServiceExt;
 
-use super::guard::{Limits, Way};
+use super::guard::{HttpLimits, Transport};
 
 /// How long connections may go on when the daemon stops.
-const GRACE: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// How long to wait after nothing could be accepted: the process has no files left.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Where connections come in.
 #[derive(Debug)]
-pub enum Listener {
+pub enum HttpListener {
     Socket(UnixListener),
     Tcp(TcpListener, u16),
 }
 
 /// Serves until `stopping` turns true, then lets what is being answered finish.
-pub async fn listen(
-    listener: Listener,
+pub async fn serve_listener(
+    listener: HttpListener,
     router: Router,
-    limits: Limits,
+    limits: HttpLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let mut connections = Connections::new(limits.connections);
+    let mut connections = ConnectionPool::new(limits.connections_max);
     loop {
         tokio::select! {
-            accepted = accept(&listener) => match accepted {
+            accepted = accept_connection(&listener) => match accepted {
                 Ok(Some((stream, way))) => {
                     let state = ConnectionState::default();
-                    let serve = serve(stream, way, router.clone(), limits, stopping.clone(), state.clone());
+                    let serve = serve_connection(stream, way, router.clone(), limits, stopping.clone(), state.clone());
                     connections.add(state, serve).await;
                     // The request is usually there already: it is answered before the next
                     // connection is taken, which another thread may have time for.
@@ -58,13 +58,13 @@ pub async fn listen(
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");
-                    tokio::time::sleep(BREATH).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             },
-            () = told(&mut stopping) => break,
+            () = wait_for_stop(&mut stopping) => break,
         }
     }
-    if tokio::time::timeout(GRACE, connections.finish())
+    if tokio::time::timeout(SHUTDOWN_GRACE, connections.join_all())
         .await
         .is_err()
     {
@@ -72,9 +72,9 @@ pub async fn listen(
     }
 }
 
-const FRESH: u8 = 0;
+const NO_REQUEST_YET: u8 = 0;
 const ANSWERING: u8 = 1;
-const WAITING: u8 = 2;
+const IDLE: u8 = 2;
 
 /// What a connection does at the moment, shared by the listener and the guard.
 #[derive(Clone, Debug, Default)]
@@ -82,9 +82,9 @@ pub struct ConnectionState(Arc<AtomicU8>);
 
 impl ConnectionState {
     /// Notes that a request of this connection is being answered, until the result is dropped.
-    pub fn answering(&self) -> AnsweringMark {
+    pub fn start_answering(&self) -> AnsweringGuard {
         self.0.store(ANSWERING, Ordering::Release);
-        AnsweringMark(self.clone())
+        AnsweringGuard(self.clone())
     }
 
     fn is(&self, state: u8) -> bool {
@@ -94,22 +94,22 @@ impl ConnectionState {
 
 /// Marks a connection as one that is being answered.
 #[derive(Debug)]
-pub struct AnsweringMark(ConnectionState);
+pub struct AnsweringGuard(ConnectionState);
 
-impl Drop for AnsweringMark {
+impl Drop for AnsweringGuard {
     fn drop(&mut self) {
-        self.0.0.store(WAITING, Ordering::Release);
+        self.0.0.store(IDLE, Ordering::Release);
     }
 }
 
 /// The open connections of a listener, oldest first.
-struct Connections {
+struct ConnectionPool {
     max: usize,
     tasks: JoinSet<()>,
     open: Vec<(ConnectionState, AbortHandle)>,
 }
 
-impl Connections {
+impl ConnectionPool {
     fn new(max: usize) -> Self {
         Self {
             max: max.max(1),
@@ -131,7 +131,7 @@ impl Connections {
             if self.open.len() < self.max {
                 break;
             }
-            match self.oldest(FRESH).or_else(|| self.oldest(WAITING)) {
+            match self.oldest(NO_REQUEST_YET).or_else(|| self.oldest(IDLE)) {
                 Some(at) => self.open.remove(at).1.abort(),
                 None => drop(self.tasks.join_next().await),
             }
@@ -144,35 +144,47 @@ impl Connections {
         self.open.iter().position(|(known, _)| known.is(state))
     }
 
-    async fn finish(&mut self) {
+    async fn join_all(&mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+trait ConnectionStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ConnectionStream for T {}
 
 /// Returns the next connection; none where somebody else than the user knocks.
-async fn accept(listener: &Listener) -> io::Result<Option<(Box<dyn Stream>, Way)>> {
+async fn accept_connection(
+    listener: &HttpListener,
+) -> io::Result<Option<(Box<dyn ConnectionStream>, Transport)>> {
     match listener {
-        Listener::Socket(listener) => {
+        HttpListener::Socket(listener) => {
             let (stream, _) = listener.accept().await?;
             let is_ours = stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw();
-            Ok(is_ours.then(|| (Box::new(stream) as Box<dyn Stream>, Way::Socket)))
+            Ok(is_ours.then(|| {
+                (
+                    Box::new(stream) as Box<dyn ConnectionStream>,
+                    Transport::Socket,
+                )
+            }))
         }
-        Listener::Tcp(listener, port) => {
+        HttpListener::Tcp(listener, port) => {
             let (stream, from) = listener.accept().await?;
             let is_near = from.ip().is_loopback();
-            Ok(is_near.then(|| (Box::new(stream) as Box<dyn Stream>, Way::Tcp(*port))))
+            Ok(is_near.then(|| {
+                (
+                    Box::new(stream) as Box<dyn ConnectionStream>,
+                    Transport::Tcp(*port),
+                )
+            }))
         }
     }
 }
 
-async fn serve(
-    stream: Box<dyn Stream>,
-    way: Way,
+async fn serve_connection(
+    stream: Box<dyn ConnectionStream>,
+    way: Transport,
     router: Router,
-    limits: Limits,
+    limits: HttpLimits,
     mut stopping: watch::Receiver<bool>,
     state: ConnectionState,
 ) {
@@ -189,7 +201,7 @@ async fn serve(
     let mut served = std::pin::pin!(served);
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
-        () = told(&mut stopping) => {
+        () = wait_for_stop(&mut stopping) => {
             served.as_mut().graceful_shutdown();
             served.as_mut().await
         }
@@ -200,7 +212,7 @@ async fn serve(
 }
 
 /// Waits until the daemon stops.
-async fn told(stopping: &mut watch::Receiver<bool>) {
+async fn wait_for_stop(stopping: &mut watch::Receiver<bool>) {
     let _last = stopping.wait_for(|stopping| *stopping).await;
 }
 
@@ -221,35 +233,35 @@ mod tests {
     #[test]
     fn a_full_listener_closes_who_never_sent_a_request_then_who_was_answered() {
         runtime().block_on(async {
-            let mut connections = Connections::new(3);
+            let mut connections = ConnectionPool::new(3);
             let [answered, answering, fresh] = [(); 3].map(|()| ConnectionState::default());
-            drop(answered.answering());
-            let _mark = answering.answering();
+            drop(answered.start_answering());
+            let _mark = answering.start_answering();
             for state in [&answered, &answering, &fresh] {
                 connections.add(state.clone(), stalled()).await;
             }
-            let states = |connections: &Connections| -> Vec<_> {
+            let states = |connections: &ConnectionPool| -> Vec<_> {
                 let open = connections.open.iter();
                 open.map(|(state, _)| state.0.load(Ordering::Acquire))
                     .collect()
             };
             connections.add(ConnectionState::default(), stalled()).await;
-            assert_eq!(states(&connections), [WAITING, ANSWERING, FRESH]);
+            assert_eq!(states(&connections), [IDLE, ANSWERING, NO_REQUEST_YET]);
             let other = ConnectionState::default();
-            let _other = other.answering();
+            let _other = other.start_answering();
             connections.add(other, stalled()).await;
-            assert_eq!(states(&connections), [WAITING, ANSWERING, ANSWERING]);
+            assert_eq!(states(&connections), [IDLE, ANSWERING, ANSWERING]);
             connections.add(ConnectionState::default(), stalled()).await;
-            assert_eq!(states(&connections), [ANSWERING, ANSWERING, FRESH]);
+            assert_eq!(states(&connections), [ANSWERING, ANSWERING, NO_REQUEST_YET]);
         });
     }
 
     #[test]
     fn nobody_who_is_being_answered_is_cut_off() {
         runtime().block_on(async {
-            let mut connections = Connections::new(1);
+            let mut connections = ConnectionPool::new(1);
             let busy = ConnectionState::default();
-            let mark = busy.answering();
+            let mark = busy.start_answering();
             let (finish, finished) = tokio::sync::oneshot::channel::<()>();
             connections
                 .add(busy, async move { drop(finished.await) })

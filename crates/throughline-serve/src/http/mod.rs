@@ -37,21 +37,21 @@ use tokio::sync::{Semaphore, watch};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use self::guard::{Gate, Limits};
+pub use self::guard::{HttpLimits, RequestGuard};
 pub use self::problem::Problem;
-use crate::Desk;
-use crate::daemon::{Origin, Waker};
-use crate::mcp::{Asker, Server};
-use crate::requests::Refused;
+use crate::ServeContext;
+use crate::daemon::{DaemonHandle, StartupFiles};
+use crate::mcp::{ClientFolder, McpServer};
+use crate::requests::RequestError;
 
 const EXPORTS_MAX: usize = 2;
 
 /// What every route works with.
 #[derive(Clone, Debug)]
-pub struct Front {
-    pub desk: Desk,
-    pub gate: Arc<Gate>,
-    pub waker: Waker,
+pub struct HttpState {
+    pub context: ServeContext,
+    pub guard: Arc<RequestGuard>,
+    pub daemon: DaemonHandle,
     /// Turns true when the daemon stops.
     pub stopping: watch::Receiver<bool>,
     /// Listeners that may be there at once.
@@ -59,64 +59,64 @@ pub struct Front {
     /// Exports that may run at once: each holds a moment of the store.
     exports: Arc<Semaphore>,
     /// Tells one run of the daemon from another.
-    boot: Arc<str>,
+    boot_id: Arc<str>,
     /// What the daemon was started from.
-    pub origin: Arc<Origin>,
+    pub startup_files: Arc<StartupFiles>,
 }
 
-impl Front {
+impl HttpState {
     pub fn new(
-        desk: Desk,
-        gate: Gate,
-        waker: Waker,
+        context: ServeContext,
+        gate: RequestGuard,
+        daemon: DaemonHandle,
         stopping: watch::Receiver<bool>,
         boot: &str,
-        origin: Origin,
+        origin: StartupFiles,
     ) -> Self {
-        let listeners = Semaphore::new(gate.limits.listeners);
+        let listeners = Semaphore::new(gate.limits.listeners_max);
         Self {
-            desk,
-            gate: Arc::new(gate),
-            waker,
+            context,
+            guard: Arc::new(gate),
+            daemon,
             stopping,
             listeners: Arc::new(listeners),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
-            boot: boot.into(),
-            origin: Arc::new(origin),
+            boot_id: boot.into(),
+            startup_files: Arc::new(origin),
         }
     }
 
     /// Answers on a thread where waiting harms nobody.
-    pub async fn answer<T: Send + 'static>(
+    pub async fn run_blocking<T: Send + 'static>(
         &self,
-        answer: impl FnOnce(&Desk) -> Result<T, Refused> + Send + 'static,
+        answer: impl FnOnce(&ServeContext) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let desk = self.desk.clone();
+        let desk = self.context.clone();
         let answered = tokio::task::spawn_blocking(move || answer(&desk)).await;
-        Ok(answered.map_err(|_| Problem::ours("the answer was not finished"))??)
+        Ok(answered.map_err(|_| Problem::internal("the answer was not finished"))??)
     }
 }
 
 /// Returns every route, guarded.
-pub fn router(front: &Front) -> Router {
+pub fn router(front: &HttpState) -> Router {
     let (routes, description) = routes_and_description();
-    let description = Arc::new(openapi::json(description));
+    let description = Arc::new(openapi::document_json(description));
     routes
         .route(
             "/openapi.json",
-            axum::routing::get(move || openapi::serve(Arc::clone(&description))),
+            axum::routing::get(move || openapi::serve_document(Arc::clone(&description))),
         )
         .with_state(front.clone())
-        .nest_service("/mcp", mcp(front))
-        .fallback(problem::no_such_route)
-        .method_not_allowed_fallback(problem::no_such_method)
-        .layer(DefaultBodyLimit::max(front.gate.limits.body_bytes))
-        .layer(from_fn(guard::harden))
-        .layer(from_fn_with_state(front.clone(), guard::guard))
+        .nest_service("/mcp", mcp_service(front))
+        .fallback(problem::route_not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
+        .layer(DefaultBodyLimit::max(front.guard.limits.body_bytes_max))
+        .layer(from_fn(guard::add_security_headers))
+        .layer(from_fn_with_state(front.clone(), guard::guard_request))
 }
 
-fn routes_and_description() -> (Router<Front>, utoipa::openapi::OpenApi) {
-    OpenApiRouter::with_openapi(openapi::head())
+fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(openapi::base_document())
         .routes(routes!(records::give))
         .routes(routes!(records::get, records::forget))
         .routes(routes!(search::search))
@@ -139,12 +139,12 @@ fn routes_and_description() -> (Router<Front>, utoipa::openapi::OpenApi) {
 }
 
 /// Every request stands for itself, so nothing piles up for clients that went away.
-fn mcp(front: &Front) -> StreamableHttpService<Server, LocalSessionManager> {
+fn mcp_service(front: &HttpState) -> StreamableHttpService<McpServer, LocalSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(front.gate.limits.body_bytes);
-    let server = Server::new(front.desk.clone(), Asker::Header);
+        .with_max_request_body_bytes(front.guard.limits.body_bytes_max);
+    let server = McpServer::new(front.context.clone(), ClientFolder::FromHeader);
     StreamableHttpService::new(
         move || Ok(server.clone()),
         LocalSessionManager::default().into(),

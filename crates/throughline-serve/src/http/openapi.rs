@@ -10,7 +10,7 @@ use utoipa::openapi::{
 };
 
 /// What every route may answer besides what it is for.
-const PROBLEMS: &[(&str, &str)] = &[
+const PROBLEM_STATUSES: &[(&str, &str)] = &[
     ("400", "The request is not right"),
     ("401", "The token is missing or wrong"),
     ("403", "It is not allowed, or comes from elsewhere"),
@@ -24,7 +24,7 @@ const PROBLEMS: &[(&str, &str)] = &[
 ];
 
 /// Returns the head of the description.
-pub fn head() -> OpenApi {
+pub fn base_document() -> OpenApi {
     let mut components = Components::new();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.add_security_scheme("token", bearer);
@@ -46,7 +46,7 @@ pub fn head() -> OpenApi {
 }
 
 /// Returns the description as JSON, with the problems that every route may answer.
-pub fn json(mut description: OpenApi) -> String {
+pub fn document_json(mut description: OpenApi) -> String {
     register_problem(&mut description);
     for item in description.paths.paths.values_mut() {
         let operations = [
@@ -56,7 +56,7 @@ pub fn json(mut description: OpenApi) -> String {
             &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
-            for (status, what) in PROBLEMS {
+            for (status, what) in PROBLEM_STATUSES {
                 let problem = Ref::from_schema_name("Problem");
                 let response = ResponseBuilder::new()
                     .description(*what)
@@ -79,7 +79,7 @@ fn register_problem(description: &mut OpenApi) {
     components.schemas.insert(name, super::Problem::schema());
 }
 
-pub async fn serve(description: Arc<String>) -> Response {
+pub async fn serve_document(description: Arc<String>) -> Response {
     let form = [(header::CONTENT_TYPE, "application/json")];
     (form, description.to_string()).into_response()
 }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_description_names_every_route_and_nothing_it_does_not_define() {
         let (_, description) = super::super::routes_and_description();
-        let text = json(description);
+        let text = document_json(description);
         let described: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(described["openapi"], "3.1.0");
         let paths = described["paths"].as_object().unwrap();

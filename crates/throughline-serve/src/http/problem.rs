@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::requests::Refused;
+use crate::requests::RequestError;
 
 /// What went wrong, and the way out.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -34,27 +34,31 @@ impl Problem {
         }
     }
 
-    pub fn hinted(status: StatusCode, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn with_hint(
+        status: StatusCode,
+        detail: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
             hint: Some(hint.into()),
             ..Self::new(status, detail)
         }
     }
 
-    pub fn ours(detail: impl Into<String>) -> Self {
+    pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
+impl From<RequestError> for Problem {
+    fn from(refused: RequestError) -> Self {
         let status = match &refused {
-            Refused::NotFound { .. } => StatusCode::NOT_FOUND,
-            Refused::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Refused::NotAllowed { .. } => StatusCode::FORBIDDEN,
-            Refused::Store(error) if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
-            Refused::Store(error) if error.is_read_only() => StatusCode::SERVICE_UNAVAILABLE,
-            Refused::Store(error) => {
+            RequestError::NotFound { .. } => StatusCode::NOT_FOUND,
+            RequestError::Invalid { .. } => StatusCode::BAD_REQUEST,
+            RequestError::NotAllowed { .. } => StatusCode::FORBIDDEN,
+            RequestError::Store(error) if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
+            RequestError::Store(error) if error.is_read_only() => StatusCode::SERVICE_UNAVAILABLE,
+            RequestError::Store(error) => {
                 tracing::warn!(%error, "a request was not answered");
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -68,7 +72,7 @@ impl From<Refused> for Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        Refused::from(error).into()
+        RequestError::from(error).into()
     }
 }
 
@@ -90,13 +94,13 @@ impl IntoResponse for Problem {
     }
 }
 
-pub async fn no_such_route() -> Problem {
+pub async fn route_not_found() -> Problem {
     let hint = "GET /openapi.json lists the routes";
-    Problem::hinted(StatusCode::NOT_FOUND, "there is no such route", hint)
+    Problem::with_hint(StatusCode::NOT_FOUND, "there is no such route", hint)
 }
 
-pub async fn no_such_method() -> Problem {
-    Problem::hinted(
+pub async fn method_not_allowed() -> Problem {
+    Problem::with_hint(
         StatusCode::METHOD_NOT_ALLOWED,
         "the route does not know this method",
         "the header Allow lists those it knows",

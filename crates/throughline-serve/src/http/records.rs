@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use store::forget::Traces;
 use utoipa::ToSchema;
 
-use super::Front;
-use super::extract::{Body, Id, moment};
+use super::HttpState;
+use super::extract::{Body, Id, parse_time};
 use super::problem::Problem;
 use super::views::Record;
-use crate::kinds::KindName;
-use crate::requests::find::the_record;
-use crate::requests::given::{self, Given};
-use crate::requests::{Reach, facts};
+use crate::kinds::RecordTypeName;
+use crate::requests::find::find_record;
+use crate::requests::given::{self, SubmittedRecord};
+use crate::requests::{AccessScope, facts};
 
 /// A record to keep.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -26,7 +26,7 @@ pub struct NewRecord {
     #[schema(example = "claude:5f2b", max_length = 200)]
     session_id: String,
     #[serde(rename = "type")]
-    kind: KindName,
+    kind: RecordTypeName,
     #[schema(min_length = 1)]
     content: String,
     /// When it was said or done, in RFC 3339; now unless given
@@ -55,13 +55,13 @@ pub struct RecordKept {
 #[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
     responses((status = 201, body = RecordKept)))]
 pub async fn give(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Body(body): Body<NewRecord>,
 ) -> Result<(StatusCode, Json<RecordKept>), Problem> {
     let kept = front
-        .answer(move |desk| {
-            let given = Given {
-                at: moment(body.at.as_deref())?,
+        .run_blocking(move |desk| {
+            let given = SubmittedRecord {
+                at: parse_time(body.at.as_deref())?,
                 session: body.session_id,
                 kind: body.kind.0,
                 content: body.content,
@@ -72,12 +72,12 @@ pub async fn give(
                 tags: body.tags,
                 metadata: body.metadata,
             };
-            given::keep(&desk.store, &desk.settings, vec![given], desk.now())
+            given::store_submitted(&desk.store, &desk.settings, vec![given], desk.now())
         })
         .await?;
     let kept = kept
         .first()
-        .ok_or_else(|| Problem::ours("nothing was kept"))?;
+        .ok_or_else(|| Problem::internal("nothing was kept"))?;
     let answer = RecordKept {
         id: kept.id.to_string(),
         known: kept.known,
@@ -89,8 +89,9 @@ pub async fn give(
 #[utoipa::path(get, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The record's id")),
     responses((status = 200, body = Record)))]
-pub async fn get(State(front): State<Front>, Id(id): Id) -> Result<Json<Record>, Problem> {
-    let record = front.answer(move |desk| the_record(&desk.store, &Reach::everything(), &id));
+pub async fn get(State(front): State<HttpState>, Id(id): Id) -> Result<Json<Record>, Problem> {
+    let record =
+        front.run_blocking(move |desk| find_record(&desk.store, &AccessScope::unrestricted(), &id));
     Ok(Json(record.await?.into()))
 }
 
@@ -111,11 +112,13 @@ pub struct ForgottenView {
     params(("id" = String, Path, description = "The id of a record or of a fact")),
     responses((status = 200, body = ForgottenView)))]
 pub async fn forget(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Id(id): Id,
 ) -> Result<Json<ForgottenView>, Problem> {
     let forgotten = front
-        .answer(move |desk| facts::forget(&desk.store, &Reach::everything(), &id, desk.now()))
+        .run_blocking(move |desk| {
+            facts::forget_item(&desk.store, &AccessScope::unrestricted(), &id, desk.now())
+        })
         .await?;
     Ok(Json(ForgottenView {
         records: forgotten.records,

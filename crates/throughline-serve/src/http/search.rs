@@ -7,19 +7,19 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Front;
-use super::extract::{Body, Params, how_many, moment};
+use super::HttpState;
+use super::extract::{Body, Params, parse_limit, parse_time};
 use super::problem::Problem;
 use super::views::{FactView, Hit};
-use crate::kinds::HitKind;
+use crate::kinds::HitType;
 use crate::prompt;
-use crate::requests::context::{self, Context};
-use crate::requests::find::the_session;
-use crate::requests::search::{self, Audience, Search};
-use crate::requests::{Reach, Refused};
+use crate::requests::context::{self, PromptContext};
+use crate::requests::find::find_session;
+use crate::requests::search::{self, Audience, SearchRequest};
+use crate::requests::{AccessScope, RequestError};
 
 /// Hits unless asked for more or fewer.
-const HITS: usize = 20;
+const HITS_DEFAULT: usize = 20;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub struct SearchParams {
     /// Only records of this type, or facts alone
     #[serde(rename = "type")]
     #[param(inline)]
-    kind: Option<HitKind>,
+    kind: Option<HitType>,
     /// Only this session
     session_id: Option<String>,
     /// Only workspaces with this in their address or folder
@@ -58,34 +58,34 @@ pub struct SearchAnswer {
 #[utoipa::path(get, path = "/memory/search", tag = "memory", params(SearchParams),
     responses((status = 200, body = SearchAnswer)))]
 pub async fn search(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Params(params): Params<SearchParams>,
 ) -> Result<Json<SearchAnswer>, Problem> {
-    let found = front.answer(move |desk| {
-        let reach = Reach::everything();
+    let found = front.run_blocking(move |desk| {
+        let reach = AccessScope::unrestricted();
         let session = params.session_id.as_deref().filter(|id| !id.is_empty());
-        let session = session.map(|id| the_session(&desk.store, &reach, id));
+        let session = session.map(|id| find_session(&desk.store, &reach, id));
         let kind = params.kind;
-        let asked = Search {
+        let asked = SearchRequest {
             query: params.q,
-            limit: how_many(params.k, HITS, search::HITS_MAX)?,
-            kinds: kind.and_then(HitKind::record).into_iter().collect(),
-            facts: matches!(kind, None | Some(HitKind::Fact)),
+            limit: parse_limit(params.k, HITS_DEFAULT, search::HITS_MAX)?,
+            kinds: kind.and_then(HitType::record_kind).into_iter().collect(),
+            include_facts: matches!(kind, None | Some(HitType::Fact)),
             session: session.transpose()?.map(|session| session.id),
             workspace: params.workspace.filter(|part| !part.is_empty()),
-            since: moment(params.since.as_deref())?,
-            sensitive: true,
+            since: parse_time(params.since.as_deref())?,
+            include_sensitive: true,
             audience: Audience::Person,
         };
         let mut found = search::search(&desk.store, &reach, &asked, desk.now())?;
-        if kind == Some(HitKind::Fact) {
+        if kind == Some(HitType::Fact) {
             found.hits.clear();
         }
         Ok(found)
     });
     let found = found.await?;
     Ok(Json(SearchAnswer {
-        rung: rung(found.rung),
+        rung: match_level_name(found.rung),
         confidence: found.confidence,
         facts: found.facts.into_iter().map(Into::into).collect(),
         hits: found.hits.into_iter().map(Into::into).collect(),
@@ -93,13 +93,13 @@ pub async fn search(
     }))
 }
 
-const fn rung(rung: store::Rung) -> &'static str {
+const fn match_level_name(rung: store::MatchLevel) -> &'static str {
     match rung {
-        store::Rung::Exact => "exact",
-        store::Rung::Forms => "forms",
-        store::Rung::Related => "related",
-        store::Rung::Fuzzy => "fuzzy",
-        store::Rung::NoWords => "no_words",
+        store::MatchLevel::Exact => "exact",
+        store::MatchLevel::Forms => "forms",
+        store::MatchLevel::Related => "related",
+        store::MatchLevel::Fuzzy => "fuzzy",
+        store::MatchLevel::NoWords => "no_words",
     }
 }
 
@@ -131,13 +131,13 @@ pub struct ContextAnswer {
 #[utoipa::path(post, path = "/memory/context", tag = "memory", request_body = ContextBody,
     responses((status = 200, body = ContextAnswer)))]
 pub async fn context(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Body(body): Body<ContextBody>,
 ) -> Result<Json<ContextAnswer>, Problem> {
-    let given = front.answer(move |desk| {
+    let given = front.run_blocking(move |desk| {
         let folder = PathBuf::from(&body.folder);
         if !folder.is_absolute() {
-            return Err(Refused::invalid(
+            return Err(RequestError::invalid(
                 format!("{:?} is no whole path", body.folder),
                 "give the folder from the root on",
             ));
@@ -146,12 +146,12 @@ pub async fn context(
         let workspace = prompt::workspace_of(store, settings, &folder)?;
         let session = body.session_id.as_deref();
         let (prompt, now) = (body.prompt, desk.now());
-        Ok(context::context(
+        Ok(context::prompt_context(
             store, settings, &workspace, prompt, session, now,
         )?)
     });
     Ok(Json(match given.await? {
-        Context::Given(pack) => ContextAnswer {
+        PromptContext::Given(pack) => ContextAnswer {
             items: pack
                 .items
                 .iter()
@@ -162,7 +162,7 @@ pub async fn context(
             tokens: pack.tokens.0,
             silence: None,
         },
-        Context::Nothing(why) => ContextAnswer {
+        PromptContext::Silent(why) => ContextAnswer {
             id: None,
             text: String::new(),
             tokens: 0,

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use store::SessionFilter;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Front;
-use super::extract::{Id, Params, how_many, moment};
+use super::HttpState;
+use super::extract::{Id, Params, parse_limit, parse_time};
 use super::problem::Problem;
 use super::views::{Record, Session};
-use crate::requests::Reach;
-use crate::requests::find::the_session;
+use crate::requests::AccessScope;
+use crate::requests::find::find_session;
 
 const LIST_MAX: usize = 1_000;
 const PAGE_MAX: usize = 500;
@@ -35,15 +35,15 @@ pub struct SessionsParams {
 #[utoipa::path(get, path = "/sessions", tag = "sessions", params(SessionsParams),
     responses((status = 200, body = Vec<Session>)))]
 pub async fn list(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Params(params): Params<SessionsParams>,
 ) -> Result<Json<Vec<Session>>, Problem> {
-    let listed = front.answer(move |desk| {
+    let listed = front.run_blocking(move |desk| {
         let filter = SessionFilter {
             workspace: params.workspace.filter(|part| !part.is_empty()),
-            since: moment(params.since.as_deref())?,
+            since: parse_time(params.since.as_deref())?,
             all_kinds: params.all.unwrap_or(false),
-            limit: how_many(params.limit, 50, LIST_MAX)?,
+            limit: parse_limit(params.limit, 50, LIST_MAX)?,
             ..SessionFilter::default()
         };
         Ok(desk.store.sessions(&filter)?)
@@ -67,10 +67,13 @@ pub struct SessionAnswer {
 #[utoipa::path(get, path = "/sessions/{id}", tag = "sessions",
     params(("id" = String, Path, description = "The session's id or the beginning of it")),
     responses((status = 200, body = SessionAnswer)))]
-pub async fn get(State(front): State<Front>, Id(id): Id) -> Result<Json<SessionAnswer>, Problem> {
-    let read = front.answer(move |desk| {
+pub async fn get(
+    State(front): State<HttpState>,
+    Id(id): Id,
+) -> Result<Json<SessionAnswer>, Problem> {
+    let read = front.run_blocking(move |desk| {
         let store = &desk.store;
-        let session = the_session(store, &Reach::everything(), &id)?;
+        let session = find_session(store, &AccessScope::unrestricted(), &id)?;
         let digest = store.digest(&session.id)?;
         let subagents = store.subagents(&session.id)?;
         Ok(SessionAnswer {
@@ -106,17 +109,17 @@ pub struct Timeline {
     params(("id" = String, Path, description = "The session's id or the beginning of it"), TimelineParams),
     responses((status = 200, body = Timeline)))]
 pub async fn timeline(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Id(id): Id,
     Params(params): Params<TimelineParams>,
 ) -> Result<Json<Timeline>, Problem> {
     let from = match params.from.unwrap_or(0) {
         0 => 0,
-        from => how_many(Some(from), 0, FROM_MAX)?,
+        from => parse_limit(Some(from), 0, FROM_MAX)?,
     };
-    let limit = how_many(params.limit, 100, PAGE_MAX)?;
-    let records = front.answer(move |desk| {
-        let session = the_session(&desk.store, &Reach::everything(), &id)?;
+    let limit = parse_limit(params.limit, 100, PAGE_MAX)?;
+    let records = front.run_blocking(move |desk| {
+        let session = find_session(&desk.store, &AccessScope::unrestricted(), &id)?;
         Ok(desk.store.timeline(&session.id, from, limit + 1)?)
     });
     let mut records = records.await?;

@@ -2,16 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use distill::renew::{self, Declined, How};
+use distill::renew::{self, SummaryAuthor, SummaryError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Front;
+use super::HttpState;
 use super::extract::{Body, Params};
 use super::problem::Problem;
-use crate::requests::compact::{as_json, compact as compact_session};
-use crate::requests::find::the_session;
-use crate::requests::{Reach, Refused};
+use crate::requests::compact::{compact_session, outcome_json};
+use crate::requests::find::find_session;
+use crate::requests::{AccessScope, RequestError};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -34,10 +34,10 @@ pub struct Summarized {
 #[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
     responses((status = 200, body = Summarized)))]
 pub async fn summarize(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Params(params): Params<SummarizeParams>,
 ) -> Result<Json<Summarized>, Problem> {
-    let done = front.answer(move |desk| {
+    let done = front.run_blocking(move |desk| {
         let store = &desk.store;
         let settings = desk
             .settings
@@ -45,16 +45,22 @@ pub async fn summarize(
             .as_ref()
             .filter(|_| !store.is_encrypted());
         let Some(settings) = settings else {
-            return Err(Refused::not_allowed(
+            return Err(RequestError::not_allowed(
                 "no summaries are written",
                 "see `enabled` under [summary]; an encrypted store writes none beside itself",
             ));
         };
-        let session = the_session(store, &Reach::everything(), &params.session_id)?.id;
-        let done = renew::summarize(store, &session, settings, How::Embedded, desk.now());
+        let session = find_session(store, &AccessScope::unrestricted(), &params.session_id)?.id;
+        let done = renew::write_summary(
+            store,
+            &session,
+            settings,
+            SummaryAuthor::Embedded,
+            desk.now(),
+        );
         let done = done.map_err(|declined| match declined {
-            Declined::Store(error) => Refused::Store(error),
-            declined => Refused::invalid(declined.to_string(), "the old summary stays"),
+            SummaryError::Store(error) => RequestError::Store(error),
+            declined => RequestError::invalid(declined.to_string(), "the old summary stays"),
         })?;
         let stored = store.summary(&session)?;
         Ok(Summarized {
@@ -87,15 +93,15 @@ pub struct CompactBody {
 #[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
     responses((status = 200, body = Object)))]
 pub async fn compact(
-    State(front): State<Front>,
+    State(front): State<HttpState>,
     Body(body): Body<CompactBody>,
 ) -> Result<Json<serde_json::Value>, Problem> {
-    let done = front.answer(move |desk| {
+    let done = front.run_blocking(move |desk| {
         let threshold = body.threshold.filter(|tokens| *tokens > 0);
-        let everything = Reach::everything();
+        let everything = AccessScope::unrestricted();
         let may_ask = !body.embedded;
         let outcome = compact_session(desk, &everything, &body.session_id, threshold, may_ask)?;
-        Ok(as_json(&outcome))
+        Ok(outcome_json(&outcome))
     });
     Ok(Json(done.await?))
 }

@@ -82,7 +82,7 @@ struct Why {
 impl From<RankedHit> for Hit {
     fn from(ranked: RankedHit) -> Self {
         let hit = ranked.hit;
-        let why = |part: recall::Part| Why {
+        let why = |part: recall::ScorePart| Why {
             name: part.name,
             points: part.points,
         };

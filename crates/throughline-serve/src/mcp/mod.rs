@@ -17,16 +17,16 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 
-pub use self::server::Server;
-use crate::{Desk, Settings};
+pub use self::server::McpServer;
+use crate::{ServeContext, ServeSettings};
 
 /// Where the agent that asks works.
 #[derive(Clone, Debug)]
-pub enum Asker {
+pub enum ClientFolder {
     /// In this folder.
-    Folder(PathBuf),
+    Fixed(PathBuf),
     /// In the folder that each request's header names.
-    Header,
+    FromHeader,
 }
 
 /// The header that names the folder in which an agent works.
@@ -34,15 +34,15 @@ pub const FOLDER_HEADER: &str = "throughline-folder";
 
 /// Serves one agent over standard streams, until it leaves.
 pub fn serve_stdio(
-    settings: &Settings,
+    settings: &ServeSettings,
     folder: PathBuf,
-    open: impl FnOnce() -> Result<Desk, String> + Send + 'static,
+    open: impl FnOnce() -> Result<ServeContext, String> + Send + 'static,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let server = Server::opening(settings, Asker::Folder(folder), open);
+        let server = McpServer::new_while_opening(settings, ClientFolder::Fixed(folder), open);
         let service = match server.serve(stdio_pipes()).await {
             Ok(service) => service,
             // It left without a word.

@@ -4,17 +4,17 @@ use memory::FactKind;
 use rmcp::model::{JsonObject, Prompt, PromptArgument};
 use store::{FactFilter, FactScope};
 
-use super::fenced::{self, Fenced};
+use super::fenced::{self, FenceBuilder};
 use super::resources;
-use super::tools::{self, Call};
-use crate::requests::find::the_session;
-use crate::requests::search::{self, Search};
-use crate::requests::{Reach, Refused};
+use super::tools::{self, ToolContext};
+use crate::requests::find::find_session;
+use crate::requests::search::{self, SearchRequest};
+use crate::requests::{AccessScope, RequestError};
 
 /// Facts and records that answer what was decided.
-const SHOWN_MAX: usize = 12;
+const DECISIONS_MAX: usize = 12;
 
-pub fn list() -> Vec<Prompt> {
+pub fn list_prompts() -> Vec<Prompt> {
     vec![
         Prompt::new(
             "resume",
@@ -40,32 +40,36 @@ pub fn list() -> Vec<Prompt> {
 }
 
 /// Returns the text of a prompt.
-pub fn get(call: &Call<'_>, name: &str, arguments: &JsonObject) -> Result<String, Refused> {
+pub fn render_prompt(
+    call: &ToolContext<'_>,
+    name: &str,
+    arguments: &JsonObject,
+) -> Result<String, RequestError> {
     let argument = |name: &str| arguments.get(name).and_then(|value| value.as_str());
     match name {
-        "resume" => resume(call, argument("session")),
-        "what-did-we-decide" => decided(call, argument("topic")),
-        _ => Err(Refused::not_found(
+        "resume" => render_resume(call, argument("session")),
+        "what-did-we-decide" => render_decisions(call, argument("topic")),
+        _ => Err(RequestError::not_found(
             format!("there is no prompt {name:?}"),
             "prompts/list names them",
         )),
     }
 }
 
-fn resume(call: &Call<'_>, session: Option<&str>) -> Result<String, Refused> {
+fn render_resume(call: &ToolContext<'_>, session: Option<&str>) -> Result<String, RequestError> {
     let session = match session.filter(|id| !id.is_empty()) {
-        Some(id) => the_session(call.store, call.reach, id)?,
-        None => tools::latest(call.store, call.reach, 1)?
+        Some(id) => find_session(call.store, call.scope, id)?,
+        None => tools::latest_sessions(call.store, call.scope, 1)?
             .pop()
             .ok_or_else(|| {
-                Refused::not_found(
+                RequestError::not_found(
                     "memory has no session of this workspace yet",
                     "`throughline ingest` reads the agents' logs",
                 )
             })?,
     };
-    let told = match resources::summary(call, &session.id) {
-        Err(Refused::NotFound { .. }) => tools::timeline(call, &session, 0)?.into_text(),
+    let told = match resources::session_summary(call, &session.id) {
+        Err(RequestError::NotFound { .. }) => tools::read_timeline(call, &session, 0)?.into_text(),
         told => told?,
     };
     Ok(format!(
@@ -76,20 +80,20 @@ fn resume(call: &Call<'_>, session: Option<&str>) -> Result<String, Refused> {
     ))
 }
 
-fn decided(call: &Call<'_>, topic: Option<&str>) -> Result<String, Refused> {
+fn render_decisions(call: &ToolContext<'_>, topic: Option<&str>) -> Result<String, RequestError> {
     let topic = topic.filter(|topic| !topic.trim().is_empty());
     let word = topic.unwrap_or("what-did-we-decide");
-    let mut fenced = Fenced::new(call.store.injection_name(word, None, call.now));
+    let mut fenced = FenceBuilder::new(call.store.injection_name(word, None, call.now));
     let mut shown = 0;
-    for fact in facts(call, topic)? {
+    for fact in decision_facts(call, topic)? {
         shown += 1;
-        let head = format!("{shown}. {}", fenced::of_fact(&fact, call.now));
-        fenced.add(&head, &fact.text);
+        let head = format!("{shown}. {}", fenced::describe_fact(&fact, call.now));
+        fenced.add_item(&head, &fact.text);
     }
     if let Some(topic) = topic {
-        for (head, text) in records(call, topic)? {
+        for (head, text) in decision_records(call, topic)? {
             shown += 1;
-            fenced.add(&format!("{shown}. {head}"), &text);
+            fenced.add_item(&format!("{shown}. {head}"), &text);
         }
     }
     let about = topic.map_or_else(String::new, |topic| format!(" about {topic}"));
@@ -105,17 +109,20 @@ fn decided(call: &Call<'_>, topic: Option<&str>) -> Result<String, Refused> {
     ))
 }
 
-fn facts(call: &Call<'_>, topic: Option<&str>) -> Result<Vec<memory::Fact>, Refused> {
+fn decision_facts(
+    call: &ToolContext<'_>,
+    topic: Option<&str>,
+) -> Result<Vec<memory::Fact>, RequestError> {
     if let Some(topic) = topic {
-        let asked = Search {
+        let asked = SearchRequest {
             query: topic.to_owned(),
             limit: 1,
-            facts: true,
-            ..Search::default()
+            include_facts: true,
+            ..SearchRequest::default()
         };
-        return Ok(search::search(call.store, call.reach, &asked, call.now)?.facts);
+        return Ok(search::search(call.store, call.scope, &asked, call.now)?.facts);
     }
-    let keys = call.reach.keys().unwrap_or_default().to_vec();
+    let keys = call.scope.workspace_keys().unwrap_or_default().to_vec();
     let mut all = Vec::new();
     for kind in [
         FactKind::Decision,
@@ -126,26 +133,33 @@ fn facts(call: &Call<'_>, topic: Option<&str>) -> Result<Vec<memory::Fact>, Refu
             scope: FactScope::Workspaces(keys.clone()),
             kind: Some(kind),
             history: false,
-            limit: SHOWN_MAX,
+            limit: DECISIONS_MAX,
         })?);
     }
-    all.truncate(SHOWN_MAX);
+    all.truncate(DECISIONS_MAX);
     Ok(all)
 }
 
-fn records(call: &Call<'_>, topic: &str) -> Result<Vec<(String, String)>, Refused> {
-    let asked = Search {
+fn decision_records(
+    call: &ToolContext<'_>,
+    topic: &str,
+) -> Result<Vec<(String, String)>, RequestError> {
+    let asked = SearchRequest {
         query: format!("{topic} decide"),
-        limit: SHOWN_MAX / 2,
+        limit: DECISIONS_MAX / 2,
         audience: search::Audience::Agent,
-        ..Search::default()
+        ..SearchRequest::default()
     };
-    let reach: &Reach = call.reach;
+    let reach: &AccessScope = call.scope;
     let found = search::search(call.store, reach, &asked, call.now)?;
     let line = |ranked: recall::RankedHit| {
         let hit = ranked.hit;
-        let who = fenced::who_did(hit.kind, hit.tool.as_deref(), hit.path.as_deref());
-        let head = format!("{who}, {} [{}]", fenced::age(hit.at, call.now), hit.id);
+        let who = fenced::describe_actor(hit.kind, hit.tool.as_deref(), hit.path.as_deref());
+        let head = format!(
+            "{who}, {} [{}]",
+            fenced::describe_age(hit.at, call.now),
+            hit.id
+        );
         (head, hit.snippet.text)
     };
     Ok(found.hits.into_iter().map(line).collect())

@@ -3,48 +3,51 @@
 use memory::SessionId;
 use rmcp::model::{Resource, ResourceTemplate};
 
-use super::fenced::{self, Fenced};
-use super::tools::{self, Call};
-use crate::requests::Refused;
-use crate::requests::find::the_session;
+use super::fenced::{self, FenceBuilder};
+use super::tools::{self, ToolContext};
+use crate::requests::RequestError;
+use crate::requests::find::find_session;
 
 /// Sessions that are listed; the others can be read by their address.
 const LISTED_MAX: usize = 20;
-const SESSION: &str = "throughline://session/";
-const SUMMARY: &str = "throughline://summary/";
+const SESSION_URI: &str = "throughline://session/";
+const SUMMARY_URI: &str = "throughline://summary/";
 
 /// Lists the latest sessions, and the summaries of those that have one.
-pub fn list(call: &Call<'_>) -> Result<Vec<Resource>, Refused> {
+pub fn list_resources(call: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
     let mut all = Vec::new();
-    for session in tools::latest(call.store, call.reach, LISTED_MAX)? {
+    for session in tools::latest_sessions(call.store, call.scope, LISTED_MAX)? {
         let title = session.title.as_deref().unwrap_or("Untitled session");
-        let title = fenced::name(title);
+        let title = fenced::display_name(title);
         let id = session.id.as_str();
         all.push(
-            Resource::new(address(SESSION, &session.id), id)
+            Resource::new(resource_uri(SESSION_URI, &session.id), id)
                 .with_title(title.clone())
                 .with_description(format!("A session of {}", session.flavor.title()))
                 .with_mime_type("text/plain"),
         );
         if call.store.summary(&session.id)?.is_some() {
             all.push(
-                Resource::new(address(SUMMARY, &session.id), format!("summary of {id}"))
-                    .with_title(format!("Summary: {title}"))
-                    .with_description("The running summary of a session")
-                    .with_mime_type("text/plain"),
+                Resource::new(
+                    resource_uri(SUMMARY_URI, &session.id),
+                    format!("summary of {id}"),
+                )
+                .with_title(format!("Summary: {title}"))
+                .with_description("The running summary of a session")
+                .with_mime_type("text/plain"),
             );
         }
     }
     Ok(all)
 }
 
-pub fn templates() -> Vec<ResourceTemplate> {
+pub fn resource_templates() -> Vec<ResourceTemplate> {
     vec![
-        ResourceTemplate::new(format!("{SESSION}{{id}}"), "session")
+        ResourceTemplate::new(format!("{SESSION_URI}{{id}}"), "session")
             .with_title("A session")
             .with_description("What was said and done in a session of this workspace, shortened")
             .with_mime_type("text/plain"),
-        ResourceTemplate::new(format!("{SUMMARY}{{id}}"), "summary")
+        ResourceTemplate::new(format!("{SUMMARY_URI}{{id}}"), "summary")
             .with_title("A session's summary")
             .with_description("The running summary of a session, else its digest")
             .with_mime_type("text/plain"),
@@ -52,55 +55,58 @@ pub fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads a resource.
-pub fn read(call: &Call<'_>, uri: &str) -> Result<String, Refused> {
-    if let Some(id) = uri.strip_prefix(SESSION) {
-        let session = the_session(call.store, call.reach, &decoded(id))?;
-        return Ok(tools::timeline(call, &session, 0)?.into_text());
+pub fn read_resource(call: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
+    if let Some(id) = uri.strip_prefix(SESSION_URI) {
+        let session = find_session(call.store, call.scope, &percent_decode(id))?;
+        return Ok(tools::read_timeline(call, &session, 0)?.into_text());
     }
-    if let Some(id) = uri.strip_prefix(SUMMARY) {
-        let session = the_session(call.store, call.reach, &decoded(id))?;
-        return summary(call, &session.id);
+    if let Some(id) = uri.strip_prefix(SUMMARY_URI) {
+        let session = find_session(call.store, call.scope, &percent_decode(id))?;
+        return session_summary(call, &session.id);
     }
-    Err(Refused::not_found(
+    Err(RequestError::not_found(
         format!("there is no resource {uri:?}"),
         "resources begin with throughline://session/ or throughline://summary/",
     ))
 }
 
 /// Returns a session's summary, else what its digest says, fenced.
-pub fn summary(call: &Call<'_>, session: &SessionId) -> Result<String, Refused> {
+pub fn session_summary(
+    call: &ToolContext<'_>,
+    session: &SessionId,
+) -> Result<String, RequestError> {
     let word = call
         .store
         .injection_name(session.as_str(), Some(session), call.now);
-    let mut fenced = Fenced::new(word);
+    let mut fenced = FenceBuilder::new(word);
     if let Some(stored) = call.store.summary(session)? {
-        fenced.add(&format!("The summary of {session}:"), &stored.text);
+        fenced.add_item(&format!("The summary of {session}:"), &stored.text);
         return Ok(fenced.finish());
     }
     let Some(stored) = call.store.digest(session)? else {
-        return Err(Refused::not_found(
+        return Err(RequestError::not_found(
             format!("{session} has no summary and no digest yet"),
             "memory_get reads its timeline",
         ));
     };
     let digest = stored.digest;
-    fenced.add(
+    fenced.add_item(
         &format!("How {session} ended: {}", digest.outcome),
         digest.said.as_deref().unwrap_or_default(),
     );
-    fenced.add("The user asked:", &digest.asked.items.join("\n"));
+    fenced.add_item("The user asked:", &digest.asked.items.join("\n"));
     let done: Vec<_> = digest
         .done
         .items
         .iter()
         .map(|step| step.what.clone())
         .collect();
-    fenced.add("What was done:", &done.join("\n"));
-    fenced.add("The user corrected:", &digest.corrections.items.join("\n"));
+    fenced.add_item("What was done:", &done.join("\n"));
+    fenced.add_item("The user corrected:", &digest.corrections.items.join("\n"));
     Ok(fenced.finish())
 }
 
-fn address(kind: &str, id: &SessionId) -> String {
+fn resource_uri(kind: &str, id: &SessionId) -> String {
     let mut uri = kind.to_owned();
     for byte in id.as_str().bytes() {
         match byte {
@@ -113,7 +119,7 @@ fn address(kind: &str, id: &SessionId) -> String {
     uri
 }
 
-fn decoded(part: &str) -> String {
+fn percent_decode(part: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -140,10 +146,10 @@ mod tests {
     #[test]
     fn an_address_gives_the_id_back() {
         for id in ["claude:a-1", "claude:a/agent-1", "codex:ä %2F"] {
-            let uri = address(SESSION, &SessionId::new(id));
-            assert!(uri.is_ascii() && !uri[SESSION.len()..].contains('/'));
-            assert_eq!(decoded(uri.strip_prefix(SESSION).unwrap()), id);
+            let uri = resource_uri(SESSION_URI, &SessionId::new(id));
+            assert!(uri.is_ascii() && !uri[SESSION_URI.len()..].contains('/'));
+            assert_eq!(percent_decode(uri.strip_prefix(SESSION_URI).unwrap()), id);
         }
-        assert_eq!(decoded("a%2"), "a%2");
+        assert_eq!(percent_decode("a%2"), "a%2");
     }
 }

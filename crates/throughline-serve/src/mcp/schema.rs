@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 /// Returns the schema of arguments. What may be left out is not said to be `null` as well: clients that turn schemas
 /// into another dialect would refuse the tool, or lose what it says.
-pub fn arguments_of<T: JsonSchema>() -> Arc<JsonObject> {
-    schema_of::<T>(&mut without_null)
+pub fn arguments_schema<T: JsonSchema>() -> Arc<JsonObject> {
+    inline_schema::<T>(&mut remove_null)
 }
 
 /// Returns the schema of an answer. What may be `null` is said in two branches, each of one type.
-pub fn answer_of<T: JsonSchema>() -> Arc<JsonObject> {
-    schema_of::<T>(&mut branched)
+pub fn answer_schema<T: JsonSchema>() -> Arc<JsonObject> {
+    inline_schema::<T>(&mut split_nullable_types)
 }
 
 /// Returns a type's schema, all in one piece and without the sizes of machine integers, which some
 /// clients refuse.
-fn schema_of<T: JsonSchema>(change: &mut dyn FnMut(&mut JsonObject)) -> Arc<JsonObject> {
+fn inline_schema<T: JsonSchema>(change: &mut dyn FnMut(&mut JsonObject)) -> Arc<JsonObject> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.meta_schema = None;
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = schema.to_value();
-    each(&mut schema, &mut tidy);
-    each(&mut schema, change);
+    visit_objects(&mut schema, &mut remove_number_formats);
+    visit_objects(&mut schema, change);
     match schema {
         Value::Object(mut object) => {
             object.remove("title");
@@ -42,18 +42,22 @@ fn schema_of<T: JsonSchema>(change: &mut dyn FnMut(&mut JsonObject)) -> Arc<Json
 }
 
 /// Changes every object of a schema, the inner ones first.
-fn each(schema: &mut Value, change: &mut dyn FnMut(&mut JsonObject)) {
+fn visit_objects(schema: &mut Value, change: &mut dyn FnMut(&mut JsonObject)) {
     match schema {
         Value::Object(object) => {
-            object.values_mut().for_each(|inner| each(inner, change));
+            object
+                .values_mut()
+                .for_each(|inner| visit_objects(inner, change));
             change(object);
         }
-        Value::Array(list) => list.iter_mut().for_each(|inner| each(inner, change)),
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|inner| visit_objects(inner, change)),
         _ => {}
     }
 }
 
-fn tidy(object: &mut JsonObject) {
+fn remove_number_formats(object: &mut JsonObject) {
     let is_size = |format: &str| format.starts_with("int") || format.starts_with("uint");
     let format = object.get("format").and_then(Value::as_str);
     if format.is_some_and(|format| is_size(format) || format == "double") {
@@ -61,7 +65,7 @@ fn tidy(object: &mut JsonObject) {
     }
 }
 
-fn without_null(object: &mut JsonObject) {
+fn remove_null(object: &mut JsonObject) {
     for key in ["type", "enum", "anyOf"] {
         if let Some(Value::Array(list)) = object.get_mut(key) {
             list.retain(|one| !is_null(one));
@@ -85,7 +89,7 @@ fn without_null(object: &mut JsonObject) {
     }
 }
 
-fn branched(object: &mut JsonObject) {
+fn split_nullable_types(object: &mut JsonObject) {
     let Some(Value::Array(types)) = object.get("type") else {
         return;
     };
@@ -103,26 +107,26 @@ mod tests {
     use schemars::JsonSchema;
 
     use super::*;
-    use crate::kinds::HitKind;
+    use crate::kinds::HitType;
 
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its form matters")]
     struct Form {
         /// How many
         count: Option<i64>,
-        kind: Option<HitKind>,
+        kind: Option<HitType>,
         name: String,
     }
 
     #[test]
     fn what_may_be_left_out_has_one_type_and_what_may_be_null_two_branches() {
-        let arguments = arguments_of::<Form>();
+        let arguments = arguments_schema::<Form>();
         let count = json!({"description": "How many", "type": "integer"});
         assert_eq!(arguments["properties"]["count"], count);
         assert_eq!(arguments["properties"]["kind"]["type"], "string");
         assert!(!arguments["properties"].to_string().contains("null"));
         assert_eq!(arguments["required"], json!(["name"]));
-        let answer = answer_of::<Form>();
+        let answer = answer_schema::<Form>();
         let either = json!([{"type": "integer"}, {"type": "null"}]);
         assert_eq!(answer["properties"]["count"]["anyOf"], either);
         assert_eq!(answer["properties"]["name"]["type"], "string");

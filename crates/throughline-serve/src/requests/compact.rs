@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use capture::Scope;
+use capture::CaptureScope;
 use distill::compact::{
-    Compacted, Declined, Limits, Notes, Outcome, Task, Trigger, Way, compact_or_full, wait,
+    CompactedConversation, CompactionLimits, CompactionNotes, CompactionOutcome, CompactionTask,
+    Declined, SummarySource, Trigger, compact_with_fallback, wait,
 };
 use distill::{renew, tell};
 use jiff::{SignedDuration, Timestamp};
@@ -13,19 +14,19 @@ use memory::summary::Template;
 use memory::{Block, Flavor, Message, MessageId, SessionId, Summary, Tokens};
 use redact::Redactor;
 use serde_json::{Value, json};
-use store::{Asked, Lease, Store, Work};
+use store::{Lease, LeaseKind, LeaseOutcome, Store};
 
-use super::find::the_session;
-use super::{Reach, Refused};
-use crate::Desk;
-use crate::models::{self, Loan, Models};
+use super::find::find_session;
+use super::{AccessScope, RequestError};
+use crate::ServeContext;
+use crate::models::{self, ModelProvider, ModelRequest};
 
 /// Whoever asks over HTTP is answered within half a minute, with or without the model.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(20);
+const MODEL_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
 /// A conversation and where it is written.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct ConversationLog {
     pub path: PathBuf,
     pub session: Option<SessionId>,
     pub messages: Vec<Message>,
@@ -33,7 +34,7 @@ pub struct Log {
 
 /// Notes that somebody brings, in place of the session's own.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct SuppliedNotes {
     /// Or why they cannot be read: then it goes on without them.
     pub summary: Result<Summary, String>,
     pub file: String,
@@ -43,52 +44,52 @@ pub struct Given {
 
 /// How a conversation is made shorter.
 #[derive(Clone, Debug)]
-pub struct Terms<'a> {
-    pub limits: Limits,
+pub struct CompactOptions<'a> {
+    pub limits: CompactionLimits,
     pub template: &'a Template,
-    pub given: Option<Given>,
+    pub notes: Option<SuppliedNotes>,
     /// Who lends a model for the account of a conversation that has no notes.
-    pub models: Option<&'a dyn Models>,
+    pub model_provider: Option<&'a dyn ModelProvider>,
     /// How long that may take.
-    pub patience: SignedDuration,
+    pub model_timeout: SignedDuration,
     /// Which files the notes may not quote.
-    pub scope: &'a Scope,
+    pub scope: &'a CaptureScope,
 }
 
 /// Compacts a session. What is kept comes from the agent's own log, never from the store.
-pub fn compact(
-    desk: &Desk,
-    reach: &Reach,
+pub fn compact_session(
+    desk: &ServeContext,
+    reach: &AccessScope,
     session: &str,
     threshold: Option<u64>,
     may_ask: bool,
-) -> Result<Outcome, Refused> {
+) -> Result<CompactionOutcome, RequestError> {
     let Some(usual) = desk.settings.compaction else {
-        return Ok(Outcome::of(Err(Declined::Off)));
+        return Ok(CompactionOutcome::first_try(Err(Declined::Disabled)));
     };
     let store = &*desk.store;
-    let session = the_session(store, reach, session)?;
+    let session = find_session(store, reach, session)?;
     let path = session.source.as_ref().map(PathBuf::from);
     let Some(path) = path.filter(|path| path.is_file()) else {
-        return Err(Refused::not_found(
+        return Err(RequestError::not_found(
             format!("the log of {} is gone", session.id),
             "`throughline export --raw` gives back what was kept of it",
         ));
     };
-    let unread = |why: String| Refused::invalid(why, "`throughline doctor` lists the agents");
+    let unread = |why: String| RequestError::invalid(why, "`throughline doctor` lists the agents");
     let log = read_log(&path, Some(session.flavor), Some(session.id), desk.now())
         .map_err(|error| unread(format!("the log cannot be read: {error}")))?
         .ok_or_else(|| unread("the log is of no agent that we know".to_owned()))?;
     let template = desk.settings.summary.as_ref().map(|it| it.template.clone());
-    let terms = Terms {
-        limits: Limits {
+    let terms = CompactOptions {
+        limits: CompactionLimits {
             threshold: threshold.map(Tokens).or(usual.threshold),
             ..usual
         },
         template: &template.unwrap_or_default(),
-        given: None,
-        models: desk.settings.models.as_deref().filter(|_| may_ask),
-        patience: PATIENCE,
+        notes: None,
+        model_provider: desk.settings.model_provider.as_deref().filter(|_| may_ask),
+        model_timeout: MODEL_TIMEOUT,
         scope: &desk.settings.scope,
     };
     Ok(compact_log(Some(store), &log, &terms, &|| desk.now())?)
@@ -101,15 +102,15 @@ pub fn read_log(
     flavor: Option<Flavor>,
     session: Option<SessionId>,
     now: Timestamp,
-) -> std::io::Result<Option<Log>> {
-    let Some(mut messages) = capture::conversation::read(path, flavor, now)? else {
+) -> std::io::Result<Option<ConversationLog>> {
+    let Some(mut messages) = capture::conversation::read_conversation(path, flavor, now)? else {
         return Ok(None);
     };
     let session = session.or_else(|| capture::conversation::main_session(&messages));
     messages.retain(|message| Some(&message.session) == session.as_ref());
     // The model that reads it may work in another folder.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Some(Log {
+    Ok(Some(ConversationLog {
         path,
         session,
         messages,
@@ -119,21 +120,21 @@ pub fn read_log(
 /// Makes a conversation shorter. Without a store there are no notes but those that are given, and nobody is asked.
 pub fn compact_log(
     store: Option<&Store>,
-    log: &Log,
-    terms: &Terms<'_>,
+    log: &ConversationLog,
+    terms: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
-) -> store::Result<Outcome> {
-    let lease = store.and_then(|store| begin(store, log, clock()));
-    let mut outcome = compacted(store, log, terms, clock);
-    if let Ok(Outcome {
+) -> store::Result<CompactionOutcome> {
+    let lease = store.and_then(|store| acquire_lease(store, log, clock()));
+    let mut outcome = run_compaction(store, log, terms, clock);
+    if let Ok(CompactionOutcome {
         result: Ok(compacted),
         ..
     }) = &mut outcome
     {
-        redact(store, compacted);
+        redact_notes(store, compacted);
     }
     if let Some((store, lease)) = store.zip(lease)
-        && let Err(error) = store.release(&lease)
+        && let Err(error) = store.release_lease(&lease)
     {
         tracing::warn!(%error, "the lease of the compaction is not given back");
     }
@@ -142,7 +143,7 @@ pub fn compact_log(
 
 /// Takes secrets out of the notes and the restored files. The kept messages are the caller's own
 /// conversation and stay as they are.
-fn redact(store: Option<&Store>, compacted: &mut Compacted) {
+fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
     let own;
     let redactor = match store {
         Some(store) => store.redactor(),
@@ -162,20 +163,20 @@ fn redact(store: Option<&Store>, compacted: &mut Compacted) {
     }
 }
 
-fn compacted(
+fn run_compaction(
     store: Option<&Store>,
-    log: &Log,
-    terms: &Terms<'_>,
+    log: &ConversationLog,
+    terms: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
-) -> store::Result<Outcome> {
-    let given = match (&terms.given, store) {
-        (None, Some(store)) => kept(store, log, clock)?,
+) -> store::Result<CompactionOutcome> {
+    let given = match (&terms.notes, store) {
+        (None, Some(store)) => running_summary(store, log, clock)?,
         (given, _) => given.clone(),
     };
     let notes = match &given {
         None => Ok(None),
         Some(given) => given.summary.as_ref().map(|summary| {
-            Some(Notes {
+            Some(CompactionNotes {
                 summary,
                 file: &given.file,
                 last: given.covers.as_ref(),
@@ -183,8 +184,8 @@ fn compacted(
         }),
     };
     let transcript = log.path.display().to_string();
-    let visible = terms.scope.visible(&log.messages);
-    let task = Task {
+    let visible = terms.scope.visible_messages(&log.messages);
+    let task = CompactionTask {
         messages: &log.messages,
         visible: &visible,
         notes: notes.map_err(String::as_str),
@@ -194,47 +195,47 @@ fn compacted(
         trigger: Trigger::Manual,
         limits: &terms.limits,
     };
-    let Some((store, models)) = store.zip(terms.models) else {
-        return Ok(compact_or_full(&task, None));
+    let Some((store, models)) = store.zip(terms.model_provider) else {
+        return Ok(compact_with_fallback(&task, None));
     };
-    let deadline = clock().saturating_add(terms.patience);
+    let deadline = clock().saturating_add(terms.model_timeout);
     let deadline = deadline.unwrap_or(Timestamp::MAX);
-    let told = |live: &[Message]| account(store, models, log, &task, live, deadline);
-    Ok(compact_or_full(&task, Some(&told)))
+    let told = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
+    Ok(compact_with_fallback(&task, Some(&told)))
 }
 
 /// Lets the configured model give an account. Whatever is wrong with it is no reason to stop.
-fn account(
+fn model_notes(
     store: &Store,
-    models: &dyn Models,
-    log: &Log,
-    task: &Task<'_>,
+    models: &dyn ModelProvider,
+    log: &ConversationLog,
+    task: &CompactionTask<'_>,
     live: &[Message],
     deadline: Timestamp,
 ) -> Result<Summary, Declined> {
-    let form = tell::Form {
+    let form = tell::SummaryFormat {
         template: task.template,
         limits: &task.limits.summary,
     };
-    let loan = Loan {
+    let loan = ModelRequest {
         store,
         purpose: "compaction",
         session: log.session.as_ref(),
         stop: &Arc::default(),
     };
-    let told = models::ask(models, &loan, |asker| {
-        tell::tell(asker, live, &form, deadline)
+    let told = models::run_with_model(models, &loan, |asker| {
+        tell::summarize_with_model(asker, live, &form, deadline)
     });
-    Ok(told.map_err(|why| Declined::Untold { why })??)
+    Ok(told.map_err(|why| Declined::ModelFailed { why })??)
 }
 
 /// Says that the session is being compacted: nobody renews its notes meanwhile. Whoever compacts it
 /// at the same time keeps nobody from it.
-fn begin(store: &Store, log: &Log, now: Timestamp) -> Option<Lease> {
+fn acquire_lease(store: &Store, log: &ConversationLog, now: Timestamp) -> Option<Lease> {
     let session = log.session.as_ref()?;
-    match store.lease(session, Work::Compaction, now) {
-        Ok(Asked::Granted(lease)) => Some(lease),
-        Ok(Asked::Busy { .. } | Asked::Unknown) => None,
+    match store.acquire_lease(session, LeaseKind::Compaction, now) {
+        Ok(LeaseOutcome::Granted(lease)) => Some(lease),
+        Ok(LeaseOutcome::Busy { .. } | LeaseOutcome::Unknown) => None,
         Err(error) => {
             tracing::warn!(%session, %error, "not noted that it is being compacted");
             None
@@ -243,17 +244,21 @@ fn begin(store: &Store, log: &Log, now: Timestamp) -> Option<Lease> {
 }
 
 /// Returns the running summary of the session, after whoever is writing it, but not for long.
-fn kept(store: &Store, log: &Log, clock: &dyn Fn() -> Timestamp) -> store::Result<Option<Given>> {
+fn running_summary(
+    store: &Store,
+    log: &ConversationLog,
+    clock: &dyn Fn() -> Timestamp,
+) -> store::Result<Option<SuppliedNotes>> {
     let Some(session) = log.session.as_ref() else {
         return Ok(None);
     };
-    wait::wait(
-        || renew::running(store, session, clock()),
+    wait::wait_for_extraction(
+        || renew::extraction_status(store, session, clock()),
         clock,
         |time| std::thread::sleep(time.unsigned_abs()),
     );
-    let current = renew::current(store, session)?;
-    Ok(current.map(|current| Given {
+    let current = renew::load_running_summary(store, session)?;
+    Ok(current.map(|current| SuppliedNotes {
         summary: Ok(current.summary),
         file: current.file,
         covers: current.last,
@@ -261,25 +266,25 @@ fn kept(store: &Store, log: &Log, clock: &dyn Fn() -> Timestamp) -> store::Resul
 }
 
 /// Returns what came of it as JSON: the event, its figures, the notes and the ids of what is kept.
-pub fn as_json(outcome: &Outcome) -> Value {
+pub fn outcome_json(outcome: &CompactionOutcome) -> Value {
     let why = |why: &Declined| json!({"name": why.name(), "why": why.to_string()});
     let fell_through = outcome.fell_through.as_ref().map(why);
-    let model = outcome.model.as_ref().map(why);
+    let model = outcome.model_declined.as_ref().map(why);
     match &outcome.result {
         Ok(compacted) => json!({
-            "event": event(outcome),
+            "event": event_name(outcome),
             "fell_through": fell_through,
             "model_declined": model,
             "figures": compacted.figures,
             "boundary": compacted.boundary,
-            "summary": made(&compacted.summary),
-            "restored": compacted.restored.as_ref().map(made),
+            "summary": message_json(&compacted.summary),
+            "restored": compacted.restored.as_ref().map(message_json),
             "kept": compacted.kept.iter().map(|message| &message.id).collect::<Vec<_>>(),
             "open": compacted.open,
             "repairs": compacted.repairs,
         }),
         Err(declined) => json!({
-            "event": event(outcome),
+            "event": event_name(outcome),
             "fell_through": fell_through,
             "model_declined": model,
             "declined": why(declined),
@@ -288,11 +293,11 @@ pub fn as_json(outcome: &Outcome) -> Value {
 }
 
 /// Names what came of it.
-pub fn event(outcome: &Outcome) -> String {
-    let way = |compacted: &Compacted| match compacted.way {
-        Way::Summary => "compaction.summary",
-        Way::FullByModel => "compaction.full_by_model",
-        Way::Full => "compaction.full",
+pub fn event_name(outcome: &CompactionOutcome) -> String {
+    let way = |compacted: &CompactedConversation| match compacted.source {
+        SummarySource::Summary => "compaction.summary",
+        SummarySource::FullByModel => "compaction.full_by_model",
+        SummarySource::Full => "compaction.full",
     };
     match &outcome.result {
         Ok(compacted) => way(compacted).to_owned(),
@@ -300,12 +305,12 @@ pub fn event(outcome: &Outcome) -> String {
     }
 }
 
-fn made(message: &Message) -> Value {
-    json!({"id": message.id, "role": message.role, "text": text_of(message)})
+fn message_json(message: &Message) -> Value {
+    json!({"id": message.id, "role": message.role, "text": message_text(message)})
 }
 
 /// Returns the text of a message that was made here.
-pub fn text_of(message: &Message) -> &str {
+pub fn message_text(message: &Message) -> &str {
     let text = message.blocks.iter().find_map(|block| match block {
         Block::Text(text) | Block::Summary(text) => Some(text.as_str()),
         _ => None,

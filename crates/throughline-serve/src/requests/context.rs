@@ -2,40 +2,41 @@
 
 use jiff::Timestamp;
 use memory::Workspace;
-use recall::{Answer, ContextPack};
+use recall::{ContextPack, RecallAnswer};
 use store::Store;
 
-use crate::{Settings, prompt};
+use crate::{ServeSettings, prompt};
 
 /// Memory's answer to a prompt.
 #[derive(Debug)]
-pub enum Context {
+pub enum PromptContext {
     Given(ContextPack),
     /// Nothing, and why.
-    Nothing(&'static str),
+    Silent(&'static str),
 }
 
 /// Returns what memory has for a prompt, and counts it as shown.
-pub fn context(
+pub fn prompt_context(
     store: &Store,
-    settings: &Settings,
+    settings: &ServeSettings,
     workspace: &Workspace,
     text: String,
     session: Option<&str>,
     now: Timestamp,
-) -> store::Result<Context> {
-    if let Some(off) = prompt::off(settings, workspace) {
-        return Ok(Context::Nothing(off.reason()));
+) -> store::Result<PromptContext> {
+    if let Some(off) = prompt::injection_off(settings, workspace) {
+        return Ok(PromptContext::Silent(off.reason()));
     }
-    let occasion = prompt::occasion(store, settings, text, session, workspace)?;
-    let recalled = prompt::answer(store, settings, &occasion, workspace, now)?;
+    let occasion = prompt::prompt_request(store, settings, text, session, workspace)?;
+    let recalled = prompt::recall_for_prompt(store, settings, &occasion, workspace, now)?;
     match recalled.answer {
-        Answer::Abstain(silence) => Ok(Context::Nothing(silence.reason())),
-        Answer::Inject(pack) => {
-            if let Err(error) = store.record_injection(prompt::shown(&occasion, &pack, now)) {
+        RecallAnswer::Abstain(silence) => Ok(PromptContext::Silent(silence.reason())),
+        RecallAnswer::Inject(pack) => {
+            if let Err(error) = store.record_injection(prompt::new_injection(&occasion, &pack, now))
+            {
                 tracing::warn!(%error, "what was shown is not recorded");
             }
-            Ok(Context::Given(pack))
+            Ok(PromptContext::Given(pack))
         }
     }
 }

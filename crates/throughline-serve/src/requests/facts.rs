@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 use memory::{FactKind, Trust, Workspace};
-use store::forget::{Forgotten, Selection};
-use store::{NewFact, Remembered, Store, StoredRecord};
+use store::forget::{ForgetReport, Selection};
+use store::{FactOutcome, NewFact, Store, StoredRecord};
 
-use super::find::{the_fact, the_record};
-use super::{Reach, Refused};
+use super::find::{find_fact, find_record};
+use super::{AccessScope, RequestError};
 
 /// A statement to keep.
 #[derive(Clone, Debug)]
-pub struct Statement {
+pub struct RememberRequest {
     pub text: String,
     pub kind: FactKind,
     pub tags: Vec<String>,
@@ -25,28 +25,28 @@ const TAGS_MAX: usize = 16;
 const TAG_BYTES_MAX: usize = 64;
 
 /// Keeps a statement.
-pub fn remember(
+pub fn remember_fact(
     store: &Store,
-    statement: Statement,
+    statement: RememberRequest,
     now: Timestamp,
-) -> Result<Remembered, Refused> {
+) -> Result<FactOutcome, RequestError> {
     let words: Vec<_> = statement.text.split_whitespace().collect();
     if words.is_empty() {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             "there is nothing to remember",
             "say it in a few words",
         ));
     }
     let max = memory::fact::WORDS_MAX;
     if words.len() > max {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             format!("a fact has at most {max} words, this has {}", words.len()),
             "say it shorter, or in several facts",
         ));
     }
     let tags = &statement.tags;
     if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > TAG_BYTES_MAX) {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             format!("a fact has at most {TAGS_MAX} tags of {TAG_BYTES_MAX} bytes"),
             "leave some out",
         ));
@@ -64,53 +64,62 @@ pub fn remember(
 }
 
 /// Pins a fact, or a record's own words, and returns the fact's whole id.
-pub fn pin(store: &Store, reach: &Reach, id: &str, now: Timestamp) -> Result<String, Refused> {
+pub fn pin_item(
+    store: &Store,
+    reach: &AccessScope,
+    id: &str,
+    now: Timestamp,
+) -> Result<String, RequestError> {
     if id.len() == 32
-        && let Ok(record) = the_record(store, reach, id)
+        && let Ok(record) = find_record(store, reach, id)
     {
-        let fact = of_record(store, &record, now)?;
+        let fact = fact_from_record(store, &record, now)?;
         return Ok(store.remember(fact)?.id.to_string());
     }
-    let fact = the_fact(store, reach, id)?;
+    let fact = find_fact(store, reach, id)?;
     store.set_pinned(fact.id, true)?;
     Ok(fact.id.to_string())
 }
 
 /// Lets a pinned fact be an ordinary one again.
-pub fn unpin(store: &Store, reach: &Reach, id: &str) -> Result<String, Refused> {
-    let fact = the_fact(store, reach, id)?;
+pub fn unpin_fact(store: &Store, reach: &AccessScope, id: &str) -> Result<String, RequestError> {
+    let fact = find_fact(store, reach, id)?;
     store.set_pinned(fact.id, false)?;
     Ok(fact.id.to_string())
 }
 
 /// Forgets a record or a fact for good.
-pub fn forget(
+pub fn forget_item(
     store: &Store,
-    reach: &Reach,
+    reach: &AccessScope,
     id: &str,
     now: Timestamp,
-) -> Result<Forgotten, Refused> {
-    let selection = match the_record(store, reach, id) {
+) -> Result<ForgetReport, RequestError> {
+    let selection = match find_record(store, reach, id) {
         Ok(record) => Selection {
             records: vec![record.id],
             ..Selection::default()
         },
-        Err(Refused::Store(error)) => return Err(error.into()),
+        Err(RequestError::Store(error)) => return Err(error.into()),
         Err(_) => Selection {
-            facts: vec![*the_fact(store, reach, id)?.id.as_bytes()],
+            facts: vec![*find_fact(store, reach, id)?.id.as_bytes()],
             ..Selection::default()
         },
     };
-    let doomed = store.doomed(&selection)?;
+    let doomed = store.plan_forget(&selection)?;
     Ok(store.forget(doomed, now)?)
 }
 
 /// The record's own words, as many as a fact may have, with the trust that the record has.
-fn of_record(store: &Store, record: &StoredRecord, now: Timestamp) -> store::Result<NewFact> {
+fn fact_from_record(
+    store: &Store,
+    record: &StoredRecord,
+    now: Timestamp,
+) -> store::Result<NewFact> {
     let words = record.content.split_whitespace();
     let words: Vec<_> = words.take(memory::fact::WORDS_MAX).collect();
     let workspace = match &record.workspace {
-        Some(key) => store.workspaces_like(key, 5)?,
+        Some(key) => store.workspaces_matching(key, 5)?,
         None => Vec::new(),
     };
     Ok(NewFact {

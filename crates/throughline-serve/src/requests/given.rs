@@ -8,19 +8,19 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{
-    Context, Flavor, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Trust, Workspace,
-    fence,
+    Flavor, MessageId, Record, RecordEnvironment, RecordId, RecordKind, SessionId, SessionPatch,
+    Trust, Workspace, fence,
 };
-use store::{Batch, Cursor, From, Incoming, Oddities, Reading, Store};
+use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, ReadPhase, Store};
 
-use super::Refused;
-use crate::Settings;
+use super::RequestError;
+use crate::ServeSettings;
 
 /// A record as it is given.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct SubmittedRecord {
     pub session: String,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub content: String,
     pub at: Option<Timestamp>,
     /// The giver's own name for it: given again, it is the same record.
@@ -35,7 +35,7 @@ pub struct Given {
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct SubmitResult {
     pub id: RecordId,
     /// It was there already, or was forgotten and stays so.
     pub known: bool,
@@ -45,17 +45,17 @@ const TAGS_MAX: usize = 32;
 const NAME_CHARS_MAX: usize = 200;
 
 /// Stores records; on return they are on disk. All are of sessions we may capture, or none is stored.
-pub fn keep(
+pub fn store_submitted(
     store: &Store,
-    settings: &Settings,
-    given: Vec<Given>,
+    settings: &ServeSettings,
+    given: Vec<SubmittedRecord>,
     now: Timestamp,
-) -> Result<Vec<Kept>, Refused> {
+) -> Result<Vec<SubmitResult>, RequestError> {
     let mut tickets = Vec::new();
     let batches = given
         .into_iter()
-        .map(|given| batch(store, settings, given, now))
-        .collect::<Result<Vec<_>, Refused>>()?;
+        .map(|given| build_batch(store, settings, given, now))
+        .collect::<Result<Vec<_>, RequestError>>()?;
     for (id, batch) in batches {
         tickets.push((id, store.append(batch)));
     }
@@ -64,71 +64,81 @@ pub fn keep(
     let mut kept = Vec::new();
     for (id, ticket) in tickets {
         let known = ticket.wait()?.records == 0;
-        kept.push(Kept { id, known });
+        kept.push(SubmitResult { id, known });
     }
     Ok(kept)
 }
 
-fn batch(
+fn build_batch(
     store: &Store,
-    settings: &Settings,
-    given: Given,
+    settings: &ServeSettings,
+    given: SubmittedRecord,
     now: Timestamp,
-) -> Result<(RecordId, Batch), Refused> {
-    check(&given)?;
-    let (session, flavor) = session_of(store, &given.session)?;
+) -> Result<(RecordId, Batch), RequestError> {
+    validate(&given)?;
+    let (session, flavor) = resolve_session(store, &given.session)?;
     let workspace = given
         .folder
         .as_deref()
-        .map(|folder| workspace_at(settings, folder));
+        .map(|folder| workspace_of_folder(settings, folder));
     let known = match &workspace {
         Some(workspace) => Some(workspace.clone()),
         None => store.session_folder(&session)?.map(|(folder, key)| {
-            let root = workspace_at(settings, &folder).root;
+            let root = workspace_of_folder(settings, &folder).root;
             Workspace { key, root }
         }),
     };
-    check_workspace(settings, known.as_ref())?;
+    require_captured(settings, known.as_ref())?;
     let at = given.at.unwrap_or(now);
     let path = format!("given:{session}");
     let mut patch = SessionPatch::new(session.clone(), flavor);
     patch.cwd.clone_from(&given.folder);
-    patch.touch(at);
-    let incoming = Incoming {
-        records: vec![record(store, settings, given, session, known.as_ref(), at)],
+    patch.include_time(at);
+    let incoming = IncomingEntries {
+        records: vec![build_record(
+            store,
+            settings,
+            given,
+            session,
+            known.as_ref(),
+            at,
+        )],
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
     };
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     let cleaned = door.clean(incoming);
     let id = cleaned.ids[0];
-    let from = From {
+    let from = BatchOrigin {
         flavor,
         path: Path::new(&path),
         cursor: Cursor {
-            key: key_of(&path),
-            settled: true,
+            key: source_key(&path),
+            complete: true,
             // There is no file that a sweep could miss.
             gone: true,
             ..Cursor::default()
         },
-        reading: Reading::Continued,
-        odd: Oddities::default(),
+        phase: ReadPhase::Appended,
+        issues: ParseIssues::default(),
         log: None,
     };
     Ok((id, Batch::new(&mut door, cleaned, from)))
 }
 
-fn workspace_at(settings: &Settings, folder: &str) -> Workspace {
+fn workspace_of_folder(settings: &ServeSettings, folder: &str) -> Workspace {
     settings
         .scope
-        .alias(capture::git::workspace_of(Path::new(folder)))
+        .resolve_alias(capture::git::workspace_of(Path::new(folder)))
 }
 
 /// Refuses what belongs to a workspace that the configuration does not let us capture.
-pub fn check_workspace(settings: &Settings, workspace: Option<&Workspace>) -> Result<(), Refused> {
+pub fn require_captured(
+    settings: &ServeSettings,
+    workspace: Option<&Workspace>,
+) -> Result<(), RequestError> {
     match workspace {
-        Some(workspace) if !settings.scope.allows(workspace) => Err(Refused::not_allowed(
+        Some(workspace) if !settings.scope.allows(workspace) => Err(RequestError::not_allowed(
             format!("the workspace {} is not captured", workspace.root),
             "change `allow` or `deny` under [capture] in the configuration to capture it",
         )),
@@ -136,16 +146,16 @@ pub fn check_workspace(settings: &Settings, workspace: Option<&Workspace>) -> Re
     }
 }
 
-fn check(given: &Given) -> Result<(), Refused> {
+fn validate(given: &SubmittedRecord) -> Result<(), RequestError> {
     if given.content.trim().is_empty() {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             "the record has no text",
             "put it into `content`",
         ));
     }
     let folder = given.folder.as_deref().map(Path::new);
     if folder.is_some_and(|folder| !folder.is_absolute()) {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             "the folder is no whole path",
             "give it from the root on",
         ));
@@ -153,13 +163,13 @@ fn check(given: &Given) -> Result<(), Refused> {
     let names = [Some(&given.session), given.key.as_ref()];
     let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
     if names.iter().flatten().any(is_long) {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             format!("`session_id` and `key` have at most {NAME_CHARS_MAX} characters"),
             "give shorter names",
         ));
     }
     if given.tags.len() > TAGS_MAX || given.metadata.len() > TAGS_MAX {
-        return Err(Refused::invalid(
+        return Err(RequestError::invalid(
             format!("a record has at most {TAGS_MAX} tags and as many metadata"),
             "leave some out",
         ));
@@ -168,28 +178,28 @@ fn check(given: &Given) -> Result<(), Refused> {
 }
 
 /// Returns the session that is meant, known or new, and whose it is.
-fn session_of(store: &Store, name: &str) -> Result<(SessionId, Flavor), Refused> {
+fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), RequestError> {
     if let Some((agent, native)) = name.split_once(':')
         && !native.is_empty()
         && let Some(flavor) = Flavor::from_name(agent)
     {
         return Ok((SessionId::of(flavor, native), flavor));
     }
-    let mut named = store.sessions_named(name, 2)?;
+    let mut named = store.sessions_by_prefix(name, 2)?;
     named.retain(|session| session.id.native() == name);
     match named.pop() {
         Some(known) => Ok((known.id, known.flavor)),
-        None => Err(Refused::invalid(
+        None => Err(RequestError::invalid(
             format!("no session is called {name:?}"),
             "name a new session as AGENT:ID, such as claude:5f2b",
         )),
     }
 }
 
-fn record(
+fn build_record(
     store: &Store,
-    settings: &Settings,
-    given: Given,
+    settings: &ServeSettings,
+    given: SubmittedRecord,
     session: SessionId,
     workspace: Option<&Workspace>,
     at: Timestamp,
@@ -218,28 +228,30 @@ fn record(
         content,
         tags: given.tags,
         metadata: given.metadata,
-        trust: trust(given.kind),
-        context: Context {
+        trust: trust_of_kind(given.kind),
+        context: RecordEnvironment {
             cwd: given.folder.or_else(|| workspace.map(|w| w.root.clone())),
-            ..Context::default()
+            ..RecordEnvironment::default()
         },
     }
 }
 
 /// Whose word a kind of record is, as in logs.
-const fn trust(kind: Kind) -> Trust {
+const fn trust_of_kind(kind: RecordKind) -> Trust {
     match kind {
-        Kind::Prompt | Kind::Approval => Trust::User,
-        Kind::Assistant | Kind::Thinking | Kind::ToolUse | Kind::Artifact | Kind::Summary => {
-            Trust::Model
-        }
-        Kind::ToolResult | Kind::Error => Trust::Tool,
+        RecordKind::Prompt | RecordKind::Approval => Trust::User,
+        RecordKind::Assistant
+        | RecordKind::Thinking
+        | RecordKind::ToolUse
+        | RecordKind::Artifact
+        | RecordKind::Summary => Trust::Model,
+        RecordKind::ToolResult | RecordKind::Error => Trust::Tool,
     }
 }
 
 /// Names the source of what is given for a session.
-fn key_of(path: &str) -> [u8; 16] {
-    let id = RecordId::of("", path, 0, "given", &[0; 32]);
+fn source_key(path: &str) -> [u8; 16] {
+    let id = RecordId::from_parts("", path, 0, "given", &[0; 32]);
     *id.as_bytes()
 }
 
@@ -247,10 +259,10 @@ fn key_of(path: &str) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    fn given(path: Option<&str>, folder: &str) -> Given {
-        Given {
+    fn given(path: Option<&str>, folder: &str) -> SubmittedRecord {
+        SubmittedRecord {
             session: "claude:s".into(),
-            kind: Kind::ToolResult,
+            kind: RecordKind::ToolResult,
             content: "FOO=qzmarker7wvxk".into(),
             at: None,
             key: Some("k".into()),
@@ -267,10 +279,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         let now = "2026-11-16T09:00:00Z".parse().unwrap();
-        let settings = Settings::default();
+        let settings = ServeSettings::default();
         let given = vec![given(path, "/nowhere/proj")];
-        let kept = keep(&store, &settings, given, now).unwrap();
-        let record = store.record(kept[0].id).unwrap().unwrap();
+        let kept = store_submitted(&store, &settings, given, now).unwrap();
+        let record = store.read_record(kept[0].id).unwrap().unwrap();
         assert_eq!(record.content, expected);
     }
 
@@ -291,17 +303,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         let now = "2026-11-16T09:00:00Z".parse().unwrap();
-        let mut settings = Settings::default();
-        keep(&store, &settings, vec![given(None, "/nowhere/proj")], now).unwrap();
+        let mut settings = ServeSettings::default();
+        store_submitted(&store, &settings, vec![given(None, "/nowhere/proj")], now).unwrap();
         settings.scope.denied = vec!["/nowhere/proj".into()];
-        let denied = keep(&store, &settings, vec![given(None, "/nowhere/proj")], now);
+        let denied = store_submitted(&store, &settings, vec![given(None, "/nowhere/proj")], now);
         let said = denied.unwrap_err().to_string();
         assert!(said.contains("/nowhere/proj is not captured"), "{said}");
         // The session is known, so its folder need not be named.
-        let unnamed = Given {
+        let unnamed = SubmittedRecord {
             folder: None,
             ..given(None, "")
         };
-        assert!(keep(&store, &settings, vec![unnamed], now).is_err());
+        assert!(store_submitted(&store, &settings, vec![unnamed], now).is_err());
     }
 }

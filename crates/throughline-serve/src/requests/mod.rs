@@ -11,13 +11,13 @@ pub mod given;
 pub mod reach;
 pub mod search;
 
-pub use self::reach::Reach;
+pub use self::reach::AccessScope;
 
 use thiserror::Error;
 
 /// Why a request was not answered.
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum RequestError {
     #[error("{what}")]
     NotFound { what: String, hint: &'static str },
     #[error("{what}")]
@@ -28,7 +28,7 @@ pub enum Refused {
     Store(#[from] store::Error),
 }
 
-impl Refused {
+impl RequestError {
     pub fn not_found(what: impl Into<String>, hint: &'static str) -> Self {
         let what = what.into();
         Self::NotFound { what, hint }

@@ -1,13 +1,13 @@
 //! Facts by where they hold, by id, and by what they say.
 
 use jiff::Timestamp;
-use memory::words::Words;
+use memory::words::StemmedText;
 use memory::{Fact, FactId, FactKind, RecordId, SessionId, Trust};
 use rusqlite::{Connection, Row, params};
 
 use crate::Store;
 use crate::error::Result;
-use crate::sessions::timestamp;
+use crate::sessions::timestamp_from_millis;
 
 /// A prompt of many words counts as one of a few when it is compared with facts.
 const PROMPT_WEIGHT_MAX: f64 = 6.0;
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Returns the facts whose id begins with `prefix`, in hexadecimal; at most `limit`.
-    pub fn facts_named(&self, prefix: &str, limit: usize) -> Result<Vec<Fact>> {
+    pub fn facts_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Fact>> {
         let sql = format!(
             "{SELECT} WHERE substr(lower(hex(f.id)), 1, length(?1)) = lower(?1)
              ORDER BY f.id LIMIT ?2"
@@ -92,7 +92,7 @@ impl Store {
     /// that `session` did not itself state.
     pub fn facts_about(
         &self,
-        words: &Words,
+        words: &StemmedText,
         workspaces: &[String],
         session: Option<&SessionId>,
         limit: usize,
@@ -101,7 +101,7 @@ impl Store {
         self.read(|connection| {
             let mut scored = scored(connection, words, &keys)?;
             scored.sort_by(|a, b| {
-                let rank = |x: &Scored| (x.pinned, x.score);
+                let rank = |x: &ScoredFact| (x.pinned, x.score);
                 rank(b)
                     .partial_cmp(&rank(a))
                     .unwrap_or(std::cmp::Ordering::Equal)
@@ -126,14 +126,14 @@ impl Store {
     }
 }
 
-struct Scored {
+struct ScoredFact {
     id: FactId,
     pinned: bool,
     score: f64,
 }
 
 /// Compares every fact in scope. They are few, and their words are stored ready to be compared.
-fn scored(connection: &Connection, words: &Words, keys: &str) -> Result<Vec<Scored>> {
+fn scored(connection: &Connection, words: &StemmedText, keys: &str) -> Result<Vec<ScoredFact>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, words, pinned FROM facts WHERE superseded IS NULL AND (workspace IS NULL OR
             workspace IN (SELECT id FROM workspaces WHERE key IN (SELECT value FROM json_each(?1))))",
@@ -148,8 +148,8 @@ fn scored(connection: &Connection, words: &Words, keys: &str) -> Result<Vec<Scor
         if !shares && !pinned {
             continue;
         }
-        let score = words.likeness_to_line(line, PROMPT_WEIGHT_MAX);
-        scored.push(Scored {
+        let score = words.similarity_to_line(line, PROMPT_WEIGHT_MAX);
+        scored.push(ScoredFact {
             id: FactId::from_bytes(row.get(0)?),
             pinned,
             score,
@@ -186,7 +186,7 @@ fn fact(connection: &Connection, row: &Row<'_>) -> Result<Fact> {
         .prepare_cached("SELECT record FROM fact_sources WHERE fact = ?1 ORDER BY record")?;
     let sources =
         statement.query_map([id.as_bytes()], |row| Ok(RecordId::from_bytes(row.get(0)?)))?;
-    let moment = |at: i64| timestamp(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
+    let moment = |at: i64| timestamp_from_millis(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
     Ok(Fact {
         id,
         workspace: row.get(1)?,
@@ -210,5 +210,5 @@ pub(super) fn kind(name: &str) -> FactKind {
 }
 
 pub(super) fn trust(number: i64) -> Trust {
-    crate::records::trust(number)
+    crate::records::trust_from_number(number)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use memory::fact::{Relation, Statement};
+use memory::fact::{FactRelation, ParsedStatement};
 use memory::{FactId, FactKind, Trust};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::{CleanFact, session_of};
 use crate::error::Result;
 use crate::workspaces;
-use crate::writer::Names;
+use crate::writer::WriterState;
 use redact::CleanString;
 
 /// What became of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Remembered {
+pub struct FactOutcome {
     /// The fact itself, or the older one that said the same.
     pub id: FactId,
     /// It was known before.
@@ -25,7 +25,7 @@ pub struct Remembered {
 }
 
 /// A fact that holds where the new one would.
-struct Held {
+struct ExistingFact {
     id: FactId,
     text: String,
     kind: FactKind,
@@ -33,24 +33,24 @@ struct Held {
     pinned: bool,
 }
 
-pub(super) fn apply(
+pub(super) fn merge_fact(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     new: &CleanFact,
-) -> Result<Remembered> {
+) -> Result<FactOutcome> {
     let workspace = match &new.workspace {
-        Some((key, root)) => Some(workspaces::known(tx, names, key, root)?),
+        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, names, key, root)?),
         None => None,
     };
     let held = held(tx, workspace, new)?;
-    let statement = Statement::of(new.text.as_str());
+    let statement = ParsedStatement::parse(new.text.as_str());
     let relations: Vec<_> = held
         .iter()
-        .map(|old| statement.relation(&Statement::of(&old.text)))
+        .map(|old| statement.relation(&ParsedStatement::parse(&old.text)))
         .collect();
     let said = relations
         .iter()
-        .position(|relation| *relation == Relation::Repeats);
+        .position(|relation| *relation == FactRelation::Repeats);
     let known = if exists(tx, new.id)? {
         Some(new.id)
     } else {
@@ -64,7 +64,7 @@ pub(super) fn apply(
     link(tx, id, new)?;
     let mut superseded = Vec::new();
     for (old, relation) in held.iter().zip(relations) {
-        let contrary = relation == Relation::Contradicts && old.id != id;
+        let contrary = relation == FactRelation::Contradicts && old.id != id;
         if contrary && may_replace(new, old) {
             let sql = "UPDATE facts SET superseded = ?2 WHERE id = ?1";
             tx.prepare_cached(sql)?
@@ -72,7 +72,7 @@ pub(super) fn apply(
             superseded.push(old.id);
         }
     }
-    Ok(Remembered {
+    Ok(FactOutcome {
         id,
         repeated: known.is_some(),
         superseded,
@@ -80,14 +80,18 @@ pub(super) fn apply(
 }
 
 /// What the user said gives way only to what the user said; a pin gives way to nothing.
-fn may_replace(new: &CleanFact, old: &Held) -> bool {
+fn may_replace(new: &CleanFact, old: &ExistingFact) -> bool {
     let users = old.kind != FactKind::Preference || new.trust == Trust::User;
     !old.pinned && users && new.trust >= old.trust
 }
 
 /// Returns the facts that hold in the same place and may say the same as the new one, or the
 /// contrary.
-fn held(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result<Vec<Held>> {
+fn held(
+    tx: &Transaction<'_>,
+    workspace: Option<i64>,
+    new: &CleanFact,
+) -> Result<Vec<ExistingFact>> {
     let stems: HashSet<_> = new.words.split_whitespace().filter(|w| *w != "!").collect();
     let mut statement = tx.prepare_cached(
         "SELECT id, text, words, kind, trust, pinned FROM facts
@@ -100,7 +104,7 @@ fn held(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result
         if !may_relate(&stems, words) {
             continue;
         }
-        held.push(Held {
+        held.push(ExistingFact {
             id: FactId::from_bytes(row.get(0)?),
             text: row.get(1)?,
             kind: super::lookup::kind(&row.get::<_, String>(3)?),

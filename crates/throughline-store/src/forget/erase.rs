@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId};
+use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::needles::{Lines, Needles, words_of};
-use super::{Doomed, Forgotten, traces};
+use super::needles::{LineNumbers, Needles, distinctive_words};
+use super::{ForgetPlan, ForgetReport, traces};
 use crate::error::Result;
-use crate::raw::Blanked;
-use crate::records::StoredRow;
-use crate::tombstones::{self, Grave, Key};
-use crate::writer::Names;
+use crate::raw::BlankedPieces;
+use crate::records::RecordRow;
+use crate::tombstones::{self, TombstoneKey, TombstoneKind};
+use crate::writer::WriterState;
 use crate::{digest_rows, digests, index, injections, raw, records, sources, summaries};
 use redact::Redactor;
 
 /// Every table, and what forgetting does to it. A test complains of a table that is not here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
-pub(super) const NOUNS: &[(&str, &str)] = &[
+pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
     ("records", "deleted"),
     ("blocks", "blanked"),
     ("bodies", "deleted with the last reference"),
@@ -75,8 +75,8 @@ pub(super) const NOUNS: &[(&str, &str)] = &[
 ];
 
 /// A record on its way out.
-struct Going {
-    stored: StoredRow,
+struct ErasedRecord {
+    stored: RecordRow,
     message: String,
     ordinal: u32,
     line: u64,
@@ -88,14 +88,14 @@ struct Going {
 
 pub(super) fn erase(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    doomed: &Doomed,
+    doomed: &ForgetPlan,
     now: Timestamp,
-) -> Result<Forgotten> {
-    names.index.write(tx)?;
-    let mut forgotten = Forgotten::default();
-    traces::note(tx, now)?;
+) -> Result<ForgetReport> {
+    names.index.flush(tx)?;
+    let mut forgotten = ForgetReport::default();
+    traces::mark_pending(tx, now)?;
     // A workspace stays while a fact is of it, so facts go first.
     let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
     forgotten.facts += facts_themselves(tx, keys)?;
@@ -104,7 +104,7 @@ pub(super) fn erase(
     for session in &doomed.session_ids {
         going += records_of(tx, *session)?;
     }
-    index::prepare_for(tx, going)?;
+    index::prepare_removal(tx, going)?;
     erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
     erase_sessions(
         tx,
@@ -115,7 +115,7 @@ pub(super) fn erase(
         &mut forgotten,
     )?;
     // What is remembered names numbers that are gone.
-    names.forget();
+    names.clear_ids();
     Ok(forgotten)
 }
 
@@ -126,11 +126,11 @@ fn records_of(tx: &Transaction<'_>, session: i64) -> Result<usize> {
         .query_row([session], |row| row.get(0))?)
 }
 
-fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
+fn singles(tx: &Transaction<'_>, doomed: &ForgetPlan) -> Result<Vec<ErasedRecord>> {
     let mut rows = BTreeSet::new();
     for record in &doomed.records {
         rows.insert(record.row);
-        let (low, high) = record.id.copies();
+        let (low, high) = record.id.duplicate_range();
         let sql = "SELECT row, session FROM records WHERE id BETWEEN ?1 AND ?2";
         let mut statement = tx.prepare_cached(sql)?;
         let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
@@ -148,12 +148,12 @@ fn singles(tx: &Transaction<'_>, doomed: &Doomed) -> Result<Vec<Going>> {
     Ok(all)
 }
 
-fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>> {
-    let stored = records::rows_with_lost_texts(tx, condition, &[&value])?;
+fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<ErasedRecord>> {
+    let stored = records::rows_where_lossy(tx, condition, &[&value])?;
     let sql = "SELECT message, ordinal, coalesce(log_line, line), source, context, detached
         FROM records WHERE row = ?1";
     let mut statement = tx.prepare_cached(sql)?;
-    let with_place = |stored: StoredRow| {
+    let with_place = |stored: RecordRow| {
         let place = statement.query_row([stored.row], |row| {
             Ok((
                 row.get(0)?,
@@ -165,7 +165,7 @@ fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>
             ))
         });
         let (message, ordinal, line, source, context, detached) = place?;
-        Ok(Going {
+        Ok(ErasedRecord {
             stored,
             message,
             ordinal,
@@ -181,11 +181,11 @@ fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Going>
 /// Forgets records of sessions that stay.
 fn erase_singles(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    singles: &[Going],
+    singles: &[ErasedRecord],
     now: Timestamp,
-    forgotten: &mut Forgotten,
+    forgotten: &mut ForgetReport,
 ) -> Result<()> {
     if singles.is_empty() {
         return Ok(());
@@ -195,7 +195,8 @@ fn erase_singles(
         let (session, flavor) = name_of(tx, going.stored.session)?;
         let keys = record_keys(redactor, &session, going);
         let name = tombstones::copy_key(redactor, going.stored.id).0;
-        let id = tombstones::set(tx, name, Grave::Record, &flavor, &keys, 1, now)?;
+        let id =
+            tombstones::insert_tombstone(tx, name, TombstoneKind::Record, &flavor, &keys, 1, now)?;
         graves.insert(going.stored.session, id);
     }
     let mut with_digest_row = BTreeSet::new();
@@ -213,7 +214,7 @@ fn erase_singles(
     for (session, grave) in graves {
         sources.extend(sources_of(tx, session)?);
         untitle(tx, redactor, session, grave, &needles)?;
-        digests::forget(tx, session, |text| needles.meets(text))?;
+        digests::retract(tx, session, |text| needles.matches(text))?;
         records::recount(tx, session)?;
         if with_digest_row.contains(&session) {
             digest_rows::index(tx, names, session)?;
@@ -225,8 +226,8 @@ fn erase_singles(
     contexts(tx, singles)
 }
 
-fn record_keys(redactor: &Redactor, session: &str, going: &Going) -> Vec<Key> {
-    let Going {
+fn record_keys(redactor: &Redactor, session: &str, going: &ErasedRecord) -> Vec<TombstoneKey> {
+    let ErasedRecord {
         stored,
         message,
         ordinal,
@@ -240,7 +241,7 @@ fn record_keys(redactor: &Redactor, session: &str, going: &Going) -> Vec<Key> {
         return keys;
     }
     keys.push(tombstones::text_key(redactor, session, &stored.text));
-    if stored.kind == Kind::Prompt {
+    if stored.kind == RecordKind::Prompt {
         keys.extend(tombstones::prompt_key(redactor, &stored.text));
     }
     keys
@@ -249,11 +250,11 @@ fn record_keys(redactor: &Redactor, session: &str, going: &Going) -> Vec<Key> {
 /// Forgets whole sessions.
 fn erase_sessions(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
     ids: &[i64],
     now: Timestamp,
-    forgotten: &mut Forgotten,
+    forgotten: &mut ForgetReport,
 ) -> Result<()> {
     for &id in ids {
         let (name, flavor) = name_of(tx, id)?;
@@ -263,14 +264,14 @@ fn erase_sessions(
         let mut keys = vec![tombstones::session_key(redactor, &name)];
         for going in all.iter().filter(|going| !going.stored.copy) {
             keys.push(tombstones::copy_key(redactor, going.stored.id));
-            if going.stored.kind == Kind::Prompt && !going.stored.is_lost {
+            if going.stored.kind == RecordKind::Prompt && !going.stored.is_lost {
                 keys.extend(tombstones::prompt_key(redactor, &going.stored.text));
             }
         }
-        tombstones::set(
+        tombstones::insert_tombstone(
             tx,
             keys[0].0,
-            Grave::Session,
+            TombstoneKind::Session,
             &flavor,
             &keys,
             all.len(),
@@ -293,13 +294,18 @@ fn erase_sessions(
 }
 
 /// Takes a session out of its logs: one of its own goes whole, one that it shares is rewritten.
-fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> Result<Blanked> {
-    let mut blanked = Blanked::default();
+fn erase_logs(
+    tx: &Transaction<'_>,
+    id: i64,
+    doomed: &[i64],
+    all: &[ErasedRecord],
+) -> Result<BlankedPieces> {
+    let mut blanked = BlankedPieces::default();
     let mut shared = BTreeSet::new();
     for source in sources_of(tx, id)? {
         let sessions = sessions_of(tx, source)?;
         if sessions.contains(&id) && sessions.iter().all(|id| doomed.contains(id)) {
-            blanked.pieces += raw::erase(tx, source)?;
+            blanked.pieces += raw::delete_log(tx, source)?;
             sources::hide(tx, source)?;
         } else {
             shared.insert(source);
@@ -315,7 +321,12 @@ fn erase_logs(tx: &Transaction<'_>, id: i64, doomed: &[i64], all: &[Going]) -> R
 
 /// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
 /// last session it was.
-fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Result<Blanked> {
+fn erase_mentions(
+    tx: &Transaction<'_>,
+    id: i64,
+    name: &str,
+    flavor: &str,
+) -> Result<BlankedPieces> {
     let mut values = vec![SessionId::new(name).native().to_owned()];
     let workspace = "SELECT workspace FROM sessions WHERE id = ?1 AND workspace NOT IN (
         SELECT workspace FROM sessions WHERE id <> ?1 AND workspace IS NOT NULL)";
@@ -333,15 +344,15 @@ fn erase_mentions(tx: &Transaction<'_>, id: i64, name: &str, flavor: &str) -> Re
     let mut statement = tx.prepare_cached(histories)?;
     let rows = statement.query_map([flavor], |row| row.get(0))?;
     let histories: Vec<i64> = rows.collect::<Result<_, _>>()?;
-    let mut blanked = Blanked::default();
+    let mut blanked = BlankedPieces::default();
     for source in histories {
-        blanked.add(raw::blank_lines(tx, source, &values)?);
+        blanked.add(raw::blank_lines_naming(tx, source, &values)?);
     }
     Ok(blanked)
 }
 
 /// Counts the records whose text could not be read.
-fn lost_texts(all: &[Going]) -> usize {
+fn lost_texts(all: &[ErasedRecord]) -> usize {
     all.iter().filter(|going| going.stored.is_lost).count()
 }
 
@@ -389,24 +400,28 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn erase_records(tx: &Transaction<'_>, names: &mut Names, all: &[Going]) -> Result<()> {
+fn erase_records(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    all: &[ErasedRecord],
+) -> Result<()> {
     let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
-    records::erase(tx, names, &stored)?;
+    records::delete_records(tx, names, &stored)?;
     // Words are looked for in the index once what goes is no longer there.
-    names.index.write(tx)
+    names.index.flush(tx)
 }
 
 /// The lines of forgotten records, by source.
 #[derive(Default)]
 struct LogLines {
     /// In the log as it was last read.
-    current: BTreeMap<i64, Lines>,
+    current: BTreeMap<i64, LineNumbers>,
     /// In what the log was before it lost the records.
-    earlier: BTreeMap<i64, Lines>,
+    earlier: BTreeMap<i64, LineNumbers>,
 }
 
 impl LogLines {
-    fn of(all: &[Going]) -> Self {
+    fn of(all: &[ErasedRecord]) -> Self {
         let mut lines = Self::default();
         for going in all {
             let of_sources = if going.detached {
@@ -422,13 +437,13 @@ impl LogLines {
 }
 
 /// Returns what to look for in logs and titles: the texts, and the words that only they had.
-fn needles(tx: &Transaction<'_>, all: &[Going]) -> Result<Needles> {
+fn needles(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<Needles> {
     let mut needles = Needles::default();
     for going in all {
         needles.add(&going.stored.text);
     }
-    for word in words_of(all.iter().map(|going| going.stored.text.as_str())) {
-        if !index::holds(tx, &word)? {
+    for word in distinctive_words(all.iter().map(|going| going.stored.text.as_str())) {
+        if !index::contains_word(tx, &word)? {
             needles.add_word(word);
         }
     }
@@ -440,14 +455,16 @@ fn blank_sources(
     all: &BTreeSet<i64>,
     needles: &Needles,
     lines: &LogLines,
-) -> Result<Blanked> {
-    let mut all_blanked = Blanked::default();
-    let none = Lines::new();
+) -> Result<BlankedPieces> {
+    let mut all_blanked = BlankedPieces::default();
+    let none = LineNumbers::new();
     for source in all {
         let current = lines.current.get(source).unwrap_or(&none);
         let earlier = lines.earlier.get(source).unwrap_or(&none);
-        all_blanked.add(raw::blank(tx, *source, needles, current, earlier)?);
-        sources::blank(tx, *source, needles)?;
+        all_blanked.add(raw::blank_forgotten(
+            tx, *source, needles, current, earlier,
+        )?);
+        sources::blank_state(tx, *source, needles)?;
     }
     Ok(all_blanked)
 }
@@ -465,7 +482,7 @@ fn untitle(
         .prepare_cached(sql)?
         .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some((name, title)) = found.filter(|(_, title)| needles.meets(title)) else {
+    let Some((name, title)) = found.filter(|(_, title)| needles.matches(title)) else {
         return Ok(());
     };
     tx.execute(
@@ -503,7 +520,7 @@ fn name_of(connection: &Connection, session: i64) -> Result<(String, String)> {
 }
 
 /// Deletes the contexts that no record has any more.
-fn contexts(tx: &Transaction<'_>, all: &[Going]) -> Result<()> {
+fn contexts(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<()> {
     let ids: BTreeSet<i64> = all.iter().map(|going| going.context).collect();
     for id in ids {
         tx.prepare_cached(
@@ -515,7 +532,7 @@ fn contexts(tx: &Transaction<'_>, all: &[Going]) -> Result<()> {
     Ok(())
 }
 
-fn facts_of_records(tx: &Transaction<'_>, all: &[Going]) -> Result<usize> {
+fn facts_of_records(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<usize> {
     let mut touched = BTreeSet::new();
     for going in all {
         touched.extend(unlink(tx, "record = ?1", &going.stored.id)?);
@@ -530,24 +547,28 @@ fn facts_of_session(tx: &Transaction<'_>, session: i64) -> Result<usize> {
 }
 
 /// Takes sources away and returns the facts that had them.
-fn unlink(tx: &Transaction<'_>, condition: &str, value: &dyn AsValue) -> Result<BTreeSet<Vec<u8>>> {
+fn unlink(
+    tx: &Transaction<'_>,
+    condition: &str,
+    value: &dyn ToSqlValue,
+) -> Result<BTreeSet<Vec<u8>>> {
     let sql = format!("DELETE FROM fact_sources WHERE {condition} RETURNING fact");
     let mut statement = tx.prepare_cached(&sql)?;
     let rows = statement.query_map([value.value()], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-trait AsValue {
+trait ToSqlValue {
     fn value(&self) -> rusqlite::types::Value;
 }
 
-impl AsValue for i64 {
+impl ToSqlValue for i64 {
     fn value(&self) -> rusqlite::types::Value {
         (*self).into()
     }
 }
 
-impl AsValue for RecordId {
+impl ToSqlValue for RecordId {
     fn value(&self) -> rusqlite::types::Value {
         self.as_bytes().to_vec().into()
     }

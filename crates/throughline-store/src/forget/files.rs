@@ -32,12 +32,12 @@ const RUNTIME: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManagedFile {
     pub path: PathBuf,
-    pub role: Role,
+    pub role: FileRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum FileRole {
     /// The database, its write-ahead log and its shared memory.
     Store,
     /// A copy of the store that we made for safety: it goes when something is forgotten.
@@ -58,12 +58,14 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
             .to_string_lossy()
             .into_owned();
         if path.is_dir() {
-            let role = if COPIES.contains(&name.as_str()) || name.starts_with(restore::SAFETY) {
-                Role::Copy
+            let role = if COPIES.contains(&name.as_str())
+                || name.starts_with(restore::PREVIOUS_STORE_PREFIX)
+            {
+                FileRole::Copy
             } else if name == ORIGINALS {
-                Role::Settings
+                FileRole::Settings
             } else {
-                Role::Foreign
+                FileRole::Foreign
             };
             // Whoever makes a copy waits at a lock, which holds nothing.
             let inside = entries(&path)?.into_iter();
@@ -71,7 +73,7 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
             files.extend(inside.map(|path| ManagedFile { path, role }));
         } else {
             files.push(ManagedFile {
-                role: role(&name),
+                role: file_role(&name),
                 path,
             });
         }
@@ -84,7 +86,7 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
 pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for file in managed_files(folder)? {
-        if file.role == Role::Copy {
+        if file.role == FileRole::Copy {
             std::fs::remove_file(&file.path).map_err(Error::io(&file.path))?;
             // The folder goes with its last file.
             let _not_empty = file.path.parent().map(std::fs::remove_dir);
@@ -94,20 +96,20 @@ pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(removed)
 }
 
-fn role(name: &str) -> Role {
+fn file_role(name: &str) -> FileRole {
     let side = name.strip_prefix(crate::DATABASE);
     if let Some("" | "-wal" | "-shm" | "-journal") = side {
-        return Role::Store;
+        return FileRole::Store;
     }
     let is_ours = name.starts_with(crate::KEY)
         || name.ends_with(".lock")
         || name.ends_with(".sock")
-        || [places::LIST, "config.toml", INSTALLED].contains(&name)
+        || [places::KEY_LIST_FILE, "config.toml", INSTALLED].contains(&name)
         || RUNTIME.contains(&name);
     if is_ours {
-        Role::Settings
+        FileRole::Settings
     } else {
-        Role::Foreign
+        FileRole::Foreign
     }
 }
 
@@ -129,10 +131,10 @@ mod tests {
     #[test]
     fn our_own_files_are_not_taken_for_others() {
         for name in RUNTIME {
-            assert_eq!(role(name), Role::Settings, "{name}");
+            assert_eq!(file_role(name), FileRole::Settings, "{name}");
         }
         for name in ["notes.txt", "daemon.log.mine", "memory.backup"] {
-            assert_eq!(role(name), Role::Foreign, "{name}");
+            assert_eq!(file_role(name), FileRole::Foreign, "{name}");
         }
     }
 }

@@ -21,15 +21,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, RecordId, Session, SessionId};
+use memory::{Flavor, RecordId, RecordKind, Session, SessionId};
 use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::writer::Hurry;
+use crate::writer::CommitMode;
 
-pub use self::files::{ManagedFile, Role, managed_files};
-pub(crate) use self::needles::{Lines, Needles, literals, words_in, words_of};
+pub use self::files::{FileRole, ManagedFile, managed_files};
+pub(crate) use self::needles::{LineNumbers, Needles, distinctive_words, json_strings, words_in};
 pub use self::traces::Traces;
 
 /// What somebody wants forgotten. Names are alternatives, filters all hold.
@@ -44,7 +44,7 @@ pub struct Selection {
     /// Words that all occur.
     pub query: Option<String>,
     pub flavor: Option<Flavor>,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<RecordKind>,
     pub before: Option<Timestamp>,
 }
 
@@ -69,12 +69,12 @@ impl Selection {
 
 /// What will be forgotten.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Doomed {
+pub struct ForgetPlan {
     /// Sessions of which nothing remains.
     pub sessions: Vec<Session>,
     /// Records of sessions that stay, with the copies that forks made of them.
-    pub records: Vec<DoomedRecord>,
-    pub facts: Vec<DoomedFact>,
+    pub records: Vec<PlannedRecord>,
+    pub facts: Vec<PlannedFact>,
     /// The agents' own files that hold it and are still there. They are not ours to change.
     pub sources: Vec<String>,
     #[serde(skip)]
@@ -82,10 +82,10 @@ pub struct Doomed {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DoomedRecord {
+pub struct PlannedRecord {
     pub id: RecordId,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub at: Option<Timestamp>,
     pub session: SessionId,
     pub size_bytes: u64,
@@ -97,14 +97,14 @@ pub struct DoomedRecord {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DoomedFact {
+pub struct PlannedFact {
     pub id: String,
     pub text: String,
     #[serde(skip)]
     key: Vec<u8>,
 }
 
-impl Doomed {
+impl ForgetPlan {
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.records.is_empty() && self.facts.is_empty()
     }
@@ -119,7 +119,7 @@ impl Doomed {
 
 /// What was forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Forgotten {
+pub struct ForgetReport {
     pub sessions: usize,
     pub records: usize,
     pub facts: usize,
@@ -135,8 +135,8 @@ pub struct Forgotten {
     pub copies_removed: Vec<PathBuf>,
 }
 
-impl Forgotten {
-    fn add_blanked(&mut self, blanked: crate::raw::Blanked) {
+impl ForgetReport {
+    fn add_blanked(&mut self, blanked: crate::raw::BlankedPieces) {
         self.archived_pieces += blanked.pieces + blanked.unreadable;
         self.unreadable += blanked.unreadable;
     }
@@ -145,26 +145,26 @@ impl Forgotten {
 /// Forgets a selection within a transaction of somebody else's.
 pub(crate) fn erase_selected(
     tx: &rusqlite::Transaction<'_>,
-    names: &mut crate::writer::Names,
+    names: &mut crate::writer::WriterState,
     redactor: &redact::Redactor,
     selection: &Selection,
     now: Timestamp,
-) -> Result<Forgotten> {
-    let doomed = select::doomed(tx, selection)?;
+) -> Result<ForgetReport> {
+    let doomed = select::plan(tx, selection)?;
     erase::erase(tx, names, redactor, &doomed, now)
 }
 
 impl Store {
     /// Returns what a selection would forget. Nothing is changed.
-    pub fn doomed(&self, selection: &Selection) -> Result<Doomed> {
-        self.read(|connection| select::doomed(connection, selection))
+    pub fn plan_forget(&self, selection: &Selection) -> Result<ForgetPlan> {
+        self.read(|connection| select::plan(connection, selection))
     }
 
     /// Forgets. On return the text is in no byte of our folder, unless [`Traces::Waiting`] says that
     /// another process still reads the old state; then the next open goes on.
-    pub fn forget(&self, doomed: Doomed, now: Timestamp) -> Result<Forgotten> {
+    pub fn forget(&self, doomed: ForgetPlan, now: Timestamp) -> Result<ForgetReport> {
         if doomed.is_empty() {
-            return Ok(Forgotten::default());
+            return Ok(ForgetReport::default());
         }
         let sources = doomed.sources.clone();
         // The files first: whatever happens then, nothing is left that no row knows of.
@@ -173,21 +173,21 @@ impl Store {
         }
         let mut forgotten = self.erase(doomed, now)?;
         forgotten.sources = sources;
-        let cleared = traces::clear(&self.path, self.key.as_ref(), traces::PATIENCE)?;
+        let cleared = traces::remove_traces(&self.path, self.key.as_ref(), traces::READER_WAIT)?;
         forgotten.traces = cleared.traces;
         forgotten.copies_removed = cleared.copies_removed;
         Ok(forgotten)
     }
 
     /// The part of forgetting that is one transaction.
-    fn erase(&self, doomed: Doomed, now: Timestamp) -> Result<Forgotten> {
+    fn erase(&self, doomed: ForgetPlan, now: Timestamp) -> Result<ForgetReport> {
         let redactor = self.redactor_handle();
         let doomed = Arc::new(doomed);
         let work = move |tx: &rusqlite::Transaction<'_>, names: &mut _| {
             erase::erase(tx, names, &redactor, &doomed, now)
         };
         self.writer()
-            .submit(usize::MAX / 2, Hurry::Now, work)
+            .submit(usize::MAX / 2, CommitMode::Immediate, work)
             .wait()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 
 /// Stands where a forgotten text stood.
-pub(crate) const BLANK: &str = "[forgotten]";
+pub(crate) const FORGOTTEN_MARK: &str = "[forgotten]";
 /// Stands for a whole line of a log.
 const BLANK_LINE: &str = "{\"type\":\"throughline-forgotten\"}";
 /// Fewer letters than this may be part of anything.
@@ -36,7 +36,7 @@ pub(crate) struct Needles {
 }
 
 /// Which lines of a log go as they are.
-pub(crate) type Lines = HashSet<u64>;
+pub(crate) type LineNumbers = HashSet<u64>;
 
 impl Needles {
     pub fn add(&mut self, text: &str) {
@@ -46,7 +46,7 @@ impl Needles {
                 Some((before, mark)) => (before, mark.split_once(']').map(|(_, after)| after)),
                 None => (rest, None),
             };
-            let letters = Letters::of(fragment).text;
+            let letters = FoldedLetters::of(fragment).text;
             if letters.len() >= NEEDLE_BYTES_MIN {
                 self.texts.insert(letters);
                 self.heads = OnceLock::new();
@@ -65,8 +65,8 @@ impl Needles {
     }
 
     /// Says whether a short text, such as a title, was taken from a forgotten one.
-    pub fn meets(&self, text: &str) -> bool {
-        let letters = Letters::of(text);
+    pub fn matches(&self, text: &str) -> bool {
+        let letters = FoldedLetters::of(text);
         let whole = letters.text.as_str();
         !whole.is_empty()
             && (self.short.contains(whole)
@@ -79,9 +79,9 @@ impl Needles {
 
     /// Returns the text without what was forgotten, or `None` when it holds nothing of it. Lines
     /// are counted from one.
-    pub fn blank(&self, text: &str, lines: &Lines) -> Option<String> {
-        let letters = Letters::of(text);
-        let form = Form::of(text);
+    pub fn blank(&self, text: &str, lines: &LineNumbers) -> Option<String> {
+        let letters = FoldedLetters::of(text);
+        let form = LogSyntax::of(text);
         let mut spans = Vec::new();
         for (at, length) in self.found_in(&letters.text) {
             let (start, end) = letters.place(at, at + length);
@@ -130,12 +130,12 @@ fn head(text: &str) -> &str {
 
 /// Returns the distinct words of a text, folded.
 pub(crate) fn words_in(text: &str) -> BTreeSet<String> {
-    let letters = Letters::of(text);
+    let letters = FoldedLetters::of(text);
     letters.words().map(|(word, _)| word.to_owned()).collect()
 }
 
 /// Returns the distinct words of texts, folded, that are long enough to tell them from others.
-pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<String> {
+pub(crate) fn distinctive_words<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for text in texts {
         if words.len() >= WORDS_MAX {
@@ -148,10 +148,10 @@ pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<Str
 }
 
 /// Returns the strings of a text that is JSON, decoded.
-pub(crate) fn literals(text: &str) -> impl Iterator<Item = String> {
-    let spans = match Form::of(text) {
-        Form::Json(spans) => spans,
-        Form::Plain => Vec::new(),
+pub(crate) fn json_strings(text: &str) -> impl Iterator<Item = String> {
+    let spans = match LogSyntax::of(text) {
+        LogSyntax::Json(spans) => spans,
+        LogSyntax::Plain => Vec::new(),
     };
     spans
         .into_iter()
@@ -160,15 +160,15 @@ pub(crate) fn literals(text: &str) -> impl Iterator<Item = String> {
 
 /// The letters and digits of a text, in lower case, and where each stood.
 #[derive(Debug, Default)]
-struct Letters {
+struct FoldedLetters {
     text: String,
     /// For each byte of `text`: where its character began and ended.
-    places: Vec<(u32, u32)>,
+    source_ranges: Vec<(u32, u32)>,
     /// Where words end in `text`.
-    ends: Vec<usize>,
+    word_ends: Vec<usize>,
 }
 
-impl Letters {
+impl FoldedLetters {
     fn of(text: &str) -> Self {
         let mut letters = Self::default();
         let bytes = text.as_bytes();
@@ -206,26 +206,29 @@ impl Letters {
         );
         for lower in c.to_lowercase() {
             self.text.push(lower);
-            self.places
+            self.source_ranges
                 .extend(std::iter::repeat_n(place, lower.len_utf8()));
         }
     }
 
     fn end_word(&mut self) {
-        if self.ends.last().copied().unwrap_or(0) < self.text.len() {
-            self.ends.push(self.text.len());
+        if self.word_ends.last().copied().unwrap_or(0) < self.text.len() {
+            self.word_ends.push(self.text.len());
         }
     }
 
     /// Returns where in the original a run of letters stood.
     fn place(&self, from: usize, to: usize) -> (usize, usize) {
-        (self.places[from].0 as usize, self.places[to - 1].1 as usize)
+        (
+            self.source_ranges[from].0 as usize,
+            self.source_ranges[to - 1].1 as usize,
+        )
     }
 
     fn words(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let starts = std::iter::once(0).chain(self.word_ends.iter().copied());
         starts
-            .zip(self.ends.iter().copied())
+            .zip(self.word_ends.iter().copied())
             .map(|(from, to)| (&self.text[from..to], self.place(from, to)))
     }
 }
@@ -247,13 +250,13 @@ fn escape(text: &str, at: usize) -> (Option<char>, usize) {
 }
 
 /// How a text is written.
-enum Form {
+enum LogSyntax {
     /// The places between quotes.
     Json(Vec<(usize, usize)>),
     Plain,
 }
 
-impl Form {
+impl LogSyntax {
     fn of(text: &str) -> Self {
         if !text.trim_start().starts_with(['{', '[']) {
             return Self::Plain;
@@ -280,12 +283,12 @@ impl Form {
     }
 
     /// Adds what of a range is to be blanked: the strings in it, and the digits between them.
-    fn parts(&self, text: &str, start: usize, end: usize, spans: &mut Vec<Span>) {
+    fn parts(&self, text: &str, start: usize, end: usize, spans: &mut Vec<Replacement>) {
         let Self::Json(literals) = self else {
-            spans.push(Span {
+            spans.push(Replacement {
                 start,
                 end,
-                with: BLANK,
+                with: FORGOTTEN_MARK,
             });
             return;
         };
@@ -293,10 +296,10 @@ impl Form {
         let first = literals.partition_point(|(_, close)| *close <= start);
         for &(open, close) in literals[first..].iter().take_while(|(open, _)| *open < end) {
             digits(text, at, open.max(at), spans);
-            spans.push(Span {
+            spans.push(Replacement {
                 start: open.max(start),
                 end: close.min(end),
-                with: BLANK,
+                with: FORGOTTEN_MARK,
             });
             at = close.min(end);
         }
@@ -304,7 +307,7 @@ impl Form {
     }
 
     /// Returns the string, or the line, that a word stands in.
-    fn around(&self, text: &str, start: usize, end: usize) -> Span {
+    fn around(&self, text: &str, start: usize, end: usize) -> Replacement {
         let (start, end) = match self {
             Self::Json(literals) => {
                 let at = literals.partition_point(|(_, close)| *close <= start);
@@ -319,37 +322,37 @@ impl Form {
                 (open, close)
             }
         };
-        Span {
+        Replacement {
             start,
             end,
-            with: BLANK,
+            with: FORGOTTEN_MARK,
         }
     }
 }
 
 /// A place and what will stand there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Span {
+struct Replacement {
     start: usize,
     end: usize,
     with: &'static str,
 }
 
-fn digits(text: &str, start: usize, end: usize, spans: &mut Vec<Span>) {
+fn digits(text: &str, start: usize, end: usize, spans: &mut Vec<Replacement>) {
     if start >= end {
         return;
     }
     let found = text[start..end]
         .char_indices()
         .filter(|(_, c)| c.is_ascii_digit());
-    spans.extend(found.map(|(at, _)| Span {
+    spans.extend(found.map(|(at, _)| Replacement {
         start: start + at,
         end: start + at + 1,
         with: "0",
     }));
 }
 
-fn whole_lines(text: &str, lines: &Lines) -> Vec<(usize, usize)> {
+fn whole_lines(text: &str, lines: &LineNumbers) -> Vec<(usize, usize)> {
     let mut at = 0;
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -362,13 +365,13 @@ fn whole_lines(text: &str, lines: &Lines) -> Vec<(usize, usize)> {
     found
 }
 
-fn cut(text: &str, mut spans: Vec<Span>, whole: &[(usize, usize)]) -> String {
+fn cut(text: &str, mut spans: Vec<Replacement>, whole: &[(usize, usize)]) -> String {
     spans.retain(|span| {
         !whole
             .iter()
             .any(|(start, end)| *start <= span.start && span.end <= *end)
     });
-    spans.extend(whole.iter().map(|&(start, end)| Span {
+    spans.extend(whole.iter().map(|&(start, end)| Replacement {
         start,
         end,
         with: BLANK_LINE,
@@ -401,7 +404,7 @@ mod tests {
     fn check(forgotten: &str, text: &str, expected: &str) {
         let mut needles = Needles::default();
         needles.add(forgotten);
-        let blanked = needles.blank(text, &Lines::new());
+        let blanked = needles.blank(text, &LineNumbers::new());
         assert_eq!(blanked.as_deref().unwrap_or(text), expected);
     }
 
@@ -452,16 +455,16 @@ mod tests {
         needles.add_word("zorblax".to_owned());
         let text = "{\"a\":\"one zorblax\",\"b\":\"two\"}\n{\"c\":\"zorblaxes\"}\n";
         assert_eq!(
-            needles.blank(text, &Lines::new()).unwrap(),
+            needles.blank(text, &LineNumbers::new()).unwrap(),
             "{\"a\":\"[forgotten]\",\"b\":\"two\"}\n{\"c\":\"zorblaxes\"}\n"
         );
-        assert!(needles.meets("On Zorblax"));
+        assert!(needles.matches("On Zorblax"));
     }
 
     #[test]
     fn a_line_goes_whole() {
         let text = "{\"a\":1}\n{\"b\":2}\nplain\n";
-        let lines = Lines::from([2, 3]);
+        let lines = LineNumbers::from([2, 3]);
         assert_eq!(
             Needles::default().blank(text, &lines).unwrap(),
             "{\"a\":1}\n{\"type\":\"throughline-forgotten\"}\nplain\n"

@@ -8,16 +8,16 @@ use memory::{RecordId, SessionId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
-use super::{Doomed, DoomedFact, DoomedRecord, Selection};
+use super::{ForgetPlan, PlannedFact, PlannedRecord, Selection};
 use crate::error::{Error, Result};
-use crate::sessions::{self, timestamp};
+use crate::sessions::{self, timestamp_from_millis};
 use crate::{blocks, digest_rows, index, records};
 
 /// What is shown of a text before it goes.
 const SHOWN_CHARS_MAX: usize = 120;
 
-pub(super) fn doomed(connection: &Connection, selection: &Selection) -> Result<Doomed> {
-    let mut doomed = Doomed::default();
+pub(super) fn plan(connection: &Connection, selection: &Selection) -> Result<ForgetPlan> {
+    let mut doomed = ForgetPlan::default();
     if selection.is_empty() {
         return Ok(doomed);
     }
@@ -26,7 +26,7 @@ pub(super) fn doomed(connection: &Connection, selection: &Selection) -> Result<D
     let whole = whole_sessions(connection, selection, &named, &rows)?;
     doomed.sessions = whole
         .iter()
-        .filter_map(|id| sessions::by_number(connection, *id).transpose())
+        .filter_map(|id| sessions::session_by_number(connection, *id).transpose())
         .collect::<Result<_>>()?;
     doomed.session_ids = whole.iter().copied().collect();
     doomed.records = singles(connection, &rows, &whole)?;
@@ -105,7 +105,7 @@ fn rows(
         conditions.push(format!("coalesce(r.at, s.started) < ?{}", values.len()));
     }
     if let Some(query) = &selection.query {
-        let found = index::rows_with_all(connection, query)?;
+        let found = index::rows_with_all_words(connection, query)?;
         values.push(Value::Text(
             serde_json::to_string(&found).unwrap_or_default(),
         ));
@@ -166,8 +166,8 @@ fn whole_sessions(
     // A session without records is asked for by its words only where its digest has them all.
     let told = match &selection.query {
         Some(query) => {
-            let rows = index::rows_with_all(connection, query)?;
-            Some(digest_rows::sessions_of(connection, &rows)?)
+            let rows = index::rows_with_all_words(connection, query)?;
+            Some(digest_rows::sessions_of_rows(connection, &rows)?)
         }
         None => None,
     };
@@ -207,7 +207,7 @@ fn singles(
     connection: &Connection,
     rows: &BTreeMap<i64, Vec<i64>>,
     whole: &BTreeSet<i64>,
-) -> Result<Vec<DoomedRecord>> {
+) -> Result<Vec<PlannedRecord>> {
     let mut doomed = BTreeMap::new();
     for (session, rows) in rows {
         for row in rows {
@@ -218,7 +218,7 @@ fn singles(
             if whole.contains(session) && copy {
                 continue;
             }
-            let (low, high) = RecordId::from_bytes(id).copies();
+            let (low, high) = RecordId::from_bytes(id).duplicate_range();
             let sql = "SELECT row, session FROM records WHERE id BETWEEN ?1 AND ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
@@ -240,11 +240,11 @@ fn shown(
     connection: &Connection,
     row: i64,
     cache: &mut HashMap<i64, String>,
-) -> Result<DoomedRecord> {
+) -> Result<PlannedRecord> {
     let sql = format!(
         "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {} FROM records r
          JOIN sessions s ON s.id = r.session WHERE r.row = ?1",
-        records::TEXT
+        records::TEXT_COLUMNS
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([row])?;
@@ -257,7 +257,10 @@ fn shown(
         Some(block) => {
             if !cache.contains_key(&block) {
                 cache.clear();
-                cache.insert(block, readable(blocks::whole(connection, block))?);
+                cache.insert(
+                    block,
+                    readable(blocks::read_whole_block(connection, block))?,
+                );
             }
             let (start, size): (usize, usize) = (stored.get(8)?, stored.get(9)?);
             let whole = cache.get(&block).map_or("", String::as_str);
@@ -266,12 +269,12 @@ fn shown(
                 .unwrap_or_default()
                 .to_owned()
         }
-        None => readable(records::text(connection, stored, 6))?,
+        None => readable(records::read_text(connection, stored, 6))?,
     };
-    Ok(DoomedRecord {
+    Ok(PlannedRecord {
         id: RecordId::from_bytes(stored.get(0)?),
-        kind: records::kind(stored.get(1)?),
-        at: timestamp(stored.get(2)?),
+        kind: records::kind_from_number(stored.get(1)?),
+        at: timestamp_from_millis(stored.get(2)?),
         session: SessionId::new(stored.get::<_, String>(3)?),
         size_bytes: stored.get(4)?,
         copy: stored.get(5)?,
@@ -284,7 +287,7 @@ fn shown(
 /// forgotten too.
 fn readable(text: Result<String>) -> Result<String> {
     match text {
-        Err(Error::LostBody(_)) => Ok(String::new()),
+        Err(Error::MissingText(_)) => Ok(String::new()),
         text => text,
     }
 }
@@ -295,7 +298,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// Returns the facts that fit themselves; those that only lose their sources are found on the way.
-fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<DoomedFact>> {
+fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<PlannedFact>> {
     let kinds = !selection.kinds.is_empty() || selection.flavor.is_some();
     let by_filter = selection.names_nothing() && selection.has_filter() && !kinds;
     if selection.facts.is_empty() && !by_filter {
@@ -316,7 +319,7 @@ fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<DoomedFac
     while let Some(row) = rows.next()? {
         let (key, text): (Vec<u8>, String) = (row.get(0)?, row.get(3)?);
         let (workspace, made): (Option<i64>, Option<Timestamp>) =
-            (row.get(1)?, timestamp(row.get(2)?));
+            (row.get(1)?, timestamp_from_millis(row.get(2)?));
         let named = selection.facts.iter().any(|id| id.as_slice() == key);
         let fits = by_filter
             && within
@@ -331,7 +334,7 @@ fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<DoomedFac
             });
         if named || fits {
             let id = key.iter().map(|byte| format!("{byte:02x}")).collect();
-            found.push(DoomedFact {
+            found.push(PlannedFact {
                 id,
                 text: first_line(&text),
                 key,
@@ -342,7 +345,7 @@ fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<DoomedFac
 }
 
 /// Returns the agents' files that hold what goes and are still there.
-fn sources(connection: &Connection, doomed: &Doomed) -> Result<Vec<String>> {
+fn sources(connection: &Connection, doomed: &ForgetPlan) -> Result<Vec<String>> {
     let mut paths = BTreeSet::new();
     let sql = "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
         WHERE x.session = ?1 AND NOT f.gone AND NOT f.forgotten";

@@ -11,7 +11,10 @@ use proptest::prelude::*;
 use rusqlite::{Connection, params};
 
 use super::*;
-use crate::{Batch, Cursor, From, Incoming, Lifted, Log, Oddities, Reading, blocks, bodies};
+use crate::{
+    Batch, BatchOrigin, Cursor, IncomingEntries, LiftOutcome, LogChunk, ParseIssues, ReadPhase,
+    blocks, bodies,
+};
 
 /// Words that occur nowhere else. The index shares the beginnings of neighbouring words, so what is
 /// looked for is what comes after.
@@ -37,7 +40,7 @@ fn places(folder: &Path, name: &str) -> Vec<String> {
         let bytes = bytes.to_ascii_lowercase();
         memchr::memmem::find(&bytes, needle.as_bytes()).is_some()
     };
-    let connection = Connection::open(Store::path_in(folder)).unwrap();
+    let connection = Connection::open(Store::database_path(folder)).unwrap();
     let numbers = |sql: &str| -> Vec<Vec<u8>> {
         let mut statement = connection.prepare(sql).unwrap();
         let rows = statement.query_map([], |row| row.get(0)).unwrap();
@@ -45,12 +48,16 @@ fn places(folder: &Path, name: &str) -> Vec<String> {
     };
     for id in numbers("SELECT CAST(id AS BLOB) FROM blocks") {
         let id: i64 = String::from_utf8(id).unwrap().parse().unwrap();
-        if holds(blocks::whole(&connection, id).unwrap().as_bytes()) {
+        if holds(
+            blocks::read_whole_block(&connection, id)
+                .unwrap()
+                .as_bytes(),
+        ) {
             found.push(format!("block {id}"));
         }
     }
     for hash in numbers("SELECT hash FROM bodies") {
-        if holds(bodies::text(&connection, &hash).unwrap().as_bytes()) {
+        if holds(bodies::read_body(&connection, &hash).unwrap().as_bytes()) {
             found.push(format!("body {hash:02x?}"));
         }
     }
@@ -123,17 +130,17 @@ impl Test {
 
     /// Reads a log, as a sweep would.
     fn read(&self, log: &str, all: &[Said]) {
-        self.read_as(log, all, Reading::Continued);
+        self.read_as(log, all, ReadPhase::Appended);
     }
 
-    fn read_as(&self, log: &str, all: &[Said], reading: Reading) {
-        let mut incoming = Incoming::default();
+    fn read_as(&self, log: &str, all: &[Said], reading: ReadPhase) {
+        let mut incoming = IncomingEntries::default();
         let mut text = String::new();
         for (line, said) in (1..).zip(all) {
             let session = SessionId::of(Flavor::Claude, said.session);
             let at = Timestamp::from_second(1_767_600_000 + line).unwrap();
             let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
-            patch.touch(at);
+            patch.include_time(at);
             patch.cwd = Some(format!("/code/{}", said.session));
             patch.branch = Some(format!("branch-{}", marker(said.session)));
             if line == 1 {
@@ -166,19 +173,21 @@ impl Test {
                 }),
                 _ => Block::Text(said.text.clone()),
             }];
-            incoming.records.extend(memory::record::records(message));
+            incoming
+                .records
+                .extend(memory::record::project_records(message));
             let entry = serde_json::json!({
                 "uuid": said.uuid, "sessionId": said.session, "text": said.text, "path": said.path,
                 "echo": {"content": [{"type": "text", "text": said.text}]},
             });
             text += &format!("{entry}\n");
         }
-        let mut door = self.store().door();
+        let mut door = self.store().sanitizer();
         let cleaned = door.clean(incoming);
         let size = text.len() as u64;
         let mut key = [0; 16];
         key.copy_from_slice(&blake3::hash(log.as_bytes()).as_bytes()[..16]);
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new(log),
             cursor: Cursor {
@@ -192,9 +201,9 @@ impl Test {
                 )),
                 ..Cursor::default()
             },
-            reading,
-            odd: Oddities::default(),
-            log: Some(Log {
+            phase: reading,
+            issues: ParseIssues::default(),
+            log: Some(LogChunk {
                 offset: 0,
                 size,
                 text,
@@ -217,8 +226,8 @@ impl Test {
         found.unwrap()
     }
 
-    fn forget(&self, selection: &Selection) -> Forgotten {
-        let doomed = self.store().doomed(selection).unwrap();
+    fn forget(&self, selection: &Selection) -> ForgetReport {
+        let doomed = self.store().plan_forget(selection).unwrap();
         assert!(!doomed.is_empty());
         let now = Timestamp::from_second(NOW).unwrap();
         self.store().forget(doomed, now).unwrap()
@@ -330,7 +339,9 @@ fn every_table_has_its_place() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    let known = erase::NOUNS.iter().map(|(table, _)| (*table).to_owned());
+    let known = erase::TABLE_EFFECTS
+        .iter()
+        .map(|(table, _)| (*table).to_owned());
     assert_eq!(tables, known.collect(), "what does forgetting do to it?");
 }
 
@@ -396,7 +407,7 @@ fn a_session_is_gone_with_all_that_names_it() {
     let mut grown = red;
     grown.push(said("red", "r9", Origin::Human, marker("later")));
     test.read("/logs/red.jsonl", &grown);
-    test.read_as("/logs/red.jsonl", &grown[2..], Reading::Restarted);
+    test.read_as("/logs/red.jsonl", &grown[2..], ReadPhase::RereadStart);
     test.read("/elsewhere/red.jsonl", &grown);
     test.reopen();
     for name in ["prompt", "short", "long", "path", "red", "fact", "later"] {
@@ -468,7 +479,7 @@ fn what_a_fork_repeated_goes_too() {
         .collect();
     fork.push(said("tine", "t9", Origin::Human, marker("own")));
     test.read("/logs/tine.jsonl", &fork);
-    let doomed = test.store().doomed(&of_session("red")).unwrap();
+    let doomed = test.store().plan_forget(&of_session("red")).unwrap();
     assert_eq!(
         (doomed.sessions.len(), doomed.records.len()),
         (1, red.len())
@@ -505,7 +516,7 @@ fn filters_hold_together() {
     test.read("/logs/red.jsonl", &red);
     test.read("/logs/blue.jsonl", &blue);
     let doomed = |selection: Selection| {
-        let doomed = test.store().doomed(&selection).unwrap();
+        let doomed = test.store().plan_forget(&selection).unwrap();
         (doomed.sessions.len(), doomed.records.len())
     };
     assert_eq!(doomed(Selection::default()), (0, 0));
@@ -589,7 +600,7 @@ fn the_next_open_goes_on() {
     let (red, blue) = two_sessions();
     test.read("/logs/red.jsonl", &red);
     test.read("/logs/blue.jsonl", &blue);
-    let doomed = test.store().doomed(&of_session("red")).unwrap();
+    let doomed = test.store().plan_forget(&of_session("red")).unwrap();
     test.store()
         .erase(doomed, Timestamp::from_second(NOW).unwrap())
         .unwrap();
@@ -615,11 +626,11 @@ fn a_reader_keeps_the_log_and_is_told() {
     reader
         .execute_batch("BEGIN; SELECT count(*) FROM records")
         .unwrap();
-    let doomed = test.store().doomed(&of_session("red")).unwrap();
+    let doomed = test.store().plan_forget(&of_session("red")).unwrap();
     test.store()
         .erase(doomed, Timestamp::from_second(NOW).unwrap())
         .unwrap();
-    let cleared = traces::clear(test.store().path(), None, traces::IN_PASSING).unwrap();
+    let cleared = traces::remove_traces(test.store().path(), None, traces::NO_WAIT).unwrap();
     assert_eq!(cleared.traces, Traces::Waiting);
     assert!(test.store().health(false).unwrap().traces);
     drop(reader);
@@ -664,18 +675,21 @@ fn a_lifted_tombstone_lets_it_back_in() {
     assert_eq!(listed.len(), 2);
     let bytes = std::fs::read(test.store().path()).unwrap();
     assert!(memchr::memmem::find(&bytes, b"claude:red").is_none());
-    assert_eq!(test.store().allow("claude:green").unwrap(), Lifted::Unknown);
+    assert_eq!(
+        test.store().lift_tombstone("claude:green").unwrap(),
+        LiftOutcome::Unknown
+    );
     assert!(matches!(
-        test.store().allow("claude:red").unwrap(),
-        Lifted::Lifted(_)
+        test.store().lift_tombstone("claude:red").unwrap(),
+        LiftOutcome::Lifted(_)
     ));
     let left = test.store().tombstones().unwrap();
     assert_eq!(left.len(), 1);
     test.read("/logs/red.jsonl", &red);
     present(test.folder(), "prompt");
     assert!(matches!(
-        test.store().allow(&left[0].id).unwrap(),
-        Lifted::Lifted(_)
+        test.store().lift_tombstone(&left[0].id).unwrap(),
+        LiftOutcome::Lifted(_)
     ));
     test.reopen();
     test.read("/logs/blue.jsonl", &blue);
@@ -720,7 +734,7 @@ proptest! {
             }
         }
         for (at, session) in sessions.iter().enumerate() {
-            test.read_as(&format!("/logs/{session}.jsonl"), &log(at), Reading::Restarted);
+            test.read_as(&format!("/logs/{session}.jsonl"), &log(at), ReadPhase::RereadStart);
         }
         for (at, name) in names.iter().enumerate() {
             prop_assert_eq!(places(test.folder(), name).is_empty(), gone.contains(&at), "{}", name);
@@ -742,7 +756,7 @@ fn a_text_that_two_generations_share_does_not_stop_forgetting() {
     let test = Test::new();
     test.read("/logs/history.jsonl", &shared_log());
     // The log changed and changed back: its second generation has the same text.
-    test.read_as("/logs/history.jsonl", &shared_log(), Reading::Restarted);
+    test.read_as("/logs/history.jsonl", &shared_log(), ReadPhase::RereadStart);
     let generations = "SELECT count(*) FROM raw GROUP BY body HAVING count(*) = 2";
     let connection = Connection::open(test.store().path()).unwrap();
     let twice = connection.prepare(generations).unwrap().exists([]).unwrap();

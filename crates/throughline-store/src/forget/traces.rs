@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use super::files;
 use crate::error::Result;
-use crate::seal::Key;
+use crate::seal::EncryptionKey;
 use crate::{index, open};
 
 /// How long readers are waited for when somebody is forgetting.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const READER_WAIT: Duration = Duration::from_secs(3);
 /// How long when somebody only opens the store and has other things in mind.
-pub(crate) const IN_PASSING: Duration = Duration::from_millis(0);
+pub(crate) const NO_WAIT: Duration = Duration::from_millis(0);
 
 /// Whether anything is left of what was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,26 +32,30 @@ pub enum Traces {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Cleared {
+pub(crate) struct TraceCleanup {
     pub traces: Traces,
     pub copies_removed: Vec<PathBuf>,
 }
 
 /// Notes, in the transaction that deletes, that traces are left.
-pub(crate) fn note(tx: &Transaction<'_>, now: Timestamp) -> Result<()> {
+pub(crate) fn mark_pending(tx: &Transaction<'_>, now: Timestamp) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO traces (id, since) VALUES (1, ?1)")?
         .execute(params![now.as_millisecond()])?;
     Ok(())
 }
 
-pub(crate) fn pending(connection: &Connection) -> Result<bool> {
+pub(crate) fn is_pending(connection: &Connection) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM traces)";
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
 /// Removes the traces on a connection of its own.
-pub(crate) fn clear(store: &Path, key: Option<&Key>, patience: Duration) -> Result<Cleared> {
-    let mut connection = open::writer(store, key)?;
+pub(crate) fn remove_traces(
+    store: &Path,
+    key: Option<&EncryptionKey>,
+    patience: Duration,
+) -> Result<TraceCleanup> {
+    let mut connection = open::open_writer(store, key)?;
     clear_on(&mut connection, store, patience)
 }
 
@@ -60,32 +64,32 @@ pub(crate) fn clear_on(
     connection: &mut Connection,
     store: &Path,
     patience: Duration,
-) -> Result<Cleared> {
+) -> Result<TraceCleanup> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    index::purge(&transaction)?;
+    index::purge_deleted_terms(&transaction)?;
     transaction.commit()?;
     let folder = store.parent().unwrap_or(Path::new("."));
     let copies_removed = files::remove_copies(folder)?;
-    if !empty_log(connection, patience)? {
-        return Ok(Cleared {
+    if !truncate_wal(connection, patience)? {
+        return Ok(TraceCleanup {
             traces: Traces::Waiting,
             copies_removed,
         });
     }
     connection.execute("DELETE FROM traces", [])?;
-    Ok(Cleared {
+    Ok(TraceCleanup {
         traces: Traces::Gone,
         copies_removed,
     })
 }
 
 /// Empties the write-ahead log, and says whether that could be done.
-pub(crate) fn empty_log(connection: &mut Connection, patience: Duration) -> Result<bool> {
+pub(crate) fn truncate_wal(connection: &mut Connection, patience: Duration) -> Result<bool> {
     connection.busy_timeout(patience)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
         row.get::<_, bool>(0)
     });
-    open::wait_for_writers(connection)?;
+    open::set_busy_handler(connection)?;
     match busy {
         Ok(busy) => Ok(!busy),
         Err(error)

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use memory::{Flavor, Kind};
+use memory::{Flavor, RecordKind};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
-use super::{Entry, Waiting, purge};
+use super::{IndexRowEntry, PendingIndex, purge_deleted_terms};
 use crate::open;
 use crate::postings::Postings;
-use crate::residue::{self, Remedy};
-use crate::sessions::Known;
+use crate::residue::{self, IndexRepair};
+use crate::sessions::SessionRef;
 
 const WORDS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "common", "rare"];
 
@@ -21,15 +21,15 @@ fn terms(bits: u8) -> String {
     has.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
-fn entry(row: i64, terms: &str) -> Entry<'_> {
-    Entry {
+fn entry(row: i64, terms: &str) -> IndexRowEntry<'_> {
+    IndexRowEntry {
         row,
-        session: Known {
+        session: SessionRef {
             id: row / 10,
             workspace: row % 3,
             flavor: Flavor::Claude,
         },
-        kind: Kind::Prompt,
+        kind: RecordKind::Prompt,
         at: None,
         size_bytes: 10,
         terms,
@@ -38,14 +38,15 @@ fn entry(row: i64, terms: &str) -> Entry<'_> {
 
 fn store() -> (tempfile::TempDir, Connection) {
     let dir = tempfile::tempdir().unwrap();
-    let connection = open::at_format(&dir.path().join("t.db"), open::known_format()).unwrap();
+    let connection =
+        open::create_at_format(&dir.path().join("t.db"), open::current_format()).unwrap();
     (dir, connection)
 }
 
 /// Brings rows into the state that is asked for, in one transaction.
 fn change(connection: &mut Connection, model: &mut BTreeMap<i64, u8>, steps: &[(i64, u8)]) {
     let tx = connection.transaction().unwrap();
-    let mut waiting = Waiting::default();
+    let mut waiting = PendingIndex::default();
     for (row, bits) in steps {
         if let Some(old) = model.remove(row) {
             waiting.remove(&tx, &entry(*row, &terms(old))).unwrap();
@@ -55,7 +56,7 @@ fn change(connection: &mut Connection, model: &mut BTreeMap<i64, u8>, steps: &[(
             model.insert(*row, *bits);
         }
     }
-    waiting.write(&tx).unwrap();
+    waiting.flush(&tx).unwrap();
     tx.commit().unwrap();
 }
 
@@ -124,9 +125,9 @@ proptest! {
             check(&connection, &model);
             if at == purge_at {
                 let tx = connection.transaction().unwrap();
-                purge(&tx).unwrap();
+                purge_deleted_terms(&tx).unwrap();
                 tx.commit().unwrap();
-                assert_eq!(residue::remedy(&connection).unwrap(), None);
+                assert_eq!(residue::pending_repair(&connection).unwrap(), None);
                 check(&connection, &model);
             }
         }
@@ -152,11 +153,14 @@ fn lists_over_many_leaves_and_segments() {
     let few: Vec<_> = [1_i64, 977, 12_000, 23_999].map(|row| (row, 0)).to_vec();
     change(&mut connection, &mut model, &few);
     check(&connection, &model);
-    assert_eq!(residue::remedy(&connection).unwrap(), None);
+    assert_eq!(residue::pending_repair(&connection).unwrap(), None);
     let many: Vec<_> = (5000..9000).map(|row| (row, 0)).collect();
     change(&mut connection, &mut model, &many);
     check(&connection, &model);
-    assert_eq!(residue::remedy(&connection).unwrap(), Some(Remedy::Merge));
+    assert_eq!(
+        residue::pending_repair(&connection).unwrap(),
+        Some(IndexRepair::Merge)
+    );
     // What only a note hides must not come to light when a few rows go after it.
     let again: Vec<_> = (5000..5010).map(|row| (row, 0b10)).collect();
     change(&mut connection, &mut model, &again);
@@ -170,11 +174,14 @@ fn a_row_indexed_by_other_terms_asks_for_a_new_index() {
     let (_dir, mut connection) = store();
     change(&mut connection, &mut BTreeMap::new(), &[(7, 0b11)]);
     let tx = connection.transaction().unwrap();
-    let mut waiting = Waiting::default();
+    let mut waiting = PendingIndex::default();
     waiting.remove(&tx, &entry(7, "others")).unwrap();
-    waiting.write(&tx).unwrap();
-    assert_eq!(residue::remedy(&tx).unwrap(), Some(Remedy::Rebuild));
-    purge(&tx).unwrap();
+    waiting.flush(&tx).unwrap();
+    assert_eq!(
+        residue::pending_repair(&tx).unwrap(),
+        Some(IndexRepair::Rebuild)
+    );
+    purge_deleted_terms(&tx).unwrap();
     tx.commit().unwrap();
     check(&connection, &BTreeMap::new());
 }

@@ -26,18 +26,18 @@ pub(crate) const HEADER_BYTES: usize = 100;
 
 /// A database with its log laid over it.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct DatabaseImage {
     database: Option<File>,
-    log: Option<File>,
+    wal: Option<File>,
     /// Where the log holds a newer version of a page.
-    newer: HashMap<u32, u64>,
+    wal_offsets: HashMap<u32, u64>,
     page_bytes: usize,
     /// Bytes at each page's end that are not SQLite's.
     reserved_bytes: usize,
     pages: u32,
 }
 
-impl Image {
+impl DatabaseImage {
     /// Opens what there is of a database and its log; either may be missing.
     pub fn open(database: &Path, log: &Path) -> Result<Self> {
         let there = |path: &Path| match File::open(path) {
@@ -53,19 +53,19 @@ impl Image {
         let size = length(&database).map_err(Error::io("the database"))?;
         let mut image = Self {
             database,
-            log,
-            newer: HashMap::new(),
+            wal: log,
+            wal_offsets: HashMap::new(),
             page_bytes: PAGE_BYTES,
             reserved_bytes: 0,
             pages: 0,
         };
         image.measure();
         image.pages = u32::try_from(size / image.page_bytes as u64).unwrap_or(u32::MAX);
-        if let Some(log) = &image.log {
-            let read = wal::read(log, image.page_bytes);
+        if let Some(log) = &image.wal {
+            let read = wal::read_wal(log, image.page_bytes);
             if let Some(pages) = read.pages {
                 image.pages = pages;
-                image.newer = read.newer;
+                image.wal_offsets = read.page_offsets;
             }
         }
         Ok(image)
@@ -86,7 +86,7 @@ impl Image {
         if number == 0 || number > self.pages {
             return None;
         }
-        match (self.newer.get(&number), &self.log, &self.database) {
+        match (self.wal_offsets.get(&number), &self.wal, &self.database) {
             (Some(offset), Some(log), _) => read_at(log, *offset, self.page_bytes),
             (None, _, Some(database)) => {
                 let offset = u64::from(number - 1) * self.page_bytes as u64;
@@ -97,15 +97,15 @@ impl Image {
     }
 
     /// Returns a number of the header, whether the rest of it can be believed or not.
-    pub fn header(&self, offset: usize) -> Option<u32> {
+    pub fn header_u32(&self, offset: usize) -> Option<u32> {
         number(&self.page(1)?, offset)
     }
 
     /// Returns the pages that hold nothing.
-    pub fn free(&self) -> HashSet<u32> {
+    pub fn free_pages(&self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let sound = self.page(1).is_some_and(|page| page.starts_with(MAGIC));
-        let mut trunk = if sound { self.header(32) } else { None }.unwrap_or(0);
+        let mut trunk = if sound { self.header_u32(32) } else { None }.unwrap_or(0);
         while trunk != 0 && free.insert(trunk) {
             let Some(page) = self.page(trunk) else { break };
             let leaves = number(&page, 4).unwrap_or(0) as usize;

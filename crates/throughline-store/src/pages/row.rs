@@ -5,7 +5,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 /// A value of a row. Text is kept as bytes until somebody says it is text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Cell {
+pub(crate) enum CellValue {
     Null,
     Integer(i64),
     Real(f64),
@@ -13,7 +13,7 @@ pub(crate) enum Cell {
     Blob(Vec<u8>),
 }
 
-impl ToSql for Cell {
+impl ToSql for CellValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
@@ -29,7 +29,7 @@ impl ToSql for Cell {
 }
 
 /// Takes a row apart; `None` when it does not add up.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Cell>> {
+pub(crate) fn decode_row(bytes: &[u8]) -> Option<Vec<CellValue>> {
     let (header, mut at) = varint(bytes, 0)?;
     let header = usize::try_from(header).ok()?;
     let mut body = header;
@@ -44,7 +44,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Cell>> {
     (at == header && body <= bytes.len()).then_some(cells)
 }
 
-fn cell(bytes: &[u8], at: usize, kind: u64) -> Option<(Cell, usize)> {
+fn cell(bytes: &[u8], at: usize, kind: u64) -> Option<(CellValue, usize)> {
     let length = match kind {
         0 | 8 | 9 => 0,
         1..=4 => usize::try_from(kind).ok()?,
@@ -56,13 +56,13 @@ fn cell(bytes: &[u8], at: usize, kind: u64) -> Option<(Cell, usize)> {
     let end = at.checked_add(length)?;
     let body = bytes.get(at..end)?;
     let cell = match kind {
-        0 => Cell::Null,
-        1..=6 => Cell::Integer(integer(body)),
-        7 => Cell::Real(f64::from_be_bytes(body.try_into().ok()?)),
-        8 => Cell::Integer(0),
-        9 => Cell::Integer(1),
-        kind if kind % 2 == 0 => Cell::Blob(body.to_vec()),
-        _ => Cell::Text(body.to_vec()),
+        0 => CellValue::Null,
+        1..=6 => CellValue::Integer(integer(body)),
+        7 => CellValue::Real(f64::from_be_bytes(body.try_into().ok()?)),
+        8 => CellValue::Integer(0),
+        9 => CellValue::Integer(1),
+        kind if kind % 2 == 0 => CellValue::Blob(body.to_vec()),
+        _ => CellValue::Text(body.to_vec()),
     };
     Some((cell, end))
 }

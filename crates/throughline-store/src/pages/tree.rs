@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::row::{self, Cell};
-use super::{HEADER_BYTES, Image, number};
+use super::row::{self, CellValue};
+use super::{DatabaseImage, HEADER_BYTES, number};
 
 /// What SQLite's deepest trees stay far below; a damaged one may go in circles.
 const DEPTH_MAX: usize = 40;
 
 /// What a page can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TreeKind {
     /// Rows of a table, by number.
     Table,
     /// Rows in the order of their keys: an index, or a table without row numbers.
@@ -19,15 +19,15 @@ pub(crate) enum Kind {
 
 /// A row as it was found.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct TreeRow {
     /// Its number, in a table that has them.
     pub number: i64,
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CellValue>,
 }
 
 /// What a tree or a page gave.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct WalkReport {
     /// Pages that could not be read as what they should be.
     pub bad_pages: usize,
     /// Rows on good pages that could not be taken apart.
@@ -35,21 +35,21 @@ pub(crate) struct Found {
 }
 
 /// Visits the rows of a tree, marking the pages it is made of. A bad page costs what stood on it.
-pub(crate) fn walk(
-    image: &Image,
+pub(crate) fn walk_tree(
+    image: &DatabaseImage,
     root: u32,
-    kind: Kind,
+    kind: TreeKind,
     used: &mut HashSet<u32>,
-    visit: &mut dyn FnMut(Row),
-) -> Found {
-    let mut found = Found::default();
+    visit: &mut dyn FnMut(TreeRow),
+) -> WalkReport {
+    let mut found = WalkReport::default();
     let mut todo = vec![(root, 0)];
     while let Some((at, depth)) = todo.pop() {
         // A page that two trees claim belongs to the first; a circle ends here too.
         if depth > DEPTH_MAX || !used.insert(at) {
             continue;
         }
-        match page(image, at) {
+        match parse_page(image, at) {
             Some(page) if page.kind == kind => {
                 todo.extend(page.children.iter().rev().map(|child| (*child, depth + 1)));
                 found.bad_rows += page.rows(image, used, visit);
@@ -62,8 +62,8 @@ pub(crate) fn walk(
 
 /// A page of a tree.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub kind: Kind,
+pub(crate) struct TreePage {
+    pub kind: TreeKind,
     pub children: Vec<u32>,
     bytes: Vec<u8>,
     /// Where the rows begin.
@@ -73,14 +73,14 @@ pub(crate) struct Page {
 }
 
 /// Returns a page that can be one of a tree.
-pub(crate) fn page(image: &Image, at: u32) -> Option<Page> {
+pub(crate) fn parse_page(image: &DatabaseImage, at: u32) -> Option<TreePage> {
     let bytes = image.page(at)?;
     let head = if at == 1 { HEADER_BYTES } else { 0 };
     let (kind, is_interior) = match bytes.get(head)? {
-        2 => (Kind::Index, true),
-        5 => (Kind::Table, true),
-        10 => (Kind::Index, false),
-        13 => (Kind::Table, false),
+        2 => (TreeKind::Index, true),
+        5 => (TreeKind::Table, true),
+        10 => (TreeKind::Index, false),
+        13 => (TreeKind::Table, false),
         _ => return None,
     };
     let short = |offset: usize| {
@@ -100,17 +100,17 @@ pub(crate) fn page(image: &Image, at: u32) -> Option<Page> {
         children.extend(starts.iter().filter_map(|start| number(&bytes, *start)));
         children.extend(number(&bytes, head + 8));
     }
-    Some(Page {
+    Some(TreePage {
         kind,
         children,
         starts,
-        has_rows: kind == Kind::Index || !is_interior,
+        has_rows: kind == TreeKind::Index || !is_interior,
         is_interior,
         bytes,
     })
 }
 
-impl Page {
+impl TreePage {
     pub fn is_leaf(&self) -> bool {
         !self.is_interior
     }
@@ -119,9 +119,9 @@ impl Page {
     /// could not be taken apart.
     pub fn rows(
         &self,
-        image: &Image,
+        image: &DatabaseImage,
         used: &mut HashSet<u32>,
-        visit: &mut dyn FnMut(Row),
+        visit: &mut dyn FnMut(TreeRow),
     ) -> usize {
         if !self.has_rows {
             return 0;
@@ -136,12 +136,12 @@ impl Page {
         bad
     }
 
-    fn row(&self, image: &Image, start: usize, used: &mut HashSet<u32>) -> Option<Row> {
+    fn row(&self, image: &DatabaseImage, start: usize, used: &mut HashSet<u32>) -> Option<TreeRow> {
         let mut at = if self.is_interior { start + 4 } else { start };
         let (size, next) = row::varint(&self.bytes, at)?;
         at = next;
         let mut number = 0;
-        if self.kind == Kind::Table {
+        if self.kind == TreeKind::Table {
             let (found, next) = row::varint(&self.bytes, at)?;
             (number, at) = (found.cast_signed(), next);
         }
@@ -156,16 +156,16 @@ impl Page {
             let first = super::number(&self.bytes, at + here)?;
             overflow(image, first, size, used, &mut bytes)?;
         }
-        let cells = row::decode(&bytes)?;
-        Some(Row { number, cells })
+        let cells = row::decode_row(&bytes)?;
+        Some(TreeRow { number, cells })
     }
 
     /// Returns how much of a row stands on its own page.
-    fn local_bytes(&self, image: &Image, size: usize) -> usize {
+    fn local_bytes(&self, image: &DatabaseImage, size: usize) -> usize {
         let usable = image.usable_bytes();
         let most = match self.kind {
-            Kind::Table => usable - 35,
-            Kind::Index => (usable - 12) * 64 / 255 - 23,
+            TreeKind::Table => usable - 35,
+            TreeKind::Index => (usable - 12) * 64 / 255 - 23,
         };
         if size <= most {
             return size;
@@ -178,7 +178,7 @@ impl Page {
 
 /// Adds the end of a long row, which lies on pages of its own.
 fn overflow(
-    image: &Image,
+    image: &DatabaseImage,
     first: u32,
     size: usize,
     used: &mut HashSet<u32>,

@@ -17,15 +17,15 @@ const MAGIC: u32 = 0x377f_0682;
 
 /// What the commits of a log amount to.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct WalIndex {
     /// Where the latest version of each page lies.
-    pub newer: HashMap<u32, u64>,
+    pub page_offsets: HashMap<u32, u64>,
     /// How many pages the database has after the last commit; `None` when there is no commit.
     pub pages: Option<u32>,
 }
 
-pub(super) fn read(file: &File, page_bytes: usize) -> Log {
-    let mut log = Log::default();
+pub(super) fn read_wal(file: &File, page_bytes: usize) -> WalIndex {
+    let mut log = WalIndex::default();
     let mut input = BufReader::with_capacity(1 << 20, file);
     let mut header = [0; LOG_HEADER_BYTES];
     if input.rewind().is_err() || input.read_exact(&mut header).is_err() {
@@ -49,7 +49,7 @@ pub(super) fn read(file: &File, page_bytes: usize) -> Log {
         if (field(2), field(3)) == salts && sum == written {
             pending.insert(field(0), offset + FRAME_HEADER_BYTES as u64);
             if field(1) != 0 {
-                log.newer.extend(pending.drain());
+                log.page_offsets.extend(pending.drain());
                 log.pages = Some(field(1));
             }
         }

@@ -7,14 +7,14 @@ use memory::{RecordId, SessionId, SessionKind, Usage};
 use rusqlite::{Connection, Row, params};
 
 use super::line::{
-    DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
-    UsageLine, WorkspaceLine, hex,
+    DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
+    SessionLine, SourceLine, UsageLine, WorkspaceLine, encode_hex,
 };
 use super::{own, signature};
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::records::{self, Texts};
-use crate::sessions::timestamp;
+use crate::records::{self, TextReader};
+use crate::sessions::timestamp_from_millis;
 use crate::verify::DamagedTexts;
 use redact::Redactor;
 
@@ -32,7 +32,7 @@ pub struct ExportFilter {
 
 /// How much went out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Exported {
+pub struct ExportReport {
     pub sessions: usize,
     pub records: usize,
     pub facts: usize,
@@ -48,15 +48,15 @@ impl Store {
         filter: &ExportFilter,
         out: &mut dyn Write,
         progress: &dyn Fn(usize, usize),
-    ) -> Result<Exported> {
+    ) -> Result<ExportReport> {
         self.read(|connection| {
             let moment = connection.unchecked_transaction()?;
-            let mut export = Export {
+            let mut export = Exporter {
                 connection: &moment,
                 redactor: self.redactor(),
                 filter,
                 out,
-                exported: Exported::default(),
+                exported: ExportReport::default(),
             };
             export.run(progress)?;
             Ok(export.exported)
@@ -64,30 +64,32 @@ impl Store {
     }
 }
 
-struct Export<'a> {
+struct Exporter<'a> {
     connection: &'a Connection,
     /// Signs the lines, so that this store recognises them.
     redactor: &'a Redactor,
     filter: &'a ExportFilter,
     out: &'a mut dyn Write,
-    exported: Exported,
+    exported: ExportReport,
 }
 
-impl Export<'_> {
+impl Exporter<'_> {
     fn run(&mut self, progress: &dyn Fn(usize, usize)) -> Result<()> {
-        self.write(&Line::Export { format: FORMAT })?;
+        self.write(&ExportLine::Export {
+            format: EXPORT_FORMAT,
+        })?;
         let sessions = self.sessions()?;
         self.workspaces(&sessions)?;
         let total = sessions.len();
         for (number, line) in &sessions {
-            self.write(&Line::Session(line.clone()))?;
+            self.write(&ExportLine::Session(line.clone()))?;
             self.sources(*number, line)?;
             self.records(*number)?;
             self.usage(*number)?;
             self.eviction(*number, line)?;
             self.digest(*number, line)?;
             if let Some(summary) = own::summary(self.connection, *number, &line.id)? {
-                self.write(&Line::Summary(summary))?;
+                self.write(&ExportLine::Summary(summary))?;
             }
             self.exported.sessions += 1;
             progress(self.exported.sessions, total);
@@ -100,7 +102,7 @@ impl Export<'_> {
         self.out.flush().map_err(written)
     }
 
-    fn write(&mut self, line: &Line) -> Result<()> {
+    fn write(&mut self, line: &ExportLine) -> Result<()> {
         let mut text = serde_json::to_vec(line).map_err(|error| written(error.into()))?;
         if line.is_signed() {
             signature::append(self.redactor, &mut text);
@@ -157,7 +159,7 @@ impl Export<'_> {
             }
             let paths = roots.query_map([row.get::<_, i64>(0)?], |row| row.get(0))?;
             let roots = paths.collect::<Result<_, _>>()?;
-            self.write(&Line::Workspace(WorkspaceLine { key, roots }))?;
+            self.write(&ExportLine::Workspace(WorkspaceLine { key, roots }))?;
         }
         Ok(())
     }
@@ -172,7 +174,7 @@ impl Export<'_> {
                 session: line.id.clone(),
                 path: row.get(0)?,
             };
-            self.write(&Line::Source(line))?;
+            self.write(&ExportLine::Source(line))?;
         }
         Ok(())
     }
@@ -187,19 +189,19 @@ impl Export<'_> {
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
              ORDER BY r.line, r.ordinal, r.id",
-            records::TEXT
+            records::TEXT_COLUMNS
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
-        let mut texts = Texts::default();
+        let mut texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let id = RecordId::from_bytes(row.get(0)?);
-            match texts.verified(self.connection, row, 17, id, row.get(22)?) {
+            match texts.read_verified(self.connection, row, 17, id, row.get(22)?) {
                 Ok(text) => {
-                    self.write(&Line::Record(record(row, text)?))?;
+                    self.write(&ExportLine::Record(record(row, text)?))?;
                     self.exported.records += 1;
                 }
-                Err(Error::Damaged(_) | Error::LostBody(_)) => {
+                Err(Error::ChecksumMismatch(_) | Error::MissingText(_)) => {
                     self.exported.damaged.add(format!("record {id}"));
                 }
                 Err(error) => return Err(error),
@@ -217,7 +219,7 @@ impl Export<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
         while let Some(row) = rows.next()? {
-            self.write(&Line::Usage(usage(row)?))?;
+            self.write(&ExportLine::Usage(usage(row)?))?;
         }
         Ok(())
     }
@@ -230,17 +232,17 @@ impl Export<'_> {
         while let Some(row) = rows.next()? {
             let line = EvictionLine {
                 session: of.id.clone(),
-                at: timestamp(row.get(0)?).unwrap_or_default(),
+                at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
                 pass: row.get(1)?,
                 records: row.get(2)?,
                 prompts: row.get(3)?,
                 tool_calls: row.get(4)?,
                 errors: row.get(5)?,
                 lost: row.get(6)?,
-                ids: hex(&row.get::<_, Vec<u8>>(7)?),
+                ids: encode_hex(&row.get::<_, Vec<u8>>(7)?),
                 reread: Some(row.get(8)?),
             };
-            self.write(&Line::Eviction(line))?;
+            self.write(&ExportLine::Eviction(line))?;
         }
         Ok(())
     }
@@ -258,11 +260,11 @@ impl Export<'_> {
             };
             let line = DigestLine {
                 session: of.id.clone(),
-                made: timestamp(row.get(0)?).unwrap_or_default(),
+                made: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
                 digest,
                 base: row.get::<_, Option<String>>(2)?.and_then(read),
             };
-            self.write(&Line::Digest(line))?;
+            self.write(&ExportLine::Digest(line))?;
         }
         Ok(())
     }
@@ -305,12 +307,12 @@ impl Export<'_> {
              WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
-        let mut texts = Texts::default();
+        let mut texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let offset = row.get(0)?;
             let text = match texts.piece(self.connection, row, 2) {
                 Ok(text) => text,
-                Err(Error::LostBody(_)) => {
+                Err(Error::MissingText(_)) => {
                     let what = format!("log {path} from byte {offset}");
                     self.exported.damaged.add(what);
                     continue;
@@ -325,7 +327,7 @@ impl Export<'_> {
                 earlier: row.get(7)?,
                 text,
             };
-            self.write(&Line::Log(line))?;
+            self.write(&ExportLine::Log(line))?;
         }
         Ok(())
     }
@@ -345,13 +347,13 @@ impl Export<'_> {
             let id: Vec<u8> = row.get(0)?;
             let mut line = fact(row)?;
             let found = sources.query_map([&id], |row| {
-                Ok((hex(&row.get::<_, Vec<u8>>(0)?), row.get(1)?))
+                Ok((encode_hex(&row.get::<_, Vec<u8>>(0)?), row.get(1)?))
             })?;
             line.sources = found.collect::<Result<_, _>>()?;
             if !self.is_whole() && !self.fact_wanted(&line, sessions) {
                 continue;
             }
-            self.write(&Line::Fact(line))?;
+            self.write(&ExportLine::Fact(line))?;
             self.exported.facts += 1;
         }
         Ok(())
@@ -363,12 +365,12 @@ impl Export<'_> {
         let whole = self.is_whole();
         for call in own::calls(self.connection)? {
             if whole || of(call.session.as_ref()) {
-                self.write(&Line::Call(call))?;
+                self.write(&ExportLine::Call(call))?;
             }
         }
         for injection in own::injections(self.connection)? {
             if whole || of(injection.session.as_ref()) {
-                self.write(&Line::Injection(injection))?;
+                self.write(&ExportLine::Injection(injection))?;
             }
         }
         Ok(())
@@ -406,8 +408,8 @@ fn session(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)> {
         model: row.get(9)?,
         version: row.get(10)?,
         parent: row.get(11)?,
-        started: timestamp(row.get(12)?),
-        ended: timestamp(row.get(13)?),
+        started: timestamp_from_millis(row.get(12)?),
+        ended: timestamp_from_millis(row.get(13)?),
     };
     Ok((row.get(0)?, line))
 }
@@ -415,14 +417,14 @@ fn session(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)> {
 fn record(row: &Row<'_>, content: String) -> Result<RecordLine> {
     let json = |text: Option<String>| text.unwrap_or_default();
     Ok(RecordLine {
-        id: hex(&row.get::<_, Vec<u8>>(0)?),
+        id: encode_hex(&row.get::<_, Vec<u8>>(0)?),
         session: row.get(1)?,
         message: row.get(2)?,
         line: row.get(3)?,
         ordinal: row.get(4)?,
-        kind: records::kind(row.get(5)?),
-        trust: records::trust(row.get(6)?),
-        at: timestamp(row.get(7)?),
+        kind: records::kind_from_number(row.get(5)?),
+        trust: records::trust_from_number(row.get(6)?),
+        at: timestamp_from_millis(row.get(7)?),
         tool: row.get(8)?,
         path: row.get(9)?,
         call: row.get(10)?,
@@ -438,9 +440,9 @@ fn record(row: &Row<'_>, content: String) -> Result<RecordLine> {
 
 fn usage(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
     Ok(UsageLine {
-        key: hex(&row.get::<_, Vec<u8>>(0)?),
+        key: encode_hex(&row.get::<_, Vec<u8>>(0)?),
         session: row.get(1)?,
-        at: timestamp(row.get(2)?),
+        at: timestamp_from_millis(row.get(2)?),
         model: row.get(3)?,
         usage: Usage {
             input: row.get(4)?,
@@ -455,17 +457,17 @@ fn usage(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
 
 fn fact(row: &Row<'_>) -> rusqlite::Result<FactLine> {
     Ok(FactLine {
-        id: hex(&row.get::<_, Vec<u8>>(0)?),
+        id: encode_hex(&row.get::<_, Vec<u8>>(0)?),
         workspace: row.get(1)?,
         kind: row.get(2)?,
         text: row.get(3)?,
         tags: row.get(4)?,
-        trust: records::trust(row.get(5)?),
+        trust: records::trust_from_number(row.get(5)?),
         pinned: row.get(6)?,
-        made: timestamp(row.get(7)?).unwrap_or_default(),
-        seen: timestamp(row.get(8)?).unwrap_or_default(),
+        made: timestamp_from_millis(row.get(7)?).unwrap_or_default(),
+        seen: timestamp_from_millis(row.get(8)?).unwrap_or_default(),
         times: row.get(9)?,
-        superseded: row.get::<_, Option<Vec<u8>>>(10)?.map(|id| hex(&id)),
+        superseded: row.get::<_, Option<Vec<u8>>>(10)?.map(|id| encode_hex(&id)),
         sources: Vec::new(),
     })
 }

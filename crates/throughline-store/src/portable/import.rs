@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::line::{
-    DigestLine, EvictionLine, FORMAT, FactLine, Line, LogLine, RecordLine, SessionLine, SourceLine,
-    UsageLine, WorkspaceLine, bytes, many_bytes,
+    DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
+    SessionLine, SourceLine, UsageLine, WorkspaceLine, bytes, decode_hex,
 };
-use super::own::{CallLine, Clean, InjectionLine, SummaryLine};
+use super::own::{CallLine, CleanLine, InjectionLine, SummaryLine};
 use super::scope::{ImportScope, ScopeCheck};
 use super::signature;
-use super::write::{self, Batch, Counts};
-use crate::clean::{Door, Incoming};
+use super::write::{self, ImportBatch, ImportCounts};
+use crate::clean::{IncomingEntries, Sanitizer};
 use crate::error::{Error, Result};
-use crate::writer::Hurry;
+use crate::writer::CommitMode;
 use crate::{Store, Ticket};
 use memory::session::{Title, TitleRank};
 use memory::{
-    CallId, Context, Flavor, MessageId, Record, RecordId, SessionId, SessionPatch, UsageEntry,
-    Workspace,
+    CallId, Flavor, MessageId, Record, RecordEnvironment, RecordId, SessionId, SessionPatch,
+    UsageEntry, Workspace,
 };
 
 /// A longer line is passed over.
@@ -35,7 +35,7 @@ const TICKETS_MAX: usize = 8;
 
 /// Whose lines are believed when they say that the user said, prefers or pinned something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claims {
+pub enum ImportTrust {
     /// Lines that were signed with this store's key. Others come in with the lowest trust.
     Signed,
     /// All of them: the user vouches for the file.
@@ -44,7 +44,7 @@ pub enum Claims {
 
 /// What became of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Imported {
+pub struct ImportReport {
     pub lines: usize,
     pub sessions: usize,
     /// Records that were new.
@@ -74,10 +74,10 @@ impl Store {
     pub fn import(
         &self,
         input: &mut dyn BufRead,
-        claims: Claims,
+        claims: ImportTrust,
         stop: &AtomicBool,
         progress: &dyn Fn(u64),
-    ) -> Result<Imported> {
+    ) -> Result<ImportReport> {
         self.import_within(input, None, claims, stop, progress)
     }
 
@@ -86,46 +86,46 @@ impl Store {
         &self,
         input: &mut dyn BufRead,
         scope: Option<&dyn ImportScope>,
-        claims: Claims,
+        claims: ImportTrust,
         stop: &AtomicBool,
         progress: &dyn Fn(u64),
-    ) -> Result<Imported> {
-        let mut import = Import {
+    ) -> Result<ImportReport> {
+        let mut import = Importer {
             store: self,
             scope: ScopeCheck::new(scope),
             claims,
-            door: self.door(),
+            door: self.sanitizer(),
             flavors: HashMap::new(),
             roots: HashMap::new(),
-            pending: Pending::default(),
+            pending: PendingImport::default(),
             tickets: VecDeque::new(),
-            report: Imported::default(),
+            report: ImportReport::default(),
         };
         import.run(input, stop, progress)?;
         Ok(import.report)
     }
 }
 
-struct Import<'a> {
+struct Importer<'a> {
     store: &'a Store,
     scope: ScopeCheck<'a>,
-    claims: Claims,
-    door: Door<'a>,
+    claims: ImportTrust,
+    door: Sanitizer<'a>,
     /// The agents of the sessions met so far.
     flavors: HashMap<String, Flavor>,
     /// A folder of each workspace met so far.
     roots: HashMap<String, String>,
-    pending: Pending,
-    tickets: VecDeque<Ticket<Counts>>,
-    report: Imported,
+    pending: PendingImport,
+    tickets: VecDeque<Ticket<ImportCounts>>,
+    report: ImportReport,
 }
 
 /// What waits to be written together.
 #[derive(Default)]
-struct Pending {
+struct PendingImport {
     bytes: usize,
     workspaces: Vec<WorkspaceLine>,
-    incoming: Incoming,
+    incoming: IncomingEntries,
     ids: Vec<RecordId>,
     detached: HashSet<RecordId>,
     usage_keys: Vec<[u8; 16]>,
@@ -139,7 +139,7 @@ struct Pending {
     injections: Vec<InjectionLine>,
 }
 
-impl Import<'_> {
+impl Importer<'_> {
     fn run(
         &mut self,
         input: &mut dyn BufRead,
@@ -186,10 +186,10 @@ impl Import<'_> {
         }
         match parsed {
             Ok(mut line) => {
-                self.report.clamped += usize::from(Line::clamp(&mut line));
+                self.report.clamped += usize::from(ExportLine::clamp(&mut line));
                 if !self.believes(&line, text) {
-                    self.report.distrusted += usize::from(line.distrust());
-                    if let Line::Summary(_) = line {
+                    self.report.distrusted += usize::from(line.lower_trust());
+                    if let ExportLine::Summary(_) = line {
                         // Notes on a session are handed to its agent as they are.
                         self.report.distrusted += 1;
                         return Ok(Ok(()));
@@ -201,56 +201,56 @@ impl Import<'_> {
         }
     }
 
-    fn believes(&self, line: &Line, text: &[u8]) -> bool {
-        self.claims == Claims::All
+    fn believes(&self, line: &ExportLine, text: &[u8]) -> bool {
+        self.claims == ImportTrust::All
             || !line.is_signed()
-            || signature::is_own(self.store.redactor(), text)
+            || signature::is_signed_by(self.store.redactor(), text)
     }
 
-    fn take(&mut self, mut line: Line, size: usize) -> Result<(), String> {
+    fn take(&mut self, mut line: ExportLine, size: usize) -> Result<(), String> {
         self.scope.admit(&mut line)?;
         match line {
-            Line::Export { .. } => {}
-            Line::Workspace(line) => {
+            ExportLine::Export { .. } => {}
+            ExportLine::Workspace(line) => {
                 let root = line.roots.first().cloned().unwrap_or_default();
                 self.roots.insert(line.key.clone(), root);
                 self.pending.workspaces.push(line);
             }
-            Line::Session(line) => self.session(line)?,
-            Line::Source(line) => {
+            ExportLine::Session(line) => self.session(line)?,
+            ExportLine::Source(line) => {
                 self.flavor(&line.session)?;
                 self.pending.sources.push(line);
             }
-            Line::Record(line) => self.record(line)?,
-            Line::Usage(line) => self.usage(line)?,
-            Line::Log(line) => {
+            ExportLine::Record(line) => self.record(line)?,
+            ExportLine::Usage(line) => self.usage(line)?,
+            ExportLine::Log(line) => {
                 let known = Flavor::from_name(&line.flavor);
                 known.ok_or_else(|| format!("no agent is called {}", line.flavor))?;
                 self.pending.logs.push(line);
             }
-            Line::Eviction(line) => {
+            ExportLine::Eviction(line) => {
                 self.flavor(&line.session)?;
-                many_bytes(&line.ids).ok_or("the ids are not hexadecimal digits")?;
+                decode_hex(&line.ids).ok_or("the ids are not hexadecimal digits")?;
                 self.pending.evictions.push(line);
             }
-            Line::Digest(line) => {
+            ExportLine::Digest(line) => {
                 self.flavor(&line.session)?;
                 self.pending.digests.push(line);
             }
-            Line::Fact(line) => {
+            ExportLine::Fact(line) => {
                 bytes(&line.id).ok_or("the id is not 32 hexadecimal digits")?;
                 self.pending.facts.push(line);
             }
-            Line::Summary(line) => {
+            ExportLine::Summary(line) => {
                 self.flavor(&line.session)?;
                 // The file would tell in plain text what the store keeps sealed.
                 if !self.store.is_encrypted() {
                     self.pending.summaries.push(line);
                 }
             }
-            Line::Call(line) => self.pending.calls.push(line),
-            Line::Injection(line) => {
-                many_bytes(&line.prompt).ok_or("the prompt's hash is not hexadecimal digits")?;
+            ExportLine::Call(line) => self.pending.calls.push(line),
+            ExportLine::Injection(line) => {
+                decode_hex(&line.prompt).ok_or("the prompt's hash is not hexadecimal digits")?;
                 self.pending.injections.push(line);
             }
         }
@@ -307,7 +307,7 @@ impl Import<'_> {
             tags: line.tags,
             metadata: line.metadata,
             trust: line.trust,
-            context: Context {
+            context: RecordEnvironment {
                 cwd: some(line.cwd),
                 branch: some(line.branch),
                 model: some(line.model),
@@ -353,25 +353,25 @@ impl Import<'_> {
         let redactor = self.store.redactor_handle();
         let weight = batch.cleaned.records.len();
         let writer = self.store.writer();
-        let ticket = writer.submit(weight, Hurry::Bulk, move |tx, names| {
-            write::apply(tx, names, &redactor, &batch)
+        let ticket = writer.submit(weight, CommitMode::Grouped, move |tx, names| {
+            write::write_import(tx, names, &redactor, &batch)
         });
         self.tickets.push_back(ticket);
         self.settle(TICKETS_MAX)
     }
 
-    fn clean(&mut self, pending: Pending) -> Batch {
+    fn clean(&mut self, pending: PendingImport) -> ImportBatch {
         let door = &mut self.door;
         let mut cleaned = door.clean(pending.incoming);
         self.report.clamped += cleaned.clamped;
-        cleaned.name_again(&pending.ids);
+        cleaned.restore_ids(&pending.ids);
         for (usage, key) in cleaned.usage.iter_mut().zip(pending.usage_keys) {
             usage.key = key;
         }
-        let clean = |text: &str| door.text(text);
+        let clean = |text: &str| door.clean_text(text);
         let sources = pending.sources.iter();
         let facts = pending.facts.into_iter();
-        Batch {
+        ImportBatch {
             workspaces: pending
                 .workspaces
                 .iter()
@@ -429,11 +429,11 @@ impl Import<'_> {
     }
 }
 
-fn all_clean<T: Clean>(door: &Door<'_>, lines: Vec<T>) -> Vec<T> {
+fn all_clean<T: CleanLine>(door: &Sanitizer<'_>, lines: Vec<T>) -> Vec<T> {
     lines.into_iter().map(|line| line.clean(door)).collect()
 }
 
-impl Pending {
+impl PendingImport {
     fn is_full(&self) -> bool {
         self.ids.len() >= BATCH_RECORDS_MAX || self.bytes >= BATCH_BYTES_MAX
     }
@@ -461,11 +461,11 @@ fn next_line(input: &mut dyn BufRead, text: &mut Vec<u8>) -> Result<u64> {
     }
 }
 
-fn check_format(first: &serde_json::Result<Line>) -> Result<()> {
+fn check_format(first: &serde_json::Result<ExportLine>) -> Result<()> {
     let why = match first {
-        Ok(Line::Export { format }) if *format <= FORMAT => return Ok(()),
-        Ok(Line::Export { format }) => {
-            format!("it has format {format}, and this program knows up to {FORMAT}")
+        Ok(ExportLine::Export { format }) if *format <= EXPORT_FORMAT => return Ok(()),
+        Ok(ExportLine::Export { format }) => {
+            format!("it has format {format}, and this program knows up to {EXPORT_FORMAT}")
         }
         Ok(_) => "its first line does not say what it is".to_owned(),
         Err(error) => format!("its first line cannot be read: {error}"),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use memory::session::{TOKENS_MAX, clamped_cost};
-use memory::{FactKind, Kind, SessionKind, Trust};
+use memory::session::{TOKENS_MAX, clamp_cost};
+use memory::{FactKind, RecordKind, SessionKind, Trust};
 use serde::{Deserialize, Serialize};
 
 use super::own::{CallLine, InjectionLine, SummaryLine};
 
 /// Counts up when a reader of an older format would misunderstand a newer file.
-pub const FORMAT: u32 = 1;
+pub const EXPORT_FORMAT: u32 = 1;
 
 /// A line. Workspaces and sessions come before what belongs to them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub const FORMAT: u32 = 1;
     clippy::large_enum_variant,
     reason = "a line is written or taken in before the next one is read"
 )]
-pub(super) enum Line {
+pub(super) enum ExportLine {
     /// The first line.
     Export {
         format: u32,
@@ -87,7 +87,7 @@ pub(super) struct RecordLine {
     pub line: u64,
     pub ordinal: u32,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub trust: Trust,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -213,7 +213,7 @@ const COUNT_MAX: u64 = 1 << 32;
 /// The largest position and size in a log that an imported line may state.
 const LOG_BYTES_MAX: u64 = 1 << 40;
 
-impl Line {
+impl ExportLine {
     /// Says whether a line claims something that only a store of one's own is believed.
     pub fn is_signed(&self) -> bool {
         matches!(
@@ -224,7 +224,7 @@ impl Line {
 
     /// Takes away what a line of another store claims in the user's name. Returns whether there
     /// was such a claim.
-    pub fn distrust(&mut self) -> bool {
+    pub fn lower_trust(&mut self) -> bool {
         match self {
             Self::Record(line) => std::mem::replace(&mut line.trust, Trust::Tool) != Trust::Tool,
             Self::Fact(line) => {
@@ -287,8 +287,8 @@ impl Line {
                 ] {
                     clamp.limit(count, TOKENS_MAX);
                 }
-                let usd = line.usd.map(clamped_cost);
-                clamp.is_odd |= usd != line.usd;
+                let usd = line.usd.map(clamp_cost);
+                clamp.is_out_of_range |= usd != line.usd;
                 line.usd = usd;
             }
             Self::Injection(line) => {
@@ -309,26 +309,26 @@ impl Line {
             | Self::Usage(_)
             | Self::Digest(_) => {}
         }
-        clamp.is_odd
+        clamp.is_out_of_range
     }
 }
 
 /// Limits numbers and remembers whether one was out of range.
 #[derive(Default)]
 struct Clamp {
-    is_odd: bool,
+    is_out_of_range: bool,
 }
 
 impl Clamp {
     fn limit(&mut self, number: &mut u64, max: u64) {
-        self.is_odd |= *number > max;
+        self.is_out_of_range |= *number > max;
         *number = (*number).min(max);
     }
 
     /// Limits a number that says yes, no or against.
     fn limit_flag(&mut self, number: &mut i64) {
         let limited = (*number).clamp(-1, FLAG_MAX);
-        self.is_odd |= limited != *number;
+        self.is_out_of_range |= limited != *number;
         *number = limited;
     }
 }
@@ -336,12 +336,12 @@ impl Clamp {
 /// The largest value of a small state number in an imported line.
 const FLAG_MAX: i64 = 1 << 16;
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(super) fn encode_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads any even number of hexadecimal digits.
-pub(super) fn many_bytes(hex: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
         return None;
     }

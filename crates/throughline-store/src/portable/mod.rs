@@ -13,7 +13,7 @@ mod scope;
 mod signature;
 mod write;
 
-pub use export::{ExportFilter, Exported};
-pub use import::{Claims, Imported};
-pub use line::FORMAT;
-pub use scope::{ImportScope, LogRule};
+pub use export::{ExportFilter, ExportReport};
+pub use import::{ImportReport, ImportTrust};
+pub use line::EXPORT_FORMAT;
+pub use scope::{ImportScope, LogPieceFilter};

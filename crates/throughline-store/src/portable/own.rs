@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::line::{bytes, hex, many_bytes};
-use crate::clean::Door;
+use super::line::{bytes, decode_hex, encode_hex};
+use crate::clean::Sanitizer;
 use crate::error::Result;
-use crate::sessions::timestamp;
+use crate::sessions::timestamp_from_millis;
 use crate::summaries;
 
 /// The running notes on a session.
@@ -88,7 +88,7 @@ pub(super) fn summary(
                 session: name.to_owned(),
                 version: row.get(0)?,
                 way: row.get(1)?,
-                made: timestamp(row.get(2)?),
+                made: timestamp_from_millis(row.get(2)?),
                 last_message: row.get(3)?,
                 tokens: row.get(4)?,
                 tool_calls: row.get(5)?,
@@ -96,7 +96,7 @@ pub(super) fn summary(
             })
         })
         .optional()?;
-    let path = summaries::path_beside(connection, name);
+    let path = summaries::summary_path_beside(connection, name);
     Ok(found.and_then(|line| {
         let text = fs::read_to_string(path).ok()?;
         Some(SummaryLine { text, ..line })
@@ -111,7 +111,7 @@ pub(super) fn calls(connection: &Connection) -> Result<Vec<CallLine>> {
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {
         Ok(CallLine {
-            at: timestamp(row.get(0)?).unwrap_or_default(),
+            at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
             purpose: row.get(1)?,
             session: row.get(2)?,
             model: row.get(3)?,
@@ -139,8 +139,8 @@ pub(super) fn injections(connection: &Connection) -> Result<Vec<InjectionLine>> 
             name: row.get(0)?,
             session: row.get(1)?,
             workspace: row.get(2)?,
-            at: timestamp(row.get(3)?).unwrap_or_default(),
-            prompt: hex(&row.get::<_, Vec<u8>>(4)?),
+            at: timestamp_from_millis(row.get(3)?).unwrap_or_default(),
+            prompt: encode_hex(&row.get::<_, Vec<u8>>(4)?),
             tokens: row.get(5)?,
             verdict: row.get(6)?,
             looked: row.get(7)?,
@@ -153,23 +153,23 @@ pub(super) fn injections(connection: &Connection) -> Result<Vec<InjectionLine>> 
 fn injected(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
     Ok(InjectedLine {
         kind: row.get(0)?,
-        item: hex(&row.get::<_, Vec<u8>>(1)?),
+        item: encode_hex(&row.get::<_, Vec<u8>>(1)?),
         tokens: row.get(2)?,
         used: row.get(3)?,
     })
 }
 
 /// Takes secrets out of every text of a line.
-pub(super) trait Clean {
-    fn clean(self, door: &Door<'_>) -> Self;
+pub(super) trait CleanLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self;
 }
 
-fn cleaned(door: &Door<'_>, text: &str) -> String {
-    door.text(text).as_str().to_owned()
+fn cleaned(door: &Sanitizer<'_>, text: &str) -> String {
+    door.clean_text(text).as_str().to_owned()
 }
 
-impl Clean for SummaryLine {
-    fn clean(self, door: &Door<'_>) -> Self {
+impl CleanLine for SummaryLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
         Self {
             session: cleaned(door, &self.session),
             way: self.way.map(|text| cleaned(door, &text)),
@@ -180,8 +180,8 @@ impl Clean for SummaryLine {
     }
 }
 
-impl Clean for CallLine {
-    fn clean(self, door: &Door<'_>) -> Self {
+impl CleanLine for CallLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
         Self {
             purpose: cleaned(door, &self.purpose),
             session: self.session.map(|text| cleaned(door, &text)),
@@ -192,8 +192,8 @@ impl Clean for CallLine {
     }
 }
 
-impl Clean for InjectionLine {
-    fn clean(self, door: &Door<'_>) -> Self {
+impl CleanLine for InjectionLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
         Self {
             name: cleaned(door, &self.name),
             session: self.session.map(|text| cleaned(door, &text)),
@@ -222,8 +222,8 @@ pub(super) fn write_summary(tx: &Transaction<'_>, line: &SummaryLine) -> Result<
         line.tool_calls,
     ])?;
     if written > 0 {
-        let path = summaries::path_beside(tx, &line.session);
-        summaries::put(&path, &line.text)?;
+        let path = summaries::summary_path_beside(tx, &line.session);
+        summaries::replace_summary_file(&path, &line.text)?;
     }
     Ok(())
 }
@@ -257,7 +257,7 @@ pub(super) fn write_injection(tx: &Transaction<'_>, line: &InjectionLine) -> Res
          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
          WHERE NOT EXISTS (SELECT 1 FROM injections WHERE name = ?1 AND at = ?4)
          RETURNING id";
-    let prompt = many_bytes(&line.prompt).unwrap_or_default();
+    let prompt = decode_hex(&line.prompt).unwrap_or_default();
     let written: Option<i64> = tx
         .prepare_cached(sql)?
         .query_row(

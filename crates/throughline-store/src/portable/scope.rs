@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use memory::Workspace;
 
-use super::line::Line;
+use super::line::ExportLine;
 
 /// Which workspaces and files may be captured, as the configuration says.
 pub trait ImportScope {
@@ -15,14 +15,14 @@ pub trait ImportScope {
     fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String;
 
     /// Returns what takes out of the pieces of one log, given in order, what is not kept.
-    fn log_filter(&self) -> LogRule<'_>;
+    fn log_filter(&self) -> LogPieceFilter<'_>;
 
     /// Says whether a log that tells its workspaces itself is of one that may be captured.
     fn allows_log(&self, text: &str) -> bool;
 }
 
 /// Returns what is kept of the next piece of a log.
-pub type LogRule<'a> = Box<dyn FnMut(String) -> String + 'a>;
+pub type LogPieceFilter<'a> = Box<dyn FnMut(String) -> String + 'a>;
 
 /// Checks the lines of one import.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct ScopeCheck<'a> {
     denied_sessions: HashSet<String>,
     /// Logs, by whether a session that may be captured was read from them.
     logs: HashMap<String, bool>,
-    log_rules: HashMap<String, LogRule<'a>>,
+    log_filters: HashMap<String, LogPieceFilter<'a>>,
 }
 
 impl<'a> ScopeCheck<'a> {
@@ -46,12 +46,12 @@ impl<'a> ScopeCheck<'a> {
     }
 
     /// Takes out of a line what may not be kept, or says why nothing of it is.
-    pub fn admit(&mut self, line: &mut Line) -> Result<(), String> {
+    pub fn admit(&mut self, line: &mut ExportLine) -> Result<(), String> {
         let Some(scope) = self.scope else {
             return Ok(());
         };
         match line {
-            Line::Workspace(line) => {
+            ExportLine::Workspace(line) => {
                 let root = line.roots.first().cloned().unwrap_or_default();
                 let workspace = Workspace {
                     key: line.key.clone(),
@@ -63,7 +63,7 @@ impl<'a> ScopeCheck<'a> {
                     return Err(NOT_CAPTURED.to_owned());
                 }
             }
-            Line::Session(line) => {
+            ExportLine::Session(line) => {
                 let cwd = line.cwd.clone().unwrap_or_default();
                 let key = line.workspace.clone().unwrap_or_else(|| cwd.clone());
                 let root = self.roots.get(&key).cloned();
@@ -78,38 +78,38 @@ impl<'a> ScopeCheck<'a> {
                     return Err(NOT_CAPTURED.to_owned());
                 }
             }
-            Line::Source(line) => {
+            ExportLine::Source(line) => {
                 let is_allowed = !self.denied_sessions.contains(&line.session);
                 *self.logs.entry(line.path.clone()).or_default() |= is_allowed;
                 self.check_session(Some(&line.session))?;
             }
-            Line::Record(line) => {
+            ExportLine::Record(line) => {
                 self.check_session(Some(&line.session))?;
                 let root = self.roots.get(&line.session).map(String::as_str);
                 let root = root.filter(|root| !root.is_empty());
                 line.content = scope.keep_text(&line.content, line.path.as_deref(), root);
             }
-            Line::Log(line) => {
+            ExportLine::Log(line) => {
                 if self.logs.get(&line.path) == Some(&false) {
                     return Err(NOT_CAPTURED.to_owned());
                 }
                 let rule = self
-                    .log_rules
+                    .log_filters
                     .entry(line.path.clone())
                     .or_insert_with(|| scope.log_filter());
                 line.text = rule(std::mem::take(&mut line.text));
             }
-            Line::Usage(line) => self.check_session(Some(&line.session))?,
-            Line::Eviction(line) => self.check_session(Some(&line.session))?,
-            Line::Digest(line) => self.check_session(Some(&line.session))?,
-            Line::Summary(line) => self.check_session(Some(&line.session))?,
-            Line::Call(line) => self.check_session(line.session.as_ref())?,
-            Line::Injection(line) => {
+            ExportLine::Usage(line) => self.check_session(Some(&line.session))?,
+            ExportLine::Eviction(line) => self.check_session(Some(&line.session))?,
+            ExportLine::Digest(line) => self.check_session(Some(&line.session))?,
+            ExportLine::Summary(line) => self.check_session(Some(&line.session))?,
+            ExportLine::Call(line) => self.check_session(line.session.as_ref())?,
+            ExportLine::Injection(line) => {
                 self.check_session(line.session.as_ref())?;
                 self.check_workspace(line.workspace.as_ref())?;
             }
-            Line::Fact(line) => self.check_workspace(line.workspace.as_ref())?,
-            Line::Export { .. } => {}
+            ExportLine::Fact(line) => self.check_workspace(line.workspace.as_ref())?,
+            ExportLine::Export { .. } => {}
         }
         Ok(())
     }

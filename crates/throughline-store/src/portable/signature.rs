@@ -19,23 +19,23 @@ pub(super) fn append(redactor: &Redactor, line: &mut Vec<u8>) {
     if line.pop() != Some(b'}') {
         return;
     }
-    let signature = redactor.keyed(PURPOSE, &[line]);
+    let signature = redactor.keyed_hash_for(PURPOSE, &[line]);
     line.extend_from_slice(MEMBER);
-    line.extend_from_slice(super::line::hex(&signature).as_bytes());
+    line.extend_from_slice(super::line::encode_hex(&signature).as_bytes());
     line.extend_from_slice(END);
 }
 
 /// Says whether a line was signed with this store's key.
-pub(super) fn is_own(redactor: &Redactor, line: &[u8]) -> bool {
+pub(super) fn is_signed_by(redactor: &Redactor, line: &[u8]) -> bool {
     let signed = || {
         let rest = line.trim_ascii_end().strip_suffix(END)?;
         let (rest, signature) = rest.split_at_checked(rest.len().checked_sub(32)?)?;
         let text = rest.strip_suffix(MEMBER)?;
-        let signature = super::line::many_bytes(std::str::from_utf8(signature).ok()?)?;
+        let signature = super::line::decode_hex(std::str::from_utf8(signature).ok()?)?;
         Some((text, signature))
     };
     signed().is_some_and(|(text, signature)| {
-        let expected = redactor.keyed(PURPOSE, &[text]);
+        let expected = redactor.keyed_hash_for(PURPOSE, &[text]);
         // A hash of both takes the same time wherever they differ.
         blake3::hash(&expected) == blake3::hash(&signature)
     })
@@ -49,17 +49,17 @@ mod tests {
     fn a_signature_covers_every_byte_of_its_line() {
         let (own, other) = (Redactor::new([7; 32]), Redactor::new([8; 32]));
         let mut line = br#"{"memory":"fact","text":"a","trust":"user"}"#.to_vec();
-        assert!(!is_own(&own, &line), "an unsigned line");
+        assert!(!is_signed_by(&own, &line), "an unsigned line");
         append(&own, &mut line);
         assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
-        assert!(is_own(&own, &line) && !is_own(&other, &line));
+        assert!(is_signed_by(&own, &line) && !is_signed_by(&other, &line));
         line.push(b'\n');
-        assert!(is_own(&own, &line));
+        assert!(is_signed_by(&own, &line));
         for at in 0..line.len() - 1 {
             let mut changed = line.clone();
             changed[at] ^= 1;
-            assert!(!is_own(&own, &changed), "byte {at}");
+            assert!(!is_signed_by(&own, &changed), "byte {at}");
         }
-        assert!(!is_own(&own, b"") && !is_own(&own, b"\"}"));
+        assert!(!is_signed_by(&own, b"") && !is_signed_by(&own, b"\"}"));
     }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use memory::words::Words;
+use memory::words::StemmedText;
 use memory::{Flavor, RecordId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, many_bytes};
+use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, decode_hex};
 use super::own::{self, CallLine, InjectionLine, SummaryLine};
-use crate::clean::{Cleaned, Door};
+use crate::clean::{CleanEntries, Sanitizer};
 use crate::digests::{self, CleanDigest};
 use crate::error::Result;
-use crate::raw::{self, Piece};
-use crate::sessions::Known;
-use crate::stored_text::StoredText;
-use crate::tombstones::Gate;
-use crate::writer::Names;
+use crate::raw::{self, LogPiece};
+use crate::sessions::SessionRef;
+use crate::stored_text::TextFilters;
+use crate::tombstones::TombstoneFilter;
+use crate::writer::WriterState;
 use crate::{digest_rows, records, secrets, sessions, sources, usage, workspaces};
 use redact::{CleanString, Redactor};
 
@@ -24,7 +24,7 @@ const NO_LOG: &str = "import";
 
 /// How much of a batch was new.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct ImportCounts {
     pub records: usize,
     pub known_records: usize,
     pub forgotten_records: usize,
@@ -33,32 +33,32 @@ pub(super) struct Counts {
 }
 
 /// What is pending, fit to be written.
-pub(super) struct Batch {
+pub(super) struct ImportBatch {
     pub workspaces: Vec<(CleanString, Vec<CleanString>)>,
-    pub cleaned: Cleaned,
+    pub cleaned: CleanEntries,
     /// The agents of the records' sessions.
     pub flavors: Vec<Option<Flavor>>,
     /// Records that their logs had lost.
     pub detached: HashSet<RecordId>,
     pub sources: Vec<(Flavor, CleanString, CleanString)>,
-    pub logs: Vec<CleanLog>,
+    pub logs: Vec<ImportedLogPiece>,
     pub evictions: Vec<EvictionLine>,
     pub digests: Vec<(DigestLine, CleanDigest, Option<CleanDigest>)>,
-    pub facts: Vec<CleanFact>,
+    pub facts: Vec<ImportedFact>,
     pub summaries: Vec<SummaryLine>,
     pub calls: Vec<CallLine>,
     pub injections: Vec<InjectionLine>,
 }
 
-pub(super) struct CleanLog {
+pub(super) struct ImportedLogPiece {
     flavor: Flavor,
     path: CleanString,
     /// How many generations of the log came after the one that the piece is of.
     earlier: u32,
-    piece: Piece,
+    piece: LogPiece,
 }
 
-pub(super) struct CleanFact {
+pub(super) struct ImportedFact {
     line: FactLine,
     id: [u8; 16],
     workspace: Option<CleanString>,
@@ -67,9 +67,9 @@ pub(super) struct CleanFact {
     tags: Option<CleanString>,
 }
 
-pub(super) fn clean_fact(door: &Door<'_>, line: FactLine) -> Option<CleanFact> {
-    let clean = |text: &String| door.text(text);
-    Some(CleanFact {
+pub(super) fn clean_fact(door: &Sanitizer<'_>, line: FactLine) -> Option<ImportedFact> {
+    let clean = |text: &String| door.clean_text(text);
+    Some(ImportedFact {
         id: bytes(&line.id)?,
         workspace: line.workspace.as_ref().map(clean),
         kind: clean(&line.kind),
@@ -80,39 +80,39 @@ pub(super) fn clean_fact(door: &Door<'_>, line: FactLine) -> Option<CleanFact> {
 }
 
 pub(super) fn clean_digest(
-    door: &Door<'_>,
+    door: &Sanitizer<'_>,
     line: DigestLine,
 ) -> (DigestLine, CleanDigest, Option<CleanDigest>) {
     let clean = |digest: memory::Digest| {
-        CleanDigest::new(digest, |text| door.text(text).as_str().to_owned())
+        CleanDigest::new(digest, |text| door.clean_text(text).as_str().to_owned())
     };
     let digest = clean(line.digest.clone());
     let base = line.base.clone().map(clean);
     (line, digest, base)
 }
 
-pub(super) fn clean_log(door: &mut Door<'_>, line: &LogLine) -> Option<CleanLog> {
-    let text = door.log(&line.text);
-    Some(CleanLog {
+pub(super) fn clean_log(door: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
+    let text = door.clean_log(&line.text);
+    Some(ImportedLogPiece {
         flavor: Flavor::from_name(&line.flavor)?,
-        path: door.text(&line.path),
+        path: door.clean_text(&line.path),
         earlier: line.earlier,
-        piece: Piece::new(line.offset, line.size, &text)?,
+        piece: LogPiece::new(line.offset, line.size, &text)?,
     })
 }
 
-pub(super) fn apply(
+pub(super) fn write_import(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    batch: &Batch,
-) -> Result<Counts> {
+    batch: &ImportBatch,
+) -> Result<ImportCounts> {
     for (key, roots) in &batch.workspaces {
         for root in roots {
-            workspaces::known(tx, names, key, root)?;
+            workspaces::find_or_insert_workspace(tx, names, key, root)?;
         }
     }
-    let mut gate = Gate::new(tx, redactor)?;
+    let mut gate = TombstoneFilter::new(tx, redactor)?;
     for session in &batch.cleaned.sessions {
         let name = session.name.as_str();
         let title = session.title.as_ref();
@@ -120,7 +120,7 @@ pub(super) fn apply(
             continue;
         }
         let title = match title {
-            Some(text) if gate.title(tx, name, text.as_str())? => None,
+            Some(text) if gate.is_title_forgotten(tx, name, text.as_str())? => None,
             title => title,
         };
         sessions::upsert(tx, names, session, title)?;
@@ -129,22 +129,22 @@ pub(super) fn apply(
         if gate.session(tx, session.as_str(), None)? {
             continue;
         }
-        let session = sessions::known(tx, names, session, *flavor)?;
-        let source = match sources::swept(tx, *flavor, path)? {
+        let session = sessions::find_or_insert_session(tx, names, session, *flavor)?;
+        let source = match sources::find_swept_source(tx, *flavor, path)? {
             Some(source) => source,
-            None => sources::imported(tx, *flavor, path)?,
+            None => sources::find_or_insert_imported(tx, *flavor, path)?,
         };
         if sources::link_session(tx, source, session.id)? {
             names.stored_text.forget(session.id);
         }
     }
-    let mut counts = Counts::default();
+    let mut counts = ImportCounts::default();
     write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
     // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
     for log in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, log)?);
         // Which sessions the log belongs to is not known yet.
-        names.stored_text = StoredText::default();
+        names.stored_text = TextFilters::default();
     }
     let told: Vec<i64> = sessions_told_of(tx, batch)?;
     for session in &told {
@@ -168,7 +168,7 @@ pub(super) fn apply(
 }
 
 /// Returns the sessions whose digest or eviction a batch brings.
-fn sessions_told_of(tx: &Transaction<'_>, batch: &Batch) -> Result<Vec<i64>> {
+fn sessions_told_of(tx: &Transaction<'_>, batch: &ImportBatch) -> Result<Vec<i64>> {
     let digests = batch.digests.iter().map(|(line, _, _)| &line.session);
     let evictions = batch.evictions.iter().map(|line| &line.session);
     let all: BTreeSet<&String> = digests.chain(evictions).collect();
@@ -183,7 +183,11 @@ fn sessions_told_of(tx: &Transaction<'_>, batch: &Batch) -> Result<Vec<i64>> {
     Ok(sessions)
 }
 
-fn write_own(tx: &Transaction<'_>, gate: &mut Gate<'_>, batch: &Batch) -> Result<()> {
+fn write_own(
+    tx: &Transaction<'_>,
+    gate: &mut TombstoneFilter<'_>,
+    batch: &ImportBatch,
+) -> Result<()> {
     for line in &batch.summaries {
         // Notes tell of records by other words: where some of the session are gone, they may too.
         if gate.is_open() && !gate.session(tx, &line.session, None)? {
@@ -207,34 +211,34 @@ fn write_own(tx: &Transaction<'_>, gate: &mut Gate<'_>, batch: &Batch) -> Result
 
 fn write_records(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
-    gate: &mut Gate<'_>,
-    batch: &Batch,
-    counts: &mut Counts,
+    gate: &mut TombstoneFilter<'_>,
+    batch: &ImportBatch,
+    counts: &mut ImportCounts,
 ) -> Result<()> {
     let cleaned = &batch.cleaned;
     for found in &cleaned.secrets {
         if !gate.session(tx, found.session.as_str(), None)?
             && let Some(session) = known(tx, names, &found.session)?
         {
-            secrets::write(tx, names, redactor, session, found)?;
+            secrets::record_secrets(tx, names, redactor, session, found)?;
         }
     }
-    let mut blocks = records::Blocks::new(&cleaned.blocks);
+    let mut blocks = records::BatchBlocks::new(&cleaned.blocks);
     let mut changed = BTreeSet::new();
     let mut unwritten = Vec::new();
     for (record, flavor) in cleaned.records.iter().zip(&batch.flavors) {
         let Some(flavor) = *flavor else { continue };
-        let is_forgotten =
-            gate.session(tx, record.session.as_str(), None)? || gate.record(tx, record)?;
+        let is_forgotten = gate.session(tx, record.session.as_str(), None)?
+            || gate.is_record_forgotten(tx, record)?;
         if is_forgotten || records::is_stored(tx, record.id)? {
             counts.forgotten_records += usize::from(is_forgotten);
             counts.known_records += usize::from(!is_forgotten);
             unwritten.push(record);
             continue;
         }
-        let session = sessions::known(tx, names, &record.session, flavor)?;
+        let session = sessions::find_or_insert_session(tx, names, &record.session, flavor)?;
         let source = records::RecordSource {
             id: source_of(tx, session, flavor)?,
             line_shift: 0,
@@ -247,7 +251,7 @@ fn write_records(
         counts.records += 1;
     }
     // A text without a row would outlive its being forgotten.
-    blocks.blank(tx, &unwritten)?;
+    blocks.blank_unwritten(tx, &unwritten)?;
     for session in names.evicted.write_returned(tx)? {
         digest_rows::remove(tx, names, session)?;
     }
@@ -260,41 +264,49 @@ fn write_records(
     }
     changed.into_iter().try_for_each(|session| {
         records::recount(tx, session)?;
-        sessions::note_capture(tx, session)
+        sessions::clear_capture_time(tx, session)
     })
 }
 
 /// Returns a session that was written before.
-fn known(tx: &Transaction<'_>, names: &mut Names, name: &CleanString) -> Result<Option<Known>> {
+fn known(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    name: &CleanString,
+) -> Result<Option<SessionRef>> {
     let flavor = name.as_str().split(':').next().and_then(Flavor::from_name);
     match flavor {
-        Some(flavor) => sessions::known(tx, names, name, flavor).map(Some),
+        Some(flavor) => sessions::find_or_insert_session(tx, names, name, flavor).map(Some),
         None => Ok(None),
     }
 }
 
-fn source_of(tx: &Transaction<'_>, session: Known, flavor: Flavor) -> Result<i64> {
-    if let Some(source) = sources::of_session(tx, session.id)? {
+fn source_of(tx: &Transaction<'_>, session: SessionRef, flavor: Flavor) -> Result<i64> {
+    if let Some(source) = sources::source_of_session(tx, session.id)? {
         return Ok(source);
     }
     // It is not linked: the next export would name a log that never was.
-    sources::imported(tx, flavor, &CleanString::ours(NO_LOG))
+    sources::find_or_insert_imported(tx, flavor, &CleanString::from_static(NO_LOG))
 }
 
 /// Writes a piece of a log unless this machine has read that log itself.
-fn write_log(tx: &Transaction<'_>, log: &CleanLog) -> Result<bool> {
-    if let Some(source) = sources::swept(tx, log.flavor, &log.path)?
-        && raw::is_held(tx, source)?
+fn write_log(tx: &Transaction<'_>, log: &ImportedLogPiece) -> Result<bool> {
+    if let Some(source) = sources::find_swept_source(tx, log.flavor, &log.path)?
+        && raw::has_log_pieces(tx, source)?
     {
         return Ok(false);
     }
-    let source = sources::imported(tx, log.flavor, &log.path)?;
+    let source = sources::find_or_insert_imported(tx, log.flavor, &log.path)?;
     let generation = raw::generation(tx, source)? - i64::from(log.earlier);
     raw::insert(tx, source, generation, &log.piece)?;
     Ok(true)
 }
 
-fn write_eviction(tx: &Transaction<'_>, names: &mut Names, line: &EvictionLine) -> Result<()> {
+fn write_eviction(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    line: &EvictionLine,
+) -> Result<()> {
     let written = tx
         .prepare_cached(
             "INSERT INTO evictions (session, at, pass, records, prompts, tool_calls, errors, lost,
@@ -312,7 +324,7 @@ fn write_eviction(tx: &Transaction<'_>, names: &mut Names, line: &EvictionLine) 
                 line.tool_calls,
                 line.errors,
                 line.lost,
-                many_bytes(&line.ids),
+                decode_hex(&line.ids),
                 line.may_return(),
             ],
             |row| row.get(0),
@@ -328,10 +340,15 @@ fn write_eviction(tx: &Transaction<'_>, names: &mut Names, line: &EvictionLine) 
 }
 
 /// Writes a fact, or adds what it says to the one that is there.
-fn write_fact(tx: &Transaction<'_>, names: &mut Names, fact: &CleanFact) -> Result<bool> {
+fn write_fact(tx: &Transaction<'_>, names: &mut WriterState, fact: &ImportedFact) -> Result<bool> {
     let line = &fact.line;
     let workspace = match &fact.workspace {
-        Some(key) => Some(workspaces::known(tx, names, key, &CleanString::ours(""))?),
+        Some(key) => Some(workspaces::find_or_insert_workspace(
+            tx,
+            names,
+            key,
+            &CleanString::from_static(""),
+        )?),
         None => None,
     };
     let changed = tx
@@ -353,7 +370,7 @@ fn write_fact(tx: &Transaction<'_>, names: &mut Names, fact: &CleanFact) -> Resu
             line.seen.as_millisecond(),
             line.times,
             line.superseded.as_deref().and_then(bytes),
-            Words::of(fact.text.as_str()).line(),
+            StemmedText::parse(fact.text.as_str()).to_line(),
         ])?;
     for (record, session) in &line.sources {
         let sql = "INSERT OR IGNORE INTO fact_sources (fact, record, session)

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use memory::{Flavor, RecordId};
 use rusqlite::{Connection, Transaction, params};
 
-use super::Repaired;
-use super::salvage::Salvaged;
-use crate::clean::checksum;
+use super::RepairReport;
+use super::salvage::SalvagedRows;
+use crate::clean::record_checksum;
 use crate::error::Result;
 use crate::{blocks, bodies, index, raw, records, sources};
 
@@ -21,9 +21,12 @@ const KEEPING_OUT: &[&str] = &["tombstones", "tombstone_keys"];
 const LOST_IDS_MAX: usize = 1000;
 
 /// Mends what was salvaged, and says what was lost.
-pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired> {
+pub(super) fn make_consistent(
+    tx: &Transaction<'_>,
+    salvaged: &SalvagedRows,
+) -> Result<RepairReport> {
     let expected = sessions(tx)?;
-    let mut repaired = Repaired::default();
+    let mut repaired = RepairReport::default();
     drop_bad_bodies(tx)?;
     refer_to_something(tx)?;
     name_agents(tx)?;
@@ -44,14 +47,14 @@ pub(super) fn mend(tx: &Transaction<'_>, salvaged: &Salvaged) -> Result<Repaired
     // Not by the sessions' counts: those tell of what was evicted too.
     repaired.records = tx.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?;
     let beyond_count = salvaged
-        .hurt
+        .damage
         .keys()
         .any(|table| !COUNTED.contains(&table.as_str()));
     if beyond_count {
         hurt.extend(all_sources(tx)?);
     }
     let keeps_out = |table: &String| KEEPING_OUT.contains(&table.as_str());
-    repaired.may_return = salvaged.hurt.keys().any(keeps_out);
+    repaired.may_return = salvaged.damage.keys().any(keeps_out);
     read_again(tx, &hurt, &mut repaired)?;
     index::rebuild(tx, &|_, _| {})?;
     Ok(repaired)
@@ -85,7 +88,7 @@ fn sessions(connection: &Connection) -> Result<BTreeMap<i64, (String, u64)>> {
 /// Drops long texts that are not what their names say.
 fn drop_bad_bodies(tx: &Transaction<'_>) -> Result<()> {
     for hash in blobs(tx, "SELECT hash FROM bodies")? {
-        match bodies::verified(tx, &hash) {
+        match bodies::read_verified_body(tx, &hash) {
             Ok(_) => {}
             Err(error) if error.is_corrupt() => {
                 tx.execute("DELETE FROM bodies WHERE hash = ?1", [&hash])?;
@@ -181,15 +184,18 @@ fn drop_bad_records(
     tx: &Transaction<'_>,
     ids: &HashMap<i64, RecordId>,
 ) -> Result<BTreeSet<RecordId>> {
-    let sql = format!("SELECT row, id, checksum, {} FROM records r", records::TEXT);
+    let sql = format!(
+        "SELECT row, id, checksum, {} FROM records r",
+        records::TEXT_COLUMNS
+    );
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = records::Texts::default();
+    let mut texts = records::TextReader::default();
     let (mut bad, mut renamed) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let number: i64 = row.get(0)?;
         let id = row.get(1).map(RecordId::from_bytes).ok();
-        let text = match texts.text(tx, row, 3) {
+        let text = match texts.read(tx, row, 3) {
             Ok(text) => Some(text),
             Err(error) if error.is_corrupt() => None,
             Err(error) => return Err(error),
@@ -197,7 +203,7 @@ fn drop_bad_records(
         let sum: i64 = row.get(2)?;
         let is = |id: RecordId| {
             let hash = text.as_ref().map(|text| blake3::hash(text.as_bytes()));
-            hash.is_some_and(|hash| sum == checksum(id, hash.as_bytes()))
+            hash.is_some_and(|hash| sum == record_checksum(id, hash.as_bytes()))
         };
         if id.is_some_and(is) {
             continue;
@@ -261,7 +267,7 @@ fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)
          ORDER BY block, start",
     )?;
     let mut rows = statement.query([])?;
-    let mut texts = records::Texts::default();
+    let mut texts = records::TextReader::default();
     let mut bad = Vec::new();
     while let Some(row) = rows.next()? {
         match texts.piece(tx, row, 1) {
@@ -277,16 +283,16 @@ fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)
 
 /// Drops texts that no row leads to: forgetting could not find them.
 fn drop_ownerless(tx: &Transaction<'_>) -> Result<()> {
-    let (bodies, blocks) = (bodies::OWNED, blocks::OWNED);
+    let (bodies, blocks) = (bodies::USED_BODIES_SQL, blocks::USED_BLOCKS_SQL);
     tx.execute_batch(&format!(
         "DELETE FROM bodies WHERE hash NOT IN ({bodies});
          DELETE FROM blocks WHERE id NOT IN ({blocks});"
     ))?;
-    let mut texts = tx.prepare(blocks::TEXTS)?;
+    let mut texts = tx.prepare(blocks::BLOCK_TEXTS_SQL)?;
     for block in numbers(tx, "SELECT id FROM blocks", &[])? {
         let rows = texts.query_map([block], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let kept: Vec<(usize, usize)> = rows.collect::<Result<_, _>>()?;
-        blocks::keep_only(tx, block, &kept)?;
+        blocks::blank_all_except(tx, block, &kept)?;
     }
     Ok(())
 }
@@ -325,7 +331,11 @@ fn all_sources(connection: &Connection) -> Result<BTreeSet<i64>> {
 }
 
 /// Lets the next sweep read the logs of what was lost from their start.
-fn read_again(tx: &Transaction<'_>, hurt: &BTreeSet<i64>, repaired: &mut Repaired) -> Result<()> {
+fn read_again(
+    tx: &Transaction<'_>,
+    hurt: &BTreeSet<i64>,
+    repaired: &mut RepairReport,
+) -> Result<()> {
     for source in hurt {
         let sql = "SELECT path, gone FROM sources WHERE id = ?1";
         let (path, gone): (String, bool) =
@@ -335,7 +345,7 @@ fn read_again(tx: &Transaction<'_>, hurt: &BTreeSet<i64>, repaired: &mut Repaire
         } else if repaired.may_return {
             repaired.held_back.push(path);
         } else {
-            sources::unread(tx, *source)?;
+            sources::reset_cursor(tx, *source)?;
             repaired.reread.push(path);
         }
     }

@@ -18,8 +18,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::pages::Image;
-use crate::seal::Form;
+use crate::pages::DatabaseImage;
+use crate::seal::StoreFileKind;
 use crate::{Store, lock, open, swap};
 
 /// Where the new store is made.
@@ -33,7 +33,7 @@ const PARTS: [&str; 3] = ["", "-wal", "-shm"];
 
 /// What a repair saved and what it could not.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Repaired {
+pub struct RepairReport {
     /// Records that are there, each as it was written.
     pub records: u64,
     pub lost_records: u64,
@@ -56,12 +56,12 @@ pub struct Repaired {
 }
 
 /// Makes a new store of what can be read of the one in a folder. Nobody else may be using it.
-pub fn repair(folder: &Path) -> Result<Repaired> {
-    let _alone = lock::alone(folder)?;
-    swap::recover(folder)?;
-    let store = Store::path_in(folder);
-    if let Form::Sealed(_) = Form::of(&store)? {
-        return Err(Error::Unsound {
+pub fn repair(folder: &Path) -> Result<RepairReport> {
+    let _alone = lock::lock_exclusive(folder)?;
+    swap::recover_swap(folder)?;
+    let store = Store::database_path(folder);
+    if let StoreFileKind::Encrypted(_) = StoreFileKind::of(&store)? {
+        return Err(Error::InvalidFile {
             path: store,
             why: "it is encrypted, and a repair reads plain files only; restore a backup"
                 .to_owned(),
@@ -69,7 +69,7 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
     }
     let workshop = folder.join(WORKSHOP);
     clear(&workshop)?;
-    open::private_dir(&workshop)?;
+    open::create_private_dir(&workshop)?;
     let made = make(&store, &workshop);
     let mut repaired = match made {
         Ok(repaired) => repaired,
@@ -78,7 +78,7 @@ pub fn repair(folder: &Path) -> Result<Repaired> {
             return Err(error);
         }
     };
-    repaired.quarantine = quarantine(folder, &store)?;
+    repaired.quarantine = move_to_quarantine(folder, &store)?;
     let ready = workshop.join(READY);
     rename(&workshop.join("new.db"), &ready)?;
     sync(&workshop)?;
@@ -93,7 +93,7 @@ pub(crate) fn finish(folder: &Path) -> Result<()> {
     if !ready.exists() {
         return Ok(());
     }
-    let store = Store::path_in(folder);
+    let store = Store::database_path(folder);
     for part in &PARTS[1..] {
         remove(&beside(&store, part))?;
     }
@@ -107,25 +107,25 @@ pub(crate) fn is_unfinished(folder: &Path) -> bool {
     folder.join(WORKSHOP).join(READY).exists()
 }
 
-fn make(store: &Path, workshop: &Path) -> Result<Repaired> {
-    let image = Image::open(store, &beside(store, "-wal"))?;
+fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
+    let image = DatabaseImage::open(store, &beside(store, "-wal"))?;
     let path = workshop.join("new.db");
-    let mut new = open::at_format(&path, format(&image))?;
+    let mut new = open::create_at_format(&path, format(&image))?;
     // Nobody else sees it before it is whole, so it needs no log, which would be as large as itself.
     new.pragma_update(None, "journal_mode", "memory")?;
     let transaction = new.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let salvaged = salvage::salvage(&image, &transaction)?;
-    if salvaged.kept.is_empty() {
-        return Err(Error::NothingLeft {
+    if salvaged.kept_rows.is_empty() {
+        return Err(Error::NothingRecoverable {
             path: store.to_owned(),
         });
     }
     // Rows are found by the tables of their own format, and made whole by those of today's.
-    open::bring_up(&transaction, &path, open::known_format())?;
-    let mut repaired = mend::mend(&transaction, &salvaged)?;
+    open::bring_up(&transaction, &path, open::current_format())?;
+    let mut repaired = mend::make_consistent(&transaction, &salvaged)?;
     transaction.commit()?;
     repaired.hurt = salvaged
-        .hurt
+        .damage
         .into_iter()
         .map(|(table, hurt)| (table, (hurt.pages, hurt.rows)))
         .collect();
@@ -134,10 +134,10 @@ fn make(store: &Path, workshop: &Path) -> Result<Repaired> {
 }
 
 /// Returns the format of a damaged store: what its header says, or else ours.
-fn format(image: &Image) -> i64 {
-    let known = open::known_format();
-    let is_ours = image.header(68).map(i64::from) == Some(open::APPLICATION_ID);
-    match image.header(60).map(i64::from) {
+fn format(image: &DatabaseImage) -> i64 {
+    let known = open::current_format();
+    let is_ours = image.header_u32(68).map(i64::from) == Some(open::APPLICATION_ID);
+    match image.header_u32(60).map(i64::from) {
         Some(format) if is_ours && (1..=known).contains(&format) => format,
         _ => known,
     }
@@ -153,13 +153,13 @@ fn close(connection: Connection, path: &Path) -> Result<()> {
 }
 
 /// Keeps the damaged store as it is, in the place of one from an earlier repair.
-fn quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
+fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
     let (kept, coming) = (
         folder.join(QUARANTINE),
         folder.join(format!("{QUARANTINE}.new")),
     );
     clear(&coming)?;
-    open::private_dir(&coming)?;
+    open::create_private_dir(&coming)?;
     for part in PARTS {
         let from = beside(store, part);
         let to = beside(&coming.join("throughline.db"), part);
@@ -177,7 +177,7 @@ fn quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
 }
 
 /// Returns where the damaged state of a store is kept.
-pub(crate) fn quarantine_of(store: &Path) -> PathBuf {
+pub(crate) fn quarantine_folder(store: &Path) -> PathBuf {
     store.with_file_name(QUARANTINE)
 }
 

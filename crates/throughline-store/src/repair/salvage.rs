@@ -9,41 +9,41 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use memory::RecordId;
 use rusqlite::{Transaction, params_from_iter};
 
-use super::shape::{Role, Shape, shapes};
+use super::shape::{LayoutRole, TableLayout, table_layouts};
 use crate::error::Result;
-use crate::pages::Image;
-use crate::pages::row::Cell;
-use crate::pages::tree::{self, Kind, Row};
+use crate::pages::DatabaseImage;
+use crate::pages::row::CellValue;
+use crate::pages::tree::{self, TreeKind, TreeRow};
 
 /// Where zstd's output is told from other bytes.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Salvaged {
+pub(super) struct SalvagedRows {
     /// Rows kept, by table.
-    pub kept: BTreeMap<String, u64>,
+    pub kept_rows: BTreeMap<String, u64>,
     /// Tables of which a page or a row could not be read.
-    pub hurt: BTreeMap<String, Hurt>,
+    pub damage: BTreeMap<String, TableDamage>,
     /// What the index of ids says: which record each row is.
     pub ids: HashMap<i64, RecordId>,
 }
 
 /// How badly a table was hit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hurt {
+pub(super) struct TableDamage {
     pub pages: usize,
     pub rows: usize,
 }
 
 /// Copies every row that can be read.
-pub(super) fn salvage(image: &Image, tx: &Transaction<'_>) -> Result<Salvaged> {
-    let shapes = shapes(tx)?;
-    let mut salvage = Salvage {
+pub(super) fn salvage(image: &DatabaseImage, tx: &Transaction<'_>) -> Result<SalvagedRows> {
+    let shapes = table_layouts(tx)?;
+    let mut salvage = Salvager {
         image,
         tx,
-        used: image.free(),
-        salvaged: Salvaged::default(),
+        used: image.free_pages(),
+        salvaged: SalvagedRows::default(),
     };
     let roots = salvage.roots();
     let mut broken = Vec::new();
@@ -56,25 +56,26 @@ pub(super) fn salvage(image: &Image, tx: &Transaction<'_>) -> Result<Salvaged> {
         salvage.strays(&broken)?;
     }
     if let Some(root) = roots.get("sqlite_autoindex_records_1") {
-        salvage.ids(*root);
+        salvage.read_record_ids(*root);
     }
     Ok(salvage.salvaged)
 }
 
-struct Salvage<'a> {
-    image: &'a Image,
+struct Salvager<'a> {
+    image: &'a DatabaseImage,
     tx: &'a Transaction<'a>,
     /// Pages that are accounted for.
     used: HashSet<u32>,
-    salvaged: Salvaged,
+    salvaged: SalvagedRows,
 }
 
-impl Salvage<'_> {
+impl Salvager<'_> {
     /// Returns where the trees of the damaged store begin.
     fn roots(&mut self) -> HashMap<String, u32> {
         let mut roots = HashMap::new();
-        tree::walk(self.image, 1, Kind::Table, &mut self.used, &mut |row| {
-            if let [_, Cell::Text(name), _, Cell::Integer(root), ..] = row.cells.as_slice()
+        tree::walk_tree(self.image, 1, TreeKind::Table, &mut self.used, &mut |row| {
+            if let [_, CellValue::Text(name), _, CellValue::Integer(root), ..] =
+                row.cells.as_slice()
                 && let (Ok(name), Ok(root)) = (std::str::from_utf8(name), u32::try_from(*root))
                 && root > 1
             {
@@ -85,26 +86,26 @@ impl Salvage<'_> {
     }
 
     /// Copies what a tree still reaches, and says whether it is broken.
-    fn tree(&mut self, shape: &Shape, root: Option<u32>) -> Result<bool> {
+    fn tree(&mut self, shape: &TableLayout, root: Option<u32>) -> Result<bool> {
         let Some(root) = root else {
-            self.hurt(shape, 1, 0);
+            self.count_damage(shape, 1, 0);
             return Ok(true);
         };
         let mut outcome = Ok(());
         let (mut kept, mut misfits) = (0, 0);
         let tx = self.tx;
-        let found = tree::walk(
+        let found = tree::walk_tree(
             self.image,
             root,
             shape.kind,
             &mut self.used,
             &mut |mut row| {
-                if shape.role == Role::Derived || outcome.is_err() {
+                if shape.role == LayoutRole::Derived || outcome.is_err() {
                     return;
                 }
                 if !shape.fits(&row.cells) {
                     misfits += 1;
-                    shape.force(&mut row.cells);
+                    shape.coerce(&mut row.cells);
                 }
                 match put(tx, shape, row) {
                     Ok(written) => kept += written,
@@ -114,21 +115,21 @@ impl Salvage<'_> {
         );
         outcome?;
         self.keep(shape, kept);
-        self.hurt(shape, found.bad_pages, found.bad_rows + misfits);
+        self.count_damage(shape, found.bad_pages, found.bad_rows + misfits);
         Ok(found.bad_pages > 0)
     }
 
     /// Looks at the pages that no tree reached.
-    fn strays(&mut self, broken: &[&Shape]) -> Result<()> {
+    fn strays(&mut self, broken: &[&TableLayout]) -> Result<()> {
         for at in 2..=self.image.pages() {
             if self.used.contains(&at) {
                 continue;
             }
-            let Some(page) = tree::page(self.image, at) else {
+            let Some(page) = tree::parse_page(self.image, at) else {
                 continue;
             };
             // The inner pages of a table hold no rows; those of an index do.
-            if page.kind == Kind::Table && !page.is_leaf() {
+            if page.kind == TreeKind::Table && !page.is_leaf() {
                 continue;
             }
             let mut rows = Vec::new();
@@ -139,10 +140,10 @@ impl Salvage<'_> {
             };
             self.used.insert(at);
             self.used.extend(touched);
-            if shape.role == Role::Derived {
+            if shape.role == LayoutRole::Derived {
                 continue;
             }
-            self.hurt(shape, 0, bad);
+            self.count_damage(shape, 0, bad);
             for row in rows {
                 let kept = put(self.tx, shape, row)?;
                 self.keep(shape, kept);
@@ -152,12 +153,12 @@ impl Salvage<'_> {
     }
 
     /// Reads the index of ids.
-    fn ids(&mut self, root: u32) {
+    fn read_record_ids(&mut self, root: u32) {
         let ids = &mut self.salvaged.ids;
         // The tree was walked before, for its pages.
         let mut used = HashSet::new();
-        tree::walk(self.image, root, Kind::Index, &mut used, &mut |row| {
-            if let [Cell::Blob(id), Cell::Integer(number)] = row.cells.as_slice()
+        tree::walk_tree(self.image, root, TreeKind::Index, &mut used, &mut |row| {
+            if let [CellValue::Blob(id), CellValue::Integer(number)] = row.cells.as_slice()
                 && let Ok(id) = id.as_slice().try_into()
             {
                 ids.insert(*number, RecordId::from_bytes(id));
@@ -165,15 +166,19 @@ impl Salvage<'_> {
         });
     }
 
-    fn keep(&mut self, shape: &Shape, rows: u64) {
+    fn keep(&mut self, shape: &TableLayout, rows: u64) {
         if rows > 0 {
-            *self.salvaged.kept.entry(shape.name.clone()).or_default() += rows;
+            *self
+                .salvaged
+                .kept_rows
+                .entry(shape.name.clone())
+                .or_default() += rows;
         }
     }
 
-    fn hurt(&mut self, shape: &Shape, pages: usize, rows: usize) {
-        if shape.role == Role::Table && pages + rows > 0 {
-            let hurt = self.salvaged.hurt.entry(shape.name.clone()).or_default();
+    fn count_damage(&mut self, shape: &TableLayout, pages: usize, rows: usize) {
+        if shape.role == LayoutRole::Table && pages + rows > 0 {
+            let hurt = self.salvaged.damage.entry(shape.name.clone()).or_default();
             hurt.pages += pages;
             hurt.rows += rows;
         }
@@ -181,19 +186,26 @@ impl Salvage<'_> {
 }
 
 /// Returns the broken tree whose rows these must be; `None` when it could be more than one.
-fn owner<'a>(broken: &[&'a Shape], kind: Kind, rows: &[Row]) -> Option<&'a Shape> {
+fn owner<'a>(
+    broken: &[&'a TableLayout],
+    kind: TreeKind,
+    rows: &[TreeRow],
+) -> Option<&'a TableLayout> {
     let length = rows.first()?.cells.len();
     let mut fitting: Vec<_> = broken
         .iter()
         .copied()
         .filter(|shape| shape.kind == kind && rows.iter().all(|row| shape.fits(&row.cells)))
         .collect();
-    let least = fitting.iter().map(|shape| shape.lacks(length)).min()?;
-    fitting.retain(|shape| shape.lacks(length) == least);
+    let least = fitting
+        .iter()
+        .map(|shape| shape.missing_columns(length))
+        .min()?;
+    fitting.retain(|shape| shape.missing_columns(length) == least);
     // The search index keeps numbered bytes as the blocks do, but not compressed ones.
     if fitting.iter().any(|shape| shape.name == "blocks") {
         let compressed = rows.iter().all(|row| {
-            matches!(row.cells.get(1), Some(Cell::Blob(bytes)) if bytes.starts_with(&ZSTD_MAGIC))
+            matches!(row.cells.get(1), Some(CellValue::Blob(bytes)) if bytes.starts_with(&ZSTD_MAGIC))
         });
         fitting.retain(|shape| (shape.name == "blocks") == compressed);
     }
@@ -204,15 +216,15 @@ fn owner<'a>(broken: &[&'a Shape], kind: Kind, rows: &[Row]) -> Option<&'a Shape
 }
 
 /// Writes a row, unless one like it is there already, and counts it.
-fn put(tx: &Transaction<'_>, shape: &Shape, row: Row) -> Result<u64> {
+fn put(tx: &Transaction<'_>, shape: &TableLayout, row: TreeRow) -> Result<u64> {
     let mut cells = row.cells;
-    shape.numbered(row.number, &mut cells);
-    let mut statement = tx.prepare_cached(&shape.insert(cells.len()))?;
+    shape.set_row_number(row.number, &mut cells);
+    let mut statement = tx.prepare_cached(&shape.insert_sql(cells.len()))?;
     let mut written = statement.execute(params_from_iter(&cells))?;
     // A changed bit may have given two records one number. Only the search index refers to that,
     // and it is rebuilt, so the second record gets another.
     if written == 0 && shape.name == "records" {
-        shape.unnumbered(&mut cells);
+        shape.clear_row_number(&mut cells);
         written = statement.execute(params_from_iter(&cells))?;
     }
     Ok(written as u64)

@@ -3,22 +3,22 @@
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::pages::row::Cell;
-use crate::pages::tree::Kind;
+use crate::pages::row::CellValue;
+use crate::pages::tree::TreeKind;
 
 /// A table or an index of a sound store.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct TableLayout {
     pub name: String,
-    pub kind: Kind,
-    pub role: Role,
+    pub kind: TreeKind,
+    pub role: LayoutRole,
     /// In the order in which they are stored.
     columns: Vec<Column>,
 }
 
 /// What becomes of the rows of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum LayoutRole {
     /// They are kept.
     Table,
     /// They are made anew from those that are kept.
@@ -28,7 +28,7 @@ pub(super) enum Role {
 #[derive(Debug)]
 struct Column {
     name: String,
-    class: Class,
+    column_type: ColumnType,
     /// A row from before the column was added ends before it.
     optional: bool,
     nullable: bool,
@@ -37,7 +37,7 @@ struct Column {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum ColumnType {
     Integer,
     Real,
     Text,
@@ -46,7 +46,7 @@ enum Class {
 }
 
 /// Returns the shapes of all tables and indexes.
-pub(super) fn shapes(connection: &Connection) -> Result<Vec<Shape>> {
+pub(super) fn table_layouts(connection: &Connection) -> Result<Vec<TableLayout>> {
     let mut statement = connection.prepare(
         "SELECT name, type, wr FROM pragma_table_list
          WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
@@ -63,14 +63,18 @@ pub(super) fn shapes(connection: &Connection) -> Result<Vec<Shape>> {
     for table in tables {
         let (name, kind, keyed): (_, _, bool) = table?;
         let role = match kind.as_str() {
-            "table" => Role::Table,
-            _ => Role::Derived,
+            "table" => LayoutRole::Table,
+            _ => LayoutRole::Derived,
         };
         let columns = columns(connection, &name, keyed)?;
         shapes.extend(indexes(connection, &name)?);
-        shapes.push(Shape {
+        shapes.push(TableLayout {
             columns,
-            kind: if keyed { Kind::Index } else { Kind::Table },
+            kind: if keyed {
+                TreeKind::Index
+            } else {
+                TreeKind::Table
+            },
             name,
             role,
         });
@@ -91,7 +95,7 @@ fn columns(connection: &Connection, table: &str, keyed: bool) -> Result<Vec<Colu
         let is_number = !keyed && key == 1 && row.get::<_, i64>(5)? == 1 && declared == "INTEGER";
         Ok(Column {
             name: row.get(0)?,
-            class: class(&declared),
+            column_type: class(&declared),
             optional: key == 0 && (has_default || !not_null),
             nullable: is_number || (!not_null && key == 0),
             is_number,
@@ -112,7 +116,7 @@ fn columns(connection: &Connection, table: &str, keyed: bool) -> Result<Vec<Colu
     Ok(stored.collect())
 }
 
-fn indexes(connection: &Connection, table: &str) -> Result<Vec<Shape>> {
+fn indexes(connection: &Connection, table: &str) -> Result<Vec<TableLayout>> {
     let mut statement = connection.prepare(
         "SELECT i.name, upper(coalesce(t.type, 'INTEGER')), coalesce(t.\"notnull\", 1)
          FROM pragma_index_list(?1) i, pragma_index_xinfo(i.name) x
@@ -126,22 +130,22 @@ fn indexes(connection: &Connection, table: &str) -> Result<Vec<Shape>> {
             (row.get(0)?, row.get(1)?, row.get(2)?);
         let column = Column {
             name: String::new(),
-            class: class(&declared),
+            column_type: class(&declared),
             optional: false,
             nullable: !not_null,
             is_number: false,
         };
         Ok((name, column))
     })?;
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut shapes: Vec<TableLayout> = Vec::new();
     for row in rows {
         let (name, column) = row?;
         match shapes.last_mut() {
             Some(last) if last.name == name => last.columns.push(column),
-            _ => shapes.push(Shape {
+            _ => shapes.push(TableLayout {
                 name,
-                kind: Kind::Index,
-                role: Role::Derived,
+                kind: TreeKind::Index,
+                role: LayoutRole::Derived,
                 columns: vec![column],
             }),
         }
@@ -149,30 +153,30 @@ fn indexes(connection: &Connection, table: &str) -> Result<Vec<Shape>> {
     Ok(shapes)
 }
 
-fn class(declared: &str) -> Class {
+fn class(declared: &str) -> ColumnType {
     match declared {
-        "INTEGER" => Class::Integer,
-        "REAL" => Class::Real,
-        "TEXT" => Class::Text,
-        "BLOB" => Class::Blob,
-        _ => Class::Any,
+        "INTEGER" => ColumnType::Integer,
+        "REAL" => ColumnType::Real,
+        "TEXT" => ColumnType::Text,
+        "BLOB" => ColumnType::Blob,
+        _ => ColumnType::Any,
     }
 }
 
-impl Shape {
+impl TableLayout {
     /// Says whether a row can be one of this shape.
-    pub fn fits(&self, cells: &[Cell]) -> bool {
+    pub fn fits(&self, cells: &[CellValue]) -> bool {
         let Some(missing) = self.columns.get(cells.len()..) else {
             return false;
         };
-        let fits = |(column, cell): (&Column, &Cell)| match (column.class, cell) {
-            (_, Cell::Null) => column.nullable,
+        let fits = |(column, cell): (&Column, &CellValue)| match (column.column_type, cell) {
+            (_, CellValue::Null) => column.nullable,
             (_, _) if column.is_number => false,
-            (Class::Any, _)
-            | (Class::Integer | Class::Real, Cell::Integer(_))
-            | (Class::Real, Cell::Real(_))
-            | (Class::Text, Cell::Text(_))
-            | (Class::Blob, Cell::Blob(_)) => true,
+            (ColumnType::Any, _)
+            | (ColumnType::Integer | ColumnType::Real, CellValue::Integer(_))
+            | (ColumnType::Real, CellValue::Real(_))
+            | (ColumnType::Text, CellValue::Text(_))
+            | (ColumnType::Blob, CellValue::Blob(_)) => true,
             _ => false,
         };
         missing.iter().all(|column| column.optional) && self.columns.iter().zip(cells).all(fits)
@@ -180,25 +184,31 @@ impl Shape {
 
     /// Makes a row one of this shape. For a row that is known to be: a flipped bit may have changed
     /// the type of a value that nobody misses.
-    pub fn force(&self, cells: &mut Vec<Cell>) {
+    pub fn coerce(&self, cells: &mut Vec<CellValue>) {
         cells.truncate(self.columns.len());
         let missing = self.columns.iter().skip(cells.len());
         // A row must reach to the last column that it cannot do without.
         let needed = missing.rev().skip_while(|column| column.optional).count();
-        cells.resize(cells.len() + needed, Cell::Null);
+        cells.resize(cells.len() + needed, CellValue::Null);
         for (column, cell) in self.columns.iter().zip(cells) {
-            let taken = std::mem::replace(cell, Cell::Null);
-            *cell = match (column.class, taken) {
-                (Class::Text, Cell::Blob(bytes)) => Cell::Text(bytes),
-                (Class::Blob, Cell::Text(bytes)) => Cell::Blob(bytes),
-                (Class::Text, Cell::Null) if !column.nullable => Cell::Text(Vec::new()),
-                (Class::Blob, Cell::Null) if !column.nullable => Cell::Blob(Vec::new()),
-                (_, Cell::Null) if !column.nullable => Cell::Integer(0),
-                (Class::Integer, cell) if !matches!(cell, Cell::Integer(_) | Cell::Null) => {
+            let taken = std::mem::replace(cell, CellValue::Null);
+            *cell = match (column.column_type, taken) {
+                (ColumnType::Text, CellValue::Blob(bytes)) => CellValue::Text(bytes),
+                (ColumnType::Blob, CellValue::Text(bytes)) => CellValue::Blob(bytes),
+                (ColumnType::Text, CellValue::Null) if !column.nullable => {
+                    CellValue::Text(Vec::new())
+                }
+                (ColumnType::Blob, CellValue::Null) if !column.nullable => {
+                    CellValue::Blob(Vec::new())
+                }
+                (_, CellValue::Null) if !column.nullable => CellValue::Integer(0),
+                (ColumnType::Integer, cell)
+                    if !matches!(cell, CellValue::Integer(_) | CellValue::Null) =>
+                {
                     if column.nullable {
-                        Cell::Null
+                        CellValue::Null
                     } else {
-                        Cell::Integer(0)
+                        CellValue::Integer(0)
                     }
                 }
                 (_, cell) => cell,
@@ -207,12 +217,12 @@ impl Shape {
     }
 
     /// Returns how many columns a row of this length lacks.
-    pub fn lacks(&self, cells: usize) -> usize {
+    pub fn missing_columns(&self, cells: usize) -> usize {
         self.columns.len().saturating_sub(cells)
     }
 
     /// Returns the statement that puts a row of this length back.
-    pub fn insert(&self, cells: usize) -> String {
+    pub fn insert_sql(&self, cells: usize) -> String {
         let columns = &self.columns[..cells.min(self.columns.len())];
         let names: Vec<_> = columns
             .iter()
@@ -227,18 +237,18 @@ impl Shape {
     }
 
     /// Lets the database choose the row's number.
-    pub fn unnumbered(&self, cells: &mut [Cell]) {
+    pub fn clear_row_number(&self, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
-            *cell = Cell::Null;
+            *cell = CellValue::Null;
         }
     }
 
     /// Puts a row's number where its column is.
-    pub fn numbered(&self, number: i64, cells: &mut [Cell]) {
+    pub fn set_row_number(&self, number: i64, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
-            *cell = Cell::Integer(number);
+            *cell = CellValue::Integer(number);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use memory::{FactKind, Flavor, SessionId, Trust};
 
 use super::*;
-use crate::{Asked, NewFact, NewSummary, Way, Work};
+use crate::{LeaseKind, LeaseOutcome, NewFact, NewSummary, SummaryMethod};
 
 const SECRET: &str = "ghp_aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q";
 
@@ -83,15 +83,23 @@ fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
 {"memory":"record","id":"00112233445566778899aabbccddeeff","session":"claude:s","message":"m","line":1,"ordinal":0,"type":"prompt","trust":"user","tool":"Bash","path":"/code/w/a","tags":["x"],"metadata":{"k":"v"},"cwd":"/code/w","branch":"b","content":"words"}
 "#;
     let running = std::sync::atomic::AtomicBool::new(false);
-    let taken = store.import(&mut text.as_bytes(), crate::Claims::All, &running, &|_| {});
+    let taken = store.import(
+        &mut text.as_bytes(),
+        crate::ImportTrust::All,
+        &running,
+        &|_| {},
+    );
     assert_eq!(taken.unwrap().skipped_lines, []);
     let session = SessionId::of(Flavor::Claude, "s");
-    let Asked::Granted(lease) = store.lease(&session, Work::Extraction, at).unwrap() else {
+    let LeaseOutcome::Granted(lease) = store
+        .acquire_lease(&session, LeaseKind::Extraction, at)
+        .unwrap()
+    else {
         panic!("the lease is free");
     };
     let notes = NewSummary {
         text: "# Notes\n\nwords\n".to_owned(),
-        way: Way::Embedded,
+        method: SummaryMethod::Embedded,
         at,
         last: None,
         tokens: memory::Tokens(1),
@@ -118,7 +126,7 @@ fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
 #[test]
 fn a_secret_in_any_column_goes() {
     for place in OF_RECORDS.iter().chain(AROUND) {
-        let Place { table, key, column } = place;
+        let TextColumn { table, key, column } = place;
         let dir = tempfile::tempdir().unwrap();
         let (store, _) = store_of_one(dir.path());
         let connection = Connection::open(store.path()).unwrap();
@@ -155,7 +163,7 @@ fn a_secret_in_notes_goes() {
 #[track_caller]
 fn check_gone(store: &Store, place: &str) {
     let now = Timestamp::from_second(1_767_700_000).unwrap();
-    let rescan = store.rescan(Which::All, now, &|_| {}).unwrap();
+    let rescan = store.rescan(RescanScope::All, now, &|_| {}).unwrap();
     assert_eq!(rescan.changed, 1, "{place}");
     let folder = store.path().parent().unwrap();
     for file in crate::forget::managed_files(folder).unwrap() {
@@ -163,5 +171,11 @@ fn check_gone(store: &Store, place: &str) {
         let found = memchr::memmem::find(&bytes, SECRET.as_bytes());
         assert_eq!(found, None, "{place} in {}", file.path.display());
     }
-    assert_eq!(store.rescan(Which::All, now, &|_| {}).unwrap().changed, 0);
+    assert_eq!(
+        store
+            .rescan(RescanScope::All, now, &|_| {})
+            .unwrap()
+            .changed,
+        0
+    );
 }

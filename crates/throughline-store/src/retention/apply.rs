@@ -7,14 +7,14 @@ use memory::SessionId;
 use rusqlite::Transaction;
 use serde::Serialize;
 
-use super::Usage;
+use super::DiskUsage;
 use super::measure::stamp_captures;
-use super::plan::{AgePass, Eviction, Pass, Policy, plan};
-use super::session::{self, Verdict};
+use super::plan::{DeleteAfterStatus, EvictionPass, EvictionPlan, RetentionPolicy, plan};
+use super::session::{self, EvictOutcome};
 use crate::Store;
 use crate::error::Result;
-use crate::housekeeping::{self, AGE_HELD_BACK};
-use crate::writer::{Hurry, Names};
+use crate::housekeeping::{self, AGE_HELD_BACK_TASK};
+use crate::writer::{CommitMode, WriterState};
 
 /// A plan goes by shares; where they were too small, the rest is planned again.
 const ROUNDS_MAX: usize = 4;
@@ -27,17 +27,17 @@ const SESSION_WEIGHT: usize = 1_000_000;
 
 /// What retention did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Retained {
+pub struct RetentionReport {
     /// Bytes of pages that were raw before and are not any more.
     pub freed: u64,
     /// Bytes of pages that are raw now.
     pub final_usage: u64,
     pub distilled: u64,
     /// Sessions by the pass that let them go.
-    pub evicted: BTreeMap<Pass, usize>,
+    pub evicted: BTreeMap<EvictionPass, usize>,
     /// Sessions that went before a digest told of them.
     pub data_loss: Vec<SessionId>,
-    pub age: AgePass,
+    pub age: DeleteAfterStatus,
     pub over_hard_cap_bytes: u64,
     pub over_distilled_cap_bytes: u64,
     /// The file was made smaller; else its free pages are used again.
@@ -48,13 +48,13 @@ impl Store {
     /// Returns what would go.
     pub fn plan_eviction(
         &self,
-        policy: &Policy,
+        policy: &RetentionPolicy,
         quiet: SignedDuration,
         now: Timestamp,
-    ) -> Result<(Usage, Eviction)> {
-        let usage = self.usage_on_disk(now)?;
+    ) -> Result<(DiskUsage, EvictionPlan)> {
+        let usage = self.disk_usage(now)?;
         let held = if self.is_pressed(&usage, policy, now)? {
-            self.held(&usage, now - quiet, now)?
+            self.retained_sessions(&usage, now - quiet, now)?
         } else {
             Vec::new()
         };
@@ -67,7 +67,12 @@ impl Store {
     }
 
     /// Says whether anything can have to go, so that a look at every record is spared.
-    fn is_pressed(&self, usage: &Usage, policy: &Policy, now: Timestamp) -> Result<bool> {
+    fn is_pressed(
+        &self,
+        usage: &DiskUsage,
+        policy: &RetentionPolicy,
+        now: Timestamp,
+    ) -> Result<bool> {
         let cap = policy.raw_soft_cap_bytes.min(policy.raw_hard_cap_bytes);
         let own_caps = policy
             .workspaces
@@ -87,36 +92,40 @@ impl Store {
     /// go in the next one.
     pub fn evict(
         &self,
-        policy: &Policy,
+        policy: &RetentionPolicy,
         quiet: SignedDuration,
         now: Timestamp,
-    ) -> Result<Retained> {
+    ) -> Result<RetentionReport> {
         let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
-        let mut out = Retained::nothing(&before);
+        let mut out = RetentionReport::unchanged(&before);
         // Of several processes, one deletes a day's share.
-        if matches!(eviction.age, AgePass::HeldBack(_)) && !self.claim_delete_after(now)? {
-            eviction.drop_pass(Pass::DeleteAfter);
-            eviction.age = AgePass::Paused;
+        if matches!(eviction.age, DeleteAfterStatus::HeldBack(_))
+            && !self.claim_delete_after(now)?
+        {
+            eviction.drop_pass(EvictionPass::DeleteAfter);
+            eviction.age = DeleteAfterStatus::Paused;
         }
         out.age = eviction.age;
         let mut usage = before;
         for round in 0..ROUNDS_MAX {
-            let gone = self.apply(&eviction, quiet, now)?;
+            let gone = self.apply_eviction(&eviction, quiet, now)?;
             out.count(&eviction, &gone);
             if gone.is_empty() {
                 break;
             }
-            if round > 0 || self.usage_on_disk(now)?.raw_bytes > policy.raw_soft_cap_bytes {
+            if round > 0 || self.disk_usage(now)?.raw_bytes > policy.raw_soft_cap_bytes {
                 self.merge_index()?;
             }
             (usage, eviction) = self.plan_eviction(policy, quiet, now)?;
             // `delete_after` counts once a run.
-            eviction.drop_pass(Pass::DeleteAfter);
-            eviction.age = AgePass::Done;
+            eviction.drop_pass(EvictionPass::DeleteAfter);
+            eviction.age = DeleteAfterStatus::Done;
         }
         if self.has_new_captures(now)? {
-            let stamp = move |tx: &Transaction<'_>, _: &mut Names| stamp_captures(tx, now);
-            self.writer().submit(1, Hurry::Now, stamp).wait()?;
+            let stamp = move |tx: &Transaction<'_>, _: &mut WriterState| stamp_captures(tx, now);
+            self.writer()
+                .submit(1, CommitMode::Immediate, stamp)
+                .wait()?;
         }
         out.over_hard_cap_bytes = eviction.over_hard_cap_bytes;
         out.over_distilled_cap_bytes = eviction.over_distilled_cap_bytes;
@@ -124,10 +133,10 @@ impl Store {
         out.final_usage = usage.raw_bytes;
         out.distilled = usage.distilled_bytes;
         if out.sessions() > 0 {
-            out.given_back = self.give_back(now)?;
+            out.given_back = self.vacuum_if_worthwhile(now)?;
         }
         if out.given_back {
-            let usage = self.usage_on_disk(now)?;
+            let usage = self.disk_usage(now)?;
             out.freed = before.raw_bytes.saturating_sub(usage.raw_bytes);
             (out.final_usage, out.distilled) = (usage.raw_bytes, usage.distilled_bytes);
         }
@@ -136,21 +145,21 @@ impl Store {
 
     /// Lets the planned sessions go, and returns those that did. One that grew, woke up or was
     /// pinned since it was planned stays.
-    pub fn apply(
+    pub fn apply_eviction(
         &self,
-        eviction: &Eviction,
+        eviction: &EvictionPlan,
         quiet: SignedDuration,
         now: Timestamp,
     ) -> Result<HashSet<SessionId>> {
         let mut gone = HashSet::new();
         for evict in &eviction.sessions {
             let (own, before) = (evict.clone(), now - quiet);
-            let ticket = self
-                .writer()
-                .submit(SESSION_WEIGHT, Hurry::Now, move |tx, names| {
-                    session::evict(tx, names, &own, before, now)
-                });
-            if ticket.wait()? == Verdict::Gone {
+            let ticket =
+                self.writer()
+                    .submit(SESSION_WEIGHT, CommitMode::Immediate, move |tx, names| {
+                        session::evict(tx, names, &own, before, now)
+                    });
+            if ticket.wait()? == EvictOutcome::Evicted {
                 gone.insert(evict.session.clone());
             }
         }
@@ -158,30 +167,30 @@ impl Store {
     }
 
     fn claim_delete_after(&self, now: Timestamp) -> Result<bool> {
-        let claim = move |tx: &Transaction<'_>, _: &mut Names| {
-            housekeeping::claim(tx, AGE_HELD_BACK, super::plan::AGE_PAUSE, now)
+        let claim = move |tx: &Transaction<'_>, _: &mut WriterState| {
+            housekeeping::claim_if_due(tx, AGE_HELD_BACK_TASK, super::plan::DELETE_AFTER_PAUSE, now)
         };
-        self.writer().submit(1, Hurry::Now, claim).wait()
+        self.writer().submit(1, CommitMode::Immediate, claim).wait()
     }
 
     /// Takes what is left of deleted texts out of the index.
     fn merge_index(&self) -> Result<()> {
-        let merge = |tx: &Transaction<'_>, names: &mut Names| {
-            names.index.write(tx)?;
-            crate::index::purge(tx)
+        let merge = |tx: &Transaction<'_>, names: &mut WriterState| {
+            names.index.flush(tx)?;
+            crate::index::purge_deleted_terms(tx)
         };
-        self.writer().submit(1, Hurry::Now, merge).wait()
+        self.writer().submit(1, CommitMode::Immediate, merge).wait()
     }
 
     /// Gives free pages back to the file system, if they are many. A disk too full for that, or
     /// another process that does not let go, is no error: the pages are used again.
-    pub fn give_back(&self, now: Timestamp) -> Result<bool> {
-        let usage = self.usage_on_disk(now)?;
+    pub fn vacuum_if_worthwhile(&self, now: Timestamp) -> Result<bool> {
+        let usage = self.disk_usage(now)?;
         let file = usage.raw_bytes + usage.distilled_bytes + usage.free_bytes;
         if usage.free_bytes < GIVEN_BACK_BYTES_MIN || usage.free_bytes * GIVEN_BACK_PART < file {
             return Ok(false);
         }
-        let connection = crate::open::writer(self.path(), self.key.as_ref())?;
+        let connection = crate::open::open_writer(self.path(), self.key.as_ref())?;
         let shrunk = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
         if let Err(error) = &shrunk {
             tracing::warn!(%error, "the store's free pages stay in its file");
@@ -190,19 +199,19 @@ impl Store {
     }
 }
 
-impl Eviction {
-    fn drop_pass(&mut self, pass: Pass) {
+impl EvictionPlan {
+    fn drop_pass(&mut self, pass: EvictionPass) {
         self.sessions.retain(|evict| evict.pass != pass);
     }
 }
 
-impl Retained {
+impl RetentionReport {
     /// The report of a run that let nothing go.
-    pub fn nothing(usage: &Usage) -> Self {
+    pub fn unchanged(usage: &DiskUsage) -> Self {
         Self {
             final_usage: usage.raw_bytes,
             distilled: usage.distilled_bytes,
-            evicted: Pass::ALL.iter().map(|pass| (*pass, 0)).collect(),
+            evicted: EvictionPass::ALL.iter().map(|pass| (*pass, 0)).collect(),
             ..Self::default()
         }
     }
@@ -212,7 +221,7 @@ impl Retained {
         self.evicted.values().sum()
     }
 
-    fn count(&mut self, eviction: &Eviction, gone: &HashSet<SessionId>) {
+    fn count(&mut self, eviction: &EvictionPlan, gone: &HashSet<SessionId>) {
         let gone = eviction
             .sessions
             .iter()

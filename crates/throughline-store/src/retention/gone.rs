@@ -5,22 +5,22 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId};
+use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::Store;
 use crate::error::Result;
-use crate::sessions::timestamp;
+use crate::sessions::timestamp_from_millis;
 
 /// When and why records of a session were evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct EvictionInfo {
     pub at: Timestamp,
     pass: String,
     by_age_alone: bool,
 }
 
-impl Removal {
+impl EvictionInfo {
     /// Returns the reason as the end of a sentence.
     pub fn reason(&self) -> &'static str {
         match self.pass.as_str() {
@@ -35,15 +35,15 @@ impl Removal {
 
 impl Store {
     /// Returns when and why records of a session were last evicted.
-    pub fn removal(&self, session: &SessionId) -> Result<Option<Removal>> {
+    pub fn eviction_info(&self, session: &SessionId) -> Result<Option<EvictionInfo>> {
         let sql =
             "SELECT e.at, e.pass, e.reread FROM evictions e JOIN sessions s ON s.id = e.session
                    WHERE s.name = ?1";
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let removal = statement.query_row([session.as_str()], |row| {
-                Ok(Removal {
-                    at: timestamp(row.get(0)?).unwrap_or_default(),
+                Ok(EvictionInfo {
+                    at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
                     pass: row.get(1)?,
                     by_age_alone: row.get(2)?,
                 })
@@ -54,37 +54,42 @@ impl Store {
 }
 
 /// How many bytes of a record's id are kept as its mark.
-pub(super) const ID_BYTES: usize = 8;
+pub(super) const ID_PREFIX_BYTES: usize = 8;
 
-type Mark = [u8; ID_BYTES];
+type IdPrefix = [u8; ID_PREFIX_BYTES];
 
 /// The marks of evicted records, read once per session.
 #[derive(Debug, Default)]
-pub(crate) struct Evicted {
-    sessions: HashMap<i64, Marks>,
+pub(crate) struct EvictedRecords {
+    sessions: HashMap<i64, SessionEvictions>,
     /// Sessions of which records came back since that was last written down.
     returning: BTreeSet<i64>,
 }
 
 /// The marks of one session.
 #[derive(Debug, Default)]
-struct Marks {
-    ids: HashSet<Mark>,
+struct SessionEvictions {
+    ids: HashSet<IdPrefix>,
     /// Its records may come back.
     reread: bool,
     /// Those that came back and whose marks are still in the table.
-    returned: Vec<Kind>,
+    returned: Vec<RecordKind>,
 }
 
-impl Evicted {
+impl EvictedRecords {
     /// Says whether a record of a session was evicted and must not come back.
-    pub fn holds(&mut self, connection: &Connection, session: i64, id: RecordId) -> Result<bool> {
+    pub fn is_evicted(
+        &mut self,
+        connection: &Connection,
+        session: i64,
+        id: RecordId,
+    ) -> Result<bool> {
         let marks = self.of(connection, session)?;
         Ok(!marks.reread && marks.ids.contains(&mark(id)))
     }
 
     /// Says whether any record of a session was evicted and must not come back.
-    pub fn any(&mut self, connection: &Connection, session: i64) -> Result<bool> {
+    pub fn has_evicted(&mut self, connection: &Connection, session: i64) -> Result<bool> {
         let marks = self.of(connection, session)?;
         Ok(!marks.reread && !marks.ids.is_empty())
     }
@@ -95,7 +100,7 @@ impl Evicted {
         connection: &Connection,
         session: i64,
         id: RecordId,
-        kind: Kind,
+        kind: RecordKind,
     ) -> Result<()> {
         let marks = self.of(connection, session)?;
         if marks.reread && marks.ids.remove(&mark(id)) {
@@ -131,7 +136,7 @@ impl Evicted {
         self.sessions.remove(&session);
     }
 
-    fn of(&mut self, connection: &Connection, session: i64) -> Result<&mut Marks> {
+    fn of(&mut self, connection: &Connection, session: i64) -> Result<&mut SessionEvictions> {
         match self.sessions.entry(session) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
@@ -140,8 +145,8 @@ impl Evicted {
                     .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
                     .optional()?;
                 let (ids, reread) = row.unwrap_or_default();
-                let (ids, _) = ids.as_chunks::<ID_BYTES>();
-                Ok(unknown.insert(Marks {
+                let (ids, _) = ids.as_chunks::<ID_PREFIX_BYTES>();
+                Ok(unknown.insert(SessionEvictions {
                     ids: ids.iter().copied().collect(),
                     reread,
                     returned: Vec::new(),
@@ -151,9 +156,9 @@ impl Evicted {
     }
 }
 
-fn mark(id: RecordId) -> Mark {
-    let mut first = [0; ID_BYTES];
-    first.copy_from_slice(&id.as_bytes()[..ID_BYTES]);
+fn mark(id: RecordId) -> IdPrefix {
+    let mut first = [0; ID_PREFIX_BYTES];
+    first.copy_from_slice(&id.as_bytes()[..ID_PREFIX_BYTES]);
     first
 }
 
@@ -161,12 +166,12 @@ fn mark(id: RecordId) -> Mark {
 fn take_off(
     tx: &Transaction<'_>,
     session: i64,
-    left: &HashSet<Mark>,
-    returned: &[Kind],
+    left: &HashSet<IdPrefix>,
+    returned: &[RecordKind],
 ) -> Result<()> {
     let mut ids: Vec<_> = left.iter().copied().collect();
     ids.sort_unstable();
-    let count = |kind: Kind| returned.iter().filter(|known| **known == kind).count();
+    let count = |kind: RecordKind| returned.iter().filter(|known| **known == kind).count();
     tx.prepare_cached(
         "UPDATE evictions SET records = ?2, prompts = max(prompts - ?3, 0),
             tool_calls = max(tool_calls - ?4, 0), errors = max(errors - ?5, 0),
@@ -176,9 +181,9 @@ fn take_off(
     .execute(params![
         session,
         ids.len(),
-        count(Kind::Prompt),
-        count(Kind::ToolUse),
-        count(Kind::Error),
+        count(RecordKind::Prompt),
+        count(RecordKind::ToolUse),
+        count(RecordKind::Error),
         ids.concat(),
     ])?;
     Ok(())

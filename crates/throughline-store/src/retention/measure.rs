@@ -6,16 +6,16 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Transaction, params};
 use serde::Serialize;
 
-use super::plan::{Held, State};
+use super::plan::{RetainedSession, RetentionState};
 use crate::Store;
 use crate::digests::CLOCK_SLACK_MS;
 use crate::error::Result;
-use crate::housekeeping::AGE_HELD_BACK;
-use crate::sessions::timestamp;
+use crate::housekeeping::AGE_HELD_BACK_TASK;
+use crate::sessions::timestamp_from_millis;
 
 /// How the database's pages are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Usage {
+pub struct DiskUsage {
     /// Records, their texts, their index, the logs: all that is not distilled.
     pub raw_bytes: u64,
     /// Sessions, digests, facts, usage.
@@ -38,17 +38,17 @@ const USAGE_BYTES: i64 = 120;
 
 impl Store {
     /// Measures what the store holds.
-    pub fn usage_on_disk(&self, now: Timestamp) -> Result<Usage> {
+    pub fn disk_usage(&self, now: Timestamp) -> Result<DiskUsage> {
         self.read(|connection| usage(connection, now))
     }
 
     /// Lists what is held, with each session's share of what is raw.
-    pub(super) fn held(
+    pub(super) fn retained_sessions(
         &self,
-        usage: &Usage,
+        usage: &DiskUsage,
         quiet_before: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Held>> {
+    ) -> Result<Vec<RetainedSession>> {
         self.read(|connection| held(connection, usage, quiet_before, now))
     }
 
@@ -61,7 +61,7 @@ impl Store {
             let oldest = connection
                 .prepare_cached(SQL)?
                 .query_row([], |row| row.get(0))?;
-            Ok(timestamp(oldest))
+            Ok(timestamp_from_millis(oldest))
         })
     }
 
@@ -94,7 +94,7 @@ pub(super) fn stamp_captures(tx: &Transaction<'_>, now: Timestamp) -> Result<()>
 /// The size of a page where SQLite does not say another.
 const PAGE_BYTES: u64 = 4096;
 
-fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
+fn usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
     let number =
         |sql: &str| -> Result<u64> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let page = page_size(connection)?;
@@ -113,14 +113,14 @@ fn usage(connection: &Connection, now: Timestamp) -> Result<Usage> {
         .query_row([latest_ms(now)], |row| row.get(0))?;
     let held_back = connection
         .prepare_cached("SELECT max(at) FROM chores WHERE name = ?1")?
-        .query_row([AGE_HELD_BACK], |row| row.get(0))?;
+        .query_row([AGE_HELD_BACK_TASK], |row| row.get(0))?;
     let used = (pages - free.min(pages)) * page;
-    Ok(Usage {
+    Ok(DiskUsage {
         raw_bytes: used.saturating_sub(distilled),
         distilled_bytes: distilled,
         free_bytes: free * page,
-        newest: timestamp(newest),
-        age_held_back: timestamp(held_back),
+        newest: timestamp_from_millis(newest),
+        age_held_back: timestamp_from_millis(held_back),
     })
 }
 
@@ -139,10 +139,10 @@ fn page_size(connection: &Connection) -> Result<u64> {
 /// measured when it is gone: texts share blocks, and bodies share sessions.
 fn held(
     connection: &Connection,
-    usage: &Usage,
+    usage: &DiskUsage,
     quiet_before: Timestamp,
     now: Timestamp,
-) -> Result<Vec<Held>> {
+) -> Result<Vec<RetainedSession>> {
     const SQL: &str = "
         WITH texts AS (SELECT session, count(*) * ?1 + sum(size) AS weight FROM records GROUP BY session),
              logs AS (SELECT x.session, CAST(total(r.size) AS INTEGER) / 4 AS weight FROM source_sessions x
@@ -165,25 +165,25 @@ fn held(
         let last: i64 = row.get(2)?;
         let is_live = last > quiet_before.as_millisecond() && last <= late;
         let state = match (is_live, row.get(4)?) {
-            (true, digested) => State::Live { digested },
-            (false, true) => State::Digested,
-            (false, false) => State::Undigested,
+            (true, digested) => RetentionState::Live { digested },
+            (false, true) => RetentionState::Digested,
+            (false, false) => RetentionState::Undigested,
         };
         // Another process stamped it while the sweep that read it was running.
         let is_just_read = |at: &i64| *at > now.as_millisecond() && *at <= late;
         let captured: Option<i64> = row.get(6)?;
-        Ok(Held {
+        Ok(RetainedSession {
             session: SessionId::new(row.get::<_, String>(0)?),
             workspace: row.get(1)?,
-            last: timestamp(Some(last)).unwrap_or_default(),
-            captured: timestamp(captured.filter(|at| !is_just_read(at))),
+            last: timestamp_from_millis(Some(last)).unwrap_or_default(),
+            captured: timestamp_from_millis(captured.filter(|at| !is_just_read(at))),
             bytes: row.get(3)?,
             state,
             pinned: row.get(5)?,
             only_copy: row.get(7)?,
         })
     })?;
-    let mut held: Vec<Held> = rows.collect::<Result<_, _>>()?;
+    let mut held: Vec<RetainedSession> = rows.collect::<Result<_, _>>()?;
     let weights: u64 = held
         .iter()
         .fold(0, |sum, held| sum.saturating_add(held.bytes));

@@ -15,11 +15,14 @@ mod measure;
 mod plan;
 mod session;
 
-pub use self::apply::Retained;
-pub(crate) use self::gone::Evicted;
-pub use self::gone::Removal;
-pub use self::measure::Usage;
-pub use self::plan::{AgePass, Evict, Eviction, Held, Pass, Policy, State, WorkspacePolicy, plan};
+pub use self::apply::RetentionReport;
+pub(crate) use self::gone::EvictedRecords;
+pub use self::gone::EvictionInfo;
+pub use self::measure::DiskUsage;
+pub use self::plan::{
+    DeleteAfterStatus, EvictionPass, EvictionPlan, PlannedEviction, RetainedSession,
+    RetentionPolicy, RetentionState, WorkspacePolicy, plan,
+};
 
 #[cfg(test)]
 mod reread_tests;

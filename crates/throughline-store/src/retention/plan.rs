@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::SessionId;
 use serde::Serialize;
 
-use super::Usage;
+use super::DiskUsage;
 
 /// `delete_after` takes at most one in this many sessions in a run: a wrong clock must not empty
 /// the store.
@@ -14,7 +14,7 @@ const AGE_SHARE_MAX: usize = 10;
 /// `delete_after` may take this many sessions in a run, however few the store holds.
 const AGE_COUNT_MIN: usize = 10;
 /// A run that left sessions behind for this limit makes `delete_after` wait this long.
-pub(super) const AGE_PAUSE: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const DELETE_AFTER_PAUSE: SignedDuration = SignedDuration::from_hours(24);
 /// A clock this far ahead of the newest session is taken to be wrong.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
 /// Logs of other machines may be dated this much ahead.
@@ -22,7 +22,7 @@ const BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 /// How much may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetentionPolicy {
     /// Above it digested sessions go. Below it none does, whatever its age.
     pub raw_soft_cap_bytes: u64,
     /// Above it any session may go.
@@ -51,19 +51,19 @@ pub struct WorkspacePolicy {
     pub delete_after: Option<Option<SignedDuration>>,
 }
 
-impl Policy {
-    fn of(&self, held: &Held) -> Option<&WorkspacePolicy> {
+impl RetentionPolicy {
+    fn of(&self, held: &RetainedSession) -> Option<&WorkspacePolicy> {
         let key = held.workspace.as_deref()?;
         let mut all = self.workspaces.iter();
         all.find(|policy| key.contains(policy.workspace.as_str()))
     }
 
-    fn max_age(&self, held: &Held) -> Option<SignedDuration> {
+    fn max_age(&self, held: &RetainedSession) -> Option<SignedDuration> {
         let own = self.of(held).and_then(|policy| policy.raw_max_age);
         own.unwrap_or(self.raw_max_age)
     }
 
-    fn delete_after(&self, held: &Held) -> Option<SignedDuration> {
+    fn delete_after(&self, held: &RetainedSession) -> Option<SignedDuration> {
         let own = self.of(held).and_then(|policy| policy.delete_after);
         own.unwrap_or(self.delete_after)
     }
@@ -77,7 +77,7 @@ impl Policy {
 
 /// A session whose raw is in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct RetainedSession {
     pub session: SessionId,
     pub workspace: Option<String>,
     /// When something last happened in it.
@@ -85,14 +85,14 @@ pub struct Held {
     /// When its text was last captured; `None` while the sweep that read it is not over.
     pub captured: Option<Timestamp>,
     pub bytes: u64,
-    pub state: State,
+    pub state: RetentionState,
     /// A pinned fact came from it.
     pub pinned: bool,
     /// The agent no longer has its log, or never had one.
     pub only_copy: bool,
 }
 
-impl Held {
+impl RetainedSession {
     /// Says whether its text was captured longer ago than `age`. A session cannot have been
     /// captured before something happened in it, so a clock that was behind then does not count.
     fn is_older_than(&self, age: SignedDuration, now: Timestamp) -> bool {
@@ -110,7 +110,7 @@ impl Held {
 
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RetentionState {
     /// Something happened in it a short while ago.
     Live {
         digested: bool,
@@ -122,9 +122,9 @@ pub enum State {
 
 /// What goes, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Eviction {
-    pub sessions: Vec<Evict>,
-    pub age: AgePass,
+pub struct EvictionPlan {
+    pub sessions: Vec<PlannedEviction>,
+    pub age: DeleteAfterStatus,
     /// What is above the hard cap and stays: pinned sessions, and those that were just read.
     pub over_hard_cap_bytes: u64,
     /// What is distilled beyond its cap.
@@ -132,12 +132,12 @@ pub struct Eviction {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Evict {
+pub struct PlannedEviction {
     pub session: SessionId,
     /// Its share of what is held; what it frees is known when it is gone.
     pub bytes: u64,
     pub last: Timestamp,
-    pub pass: Pass,
+    pub pass: EvictionPass,
     /// No digest tells of it.
     pub data_loss: bool,
 }
@@ -145,7 +145,7 @@ pub struct Evict {
 /// Which rule let a session go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pass {
+pub enum EvictionPass {
     /// The user's `delete_after_days`, the only rule that counts below the soft cap.
     DeleteAfter,
     WorkspaceCap,
@@ -157,7 +157,7 @@ pub enum Pass {
     Overflow,
 }
 
-impl Pass {
+impl EvictionPass {
     pub const ALL: &[Self] = &[
         Self::DeleteAfter,
         Self::WorkspaceCap,
@@ -182,7 +182,7 @@ impl Pass {
 /// What became of `delete_after`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgePass {
+pub enum DeleteAfterStatus {
     #[default]
     Done,
     /// So many more sessions are old enough, and wait for another day.
@@ -196,98 +196,112 @@ pub enum AgePass {
 }
 
 /// Decides what goes.
-pub fn plan(usage: &Usage, held: &[Held], policy: &Policy, now: Timestamp) -> Eviction {
-    let may_go = |held: &&Held| !held.pinned && held.captured.is_some();
-    let mut oldest: Vec<&Held> = held.iter().filter(may_go).collect();
+pub fn plan(
+    usage: &DiskUsage,
+    held: &[RetainedSession],
+    policy: &RetentionPolicy,
+    now: Timestamp,
+) -> EvictionPlan {
+    let may_go = |held: &&RetainedSession| !held.pinned && held.captured.is_some();
+    let mut oldest: Vec<&RetainedSession> = held.iter().filter(may_go).collect();
     oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
     // What the agent no longer has cannot be read again, so it goes last in every pass.
     oldest.sort_by_key(|held| held.only_copy);
-    let mut planning = Planning {
+    let mut planning = EvictionPlanner {
         raw_bytes: usage.raw_bytes,
         oldest,
         taken: HashSet::new(),
-        out: Eviction::default(),
+        plan: EvictionPlan::default(),
     };
-    planning.out.age = planning.delete_after(usage, held, policy, now);
+    planning.plan.age = planning.delete_after(usage, held, policy, now);
     planning.workspace_caps(policy);
-    let digested = |held: &Held| held.state == State::Digested;
-    let is_aged = |held: &Held| {
+    let digested = |held: &RetainedSession| held.state == RetentionState::Digested;
+    let is_aged = |held: &RetainedSession| {
         let max = policy.max_age(held);
         digested(held) && !held.only_copy && max.is_some_and(|max| held.is_older_than(max, now))
     };
-    planning.until(policy.raw_soft_cap_bytes, Pass::Age, is_aged);
-    planning.until(policy.raw_soft_cap_bytes, Pass::SoftCap, digested);
-    planning.until(policy.raw_hard_cap_bytes, Pass::HardCap, digested);
-    let undigested = |held: &Held| held.state == State::Undigested;
-    planning.until(policy.raw_hard_cap_bytes, Pass::Overflow, undigested);
-    planning.until(policy.raw_hard_cap_bytes, Pass::Overflow, |_| true);
+    planning.until(policy.raw_soft_cap_bytes, EvictionPass::Age, is_aged);
+    planning.until(policy.raw_soft_cap_bytes, EvictionPass::SoftCap, digested);
+    planning.until(policy.raw_hard_cap_bytes, EvictionPass::HardCap, digested);
+    let undigested = |held: &RetainedSession| held.state == RetentionState::Undigested;
+    planning.until(
+        policy.raw_hard_cap_bytes,
+        EvictionPass::Overflow,
+        undigested,
+    );
+    planning.until(policy.raw_hard_cap_bytes, EvictionPass::Overflow, |_| true);
     let over = |bytes: u64, cap: u64| bytes.saturating_sub(cap);
-    planning.out.over_hard_cap_bytes = over(planning.raw_bytes, policy.raw_hard_cap_bytes);
-    planning.out.over_distilled_cap_bytes = over(usage.distilled_bytes, policy.distilled_cap_bytes);
-    planning.out
+    planning.plan.over_hard_cap_bytes = over(planning.raw_bytes, policy.raw_hard_cap_bytes);
+    planning.plan.over_distilled_cap_bytes =
+        over(usage.distilled_bytes, policy.distilled_cap_bytes);
+    planning.plan
 }
 
-struct Planning<'h> {
+struct EvictionPlanner<'h> {
     raw_bytes: u64,
     /// What may go, the oldest first.
-    oldest: Vec<&'h Held>,
+    oldest: Vec<&'h RetainedSession>,
     taken: HashSet<&'h SessionId>,
-    out: Eviction,
+    plan: EvictionPlan,
 }
 
-impl<'h> Planning<'h> {
+impl<'h> EvictionPlanner<'h> {
     /// Takes what the user wants deleted at this age, unless the clock looks wrong.
     fn delete_after(
         &mut self,
-        usage: &Usage,
-        held: &[Held],
-        policy: &Policy,
+        usage: &DiskUsage,
+        held: &[RetainedSession],
+        policy: &RetentionPolicy,
         now: Timestamp,
-    ) -> AgePass {
-        let is_old = |held: &Held| {
+    ) -> DeleteAfterStatus {
+        let is_old = |held: &RetainedSession| {
             let max = policy.delete_after(held);
-            held.state == State::Digested && max.is_some_and(|max| held.is_older_than(max, now))
+            held.state == RetentionState::Digested
+                && max.is_some_and(|max| held.is_older_than(max, now))
         };
         let old = self.left(is_old);
         if old.is_empty() {
-            return AgePass::Done;
+            return DeleteAfterStatus::Done;
         }
         if let Some(wrong) = wrong_clock(usage, held, now) {
             return wrong;
         }
-        let paused = |at: Timestamp| now >= at && now.duration_since(at) < AGE_PAUSE;
+        let paused = |at: Timestamp| now >= at && now.duration_since(at) < DELETE_AFTER_PAUSE;
         if usage.age_held_back.is_some_and(paused) {
-            return AgePass::Paused;
+            return DeleteAfterStatus::Paused;
         }
         let max = AGE_COUNT_MIN.max(held.len() / AGE_SHARE_MAX);
         for held in old.iter().take(max) {
-            self.take(held, Pass::DeleteAfter);
+            self.take(held, EvictionPass::DeleteAfter);
         }
         match old.len().saturating_sub(max) {
-            0 => AgePass::Done,
-            more => AgePass::HeldBack(more),
+            0 => DeleteAfterStatus::Done,
+            more => DeleteAfterStatus::HeldBack(more),
         }
     }
 
-    fn workspace_caps(&mut self, policy: &Policy) {
+    fn workspace_caps(&mut self, policy: &RetentionPolicy) {
         for own in &policy.workspaces {
             let Some(cap) = own.raw_soft_cap_bytes else {
                 continue;
             };
             let here = self.left(|held| policy.of(held) == Some(own));
             let mut bytes: u64 = here.iter().map(|held| held.bytes).sum();
-            for held in here.iter().filter(|held| held.state == State::Digested) {
+            for held in here
+                .iter()
+                .filter(|held| held.state == RetentionState::Digested)
+            {
                 if bytes <= cap {
                     break;
                 }
                 bytes = bytes.saturating_sub(held.bytes);
-                self.take(held, Pass::WorkspaceCap);
+                self.take(held, EvictionPass::WorkspaceCap);
             }
         }
     }
 
     /// Lets the oldest of some kind go until no more than `cap` is left.
-    fn until(&mut self, cap: u64, pass: Pass, may_go: impl Fn(&Held) -> bool) {
+    fn until(&mut self, cap: u64, pass: EvictionPass, may_go: impl Fn(&RetainedSession) -> bool) {
         for held in self.left(may_go) {
             if self.raw_bytes <= cap {
                 return;
@@ -297,36 +311,40 @@ impl<'h> Planning<'h> {
     }
 
     /// Returns what is left and may go, the oldest first.
-    fn left(&self, may_go: impl Fn(&Held) -> bool) -> Vec<&'h Held> {
+    fn left(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
         let left = self.oldest.iter().copied();
         left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
             .collect()
     }
 
-    fn take(&mut self, held: &'h Held, pass: Pass) {
+    fn take(&mut self, held: &'h RetainedSession, pass: EvictionPass) {
         self.raw_bytes = self.raw_bytes.saturating_sub(held.bytes);
         self.taken.insert(&held.session);
-        self.out.sessions.push(Evict {
+        self.plan.sessions.push(PlannedEviction {
             session: held.session.clone(),
             bytes: held.bytes,
             last: held.last,
             pass,
             data_loss: matches!(
                 held.state,
-                State::Undigested | State::Live { digested: false }
+                RetentionState::Undigested | RetentionState::Live { digested: false }
             ),
         });
     }
 }
 
 /// Says whether the clock contradicts what the sessions say.
-fn wrong_clock(usage: &Usage, held: &[Held], now: Timestamp) -> Option<AgePass> {
-    let later = |held: &&Held| held.last > now + BEHIND_MAX;
+fn wrong_clock(
+    usage: &DiskUsage,
+    held: &[RetainedSession],
+    now: Timestamp,
+) -> Option<DeleteAfterStatus> {
+    let later = |held: &&RetainedSession| held.last > now + BEHIND_MAX;
     // One log with a wrong date is not a wrong clock.
     if held.iter().filter(later).count() * 10 > held.len() {
-        return Some(AgePass::ClockBehind);
+        return Some(DeleteAfterStatus::ClockBehind);
     }
     let seen = held.iter().map(|held| held.last).chain(usage.newest);
     let newest = seen.filter(|last| *last <= now + BEHIND_MAX).max()?;
-    (now.duration_since(newest) > AHEAD_MAX).then_some(AgePass::ClockAhead)
+    (now.duration_since(newest) > AHEAD_MAX).then_some(DeleteAfterStatus::ClockAhead)
 }

@@ -9,9 +9,10 @@ use memory::{
 };
 use rusqlite::{Connection, params};
 
-use super::Policy;
+use super::RetentionPolicy;
 use crate::{
-    Batch, Cursor, From, Incoming, Log, Oddities, Query, Reading, Store, UNREAD, Written, open,
+    Batch, BatchOrigin, BatchReport, Cursor, IncomingEntries, LogChunk, ParseIssues, Query,
+    ReadPhase, Store, UNREAD_HEAD, open,
 };
 
 /// The format that the earlier version wrote.
@@ -27,7 +28,7 @@ fn name(session: u8) -> SessionId {
     SessionId::of(Flavor::Claude, &format!("s{session}"))
 }
 
-fn incoming(session: u8, lines: usize) -> Incoming {
+fn incoming(session: u8, lines: usize) -> IncomingEntries {
     let message = |line: usize| {
         let id = MessageId::new(format!("s{session}/{line}"));
         let mut message = Message::new(id, name(session), Role::User, Origin::Human);
@@ -36,10 +37,10 @@ fn incoming(session: u8, lines: usize) -> Incoming {
         message
     };
     let mut patch = SessionPatch::new(name(session), Flavor::Claude);
-    patch.touch("2025-01-05T09:00:00Z".parse().unwrap());
-    Incoming {
+    patch.include_time("2025-01-05T09:00:00Z".parse().unwrap());
+    IncomingEntries {
         records: (0..lines)
-            .flat_map(|line| memory::record::records(message(line)))
+            .flat_map(|line| memory::record::project_records(message(line)))
             .collect(),
         sessions: vec![(patch, None)],
         usage: Vec::new(),
@@ -49,7 +50,7 @@ fn incoming(session: u8, lines: usize) -> Incoming {
 fn ids(session: u8) -> Vec<RecordId> {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    store.door().clean(incoming(session, LINES)).ids
+    store.sanitizer().clean(incoming(session, LINES)).ids
 }
 
 /// Writes a session that was evicted, as the earlier version left it.
@@ -108,23 +109,23 @@ fn write_evicted(old: &Connection, session: u8, pass: &str, gone: bool) {
 }
 
 /// Reads the log of a session from its start.
-fn reread(store: &Store, session: u8, lines: usize) -> Written {
+fn reread(store: &Store, session: u8, lines: usize) -> BatchReport {
     let path = PathBuf::from(format!("/logs/s{session}.jsonl"));
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     let cleaned = door.clean(incoming(session, lines));
-    let from = From {
+    let from = BatchOrigin {
         flavor: Flavor::Claude,
         path: &path,
         cursor: Cursor {
             key: [session; 16],
             ..Cursor::default()
         },
-        reading: Reading::Replaced {
+        phase: ReadPhase::RereadEnd {
             held: cleaned.ids.iter().copied().collect(),
             restarted: true,
         },
-        odd: Oddities::default(),
-        log: Some(Log {
+        issues: ParseIssues::default(),
+        log: Some(LogChunk {
             offset: 0,
             size: 9,
             text: format!("the log of s{session}\n"),
@@ -136,14 +137,14 @@ fn reread(store: &Store, session: u8, lines: usize) -> Written {
 }
 
 fn evicted(store: &Store, session: u8) -> (u64, u64) {
-    let found = store.sessions_named(name(session).as_str(), 1).unwrap();
+    let found = store.sessions_by_prefix(name(session).as_str(), 1).unwrap();
     (found[0].records, found[0].evicted)
 }
 
 fn raw_of(store: &Store, session: u8) -> String {
     let mut all = String::new();
     store
-        .each_raw(&name(session), |piece| all.push_str(piece.text))
+        .each_log_piece(&name(session), |piece| all.push_str(piece.text))
         .unwrap();
     all
 }
@@ -169,7 +170,7 @@ fn is_sound(store: &Store) {
 #[test]
 fn a_store_that_has_evicted_by_age_reads_back_what_the_agents_still_have() {
     let dir = tempfile::tempdir().unwrap();
-    let old = open::at_format(&Store::path_in(dir.path()), OLD_FORMAT).unwrap();
+    let old = open::create_at_format(&Store::database_path(dir.path()), OLD_FORMAT).unwrap();
     write_evicted(&old, 1, "age", false);
     write_evicted(&old, 2, "soft_cap", false);
     write_evicted(&old, 3, "age", true);
@@ -177,7 +178,7 @@ fn a_store_that_has_evicted_by_age_reads_back_what_the_agents_still_have() {
     drop(old);
     let store = Store::open(dir.path()).unwrap();
     let cursors = store.cursors().unwrap();
-    let unread = [1_u8, 2, 3, 4].map(|session| cursors[&[session; 16]].head == UNREAD);
+    let unread = [1_u8, 2, 3, 4].map(|session| cursors[&[session; 16]].head == UNREAD_HEAD);
     assert_eq!(unread, [true, false, false, true]);
     // Until then all of them are found by title and by digest.
     assert_eq!(found(&store, "pickling").len(), 4);
@@ -208,7 +209,7 @@ fn a_store_that_has_evicted_by_age_reads_back_what_the_agents_still_have() {
 #[test]
 fn what_came_back_and_is_evicted_again_stays_evicted() {
     let dir = tempfile::tempdir().unwrap();
-    let old = open::at_format(&Store::path_in(dir.path()), OLD_FORMAT).unwrap();
+    let old = open::create_at_format(&Store::database_path(dir.path()), OLD_FORMAT).unwrap();
     write_evicted(&old, 1, "age", false);
     drop(old);
     let store = Store::open(dir.path()).unwrap();
@@ -225,7 +226,7 @@ fn what_came_back_and_is_evicted_again_stays_evicted() {
         store.flush().unwrap();
         ticket.wait().unwrap();
     }
-    let full = Policy {
+    let full = RetentionPolicy {
         raw_soft_cap_bytes: 0,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age: Some(SignedDuration::from_hours(1)),

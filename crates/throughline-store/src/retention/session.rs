@@ -3,25 +3,25 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use memory::{Kind, RecordId, SessionId};
+use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::gone::ID_BYTES;
-use super::plan::{Evict, Pass};
+use super::gone::ID_PREFIX_BYTES;
+use super::plan::{EvictionPass, PlannedEviction};
 use crate::error::Result;
-use crate::writer::Names;
+use crate::writer::WriterState;
 use crate::{blocks, bodies, digest_rows, raw, records};
 
 /// What became of a planned eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Gone,
+pub(super) enum EvictOutcome {
+    Evicted,
     /// It is not what it was when it was planned.
     Changed,
 }
 
 /// What an eviction looks at again before it acts.
-struct Now {
+struct CurrentState {
     id: i64,
     digested: bool,
     pinned: bool,
@@ -33,21 +33,21 @@ struct Now {
 /// Lets a session go, if it is still what it was when it was planned.
 pub(super) fn evict(
     tx: &Transaction<'_>,
-    names: &mut Names,
-    evict: &Evict,
+    names: &mut WriterState,
+    evict: &PlannedEviction,
     quiet_before: Timestamp,
     now: Timestamp,
-) -> Result<Verdict> {
+) -> Result<EvictOutcome> {
     let Some(state) = state(tx, &evict.session, quiet_before, now)? else {
-        return Ok(Verdict::Changed);
+        return Ok(EvictOutcome::Changed);
     };
-    let is_last_resort = evict.pass == Pass::Overflow;
+    let is_last_resort = evict.pass == EvictionPass::Overflow;
     if state.pinned || state.just_read || !is_last_resort && (state.live || !state.digested) {
-        return Ok(Verdict::Changed);
+        return Ok(EvictOutcome::Changed);
     }
     let rows = rows(tx, state.id)?;
     if rows.is_empty() {
-        return Ok(Verdict::Changed);
+        return Ok(EvictOutcome::Changed);
     }
     digest_rows::unindex(tx, names, state.id)?;
     note(tx, &state, &rows, evict.pass, now)?;
@@ -62,10 +62,10 @@ pub(super) fn evict(
     }
     for row in &rows {
         if let Some(body) = &row.body {
-            bodies::release(tx, body)?;
+            bodies::delete_unused_body(tx, body)?;
         }
         if !row.copy {
-            records::promote(tx, names, row.id)?;
+            records::promote_copy(tx, names, row.id)?;
         }
     }
     logs(tx, state.id)?;
@@ -76,7 +76,7 @@ pub(super) fn evict(
     }
     names.evicted.forget(state.id);
     digest_rows::index(tx, names, state.id)?;
-    Ok(Verdict::Gone)
+    Ok(EvictOutcome::Evicted)
 }
 
 fn state(
@@ -84,7 +84,7 @@ fn state(
     session: &SessionId,
     quiet_before: Timestamp,
     now: Timestamp,
-) -> Result<Option<Now>> {
+) -> Result<Option<CurrentState>> {
     const SQL: &str = "
         SELECT s.id, d.revision IS s.revision, EXISTS (
                 SELECT 1 FROM fact_sources x JOIN facts f ON f.id = x.fact
@@ -98,7 +98,7 @@ fn state(
         .query_row(
             params![session.as_str(), quiet_before.as_millisecond(), late],
             |row| {
-                Ok(Now {
+                Ok(CurrentState {
                     id: row.get(0)?,
                     digested: row.get(1)?,
                     pinned: row.get(2)?,
@@ -111,16 +111,16 @@ fn state(
 }
 
 /// A record that goes.
-struct Going {
+struct EvictedRow {
     row: i64,
     id: RecordId,
-    kind: Kind,
+    kind: RecordKind,
     copy: bool,
     block: Option<(i64, usize, usize)>,
     body: Option<Vec<u8>>,
 }
 
-fn rows(connection: &Connection, session: i64) -> Result<Vec<Going>> {
+fn rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT row, id, kind, copy, block, start, size, body FROM records WHERE session = ?1
          ORDER BY row",
@@ -129,10 +129,10 @@ fn rows(connection: &Connection, session: i64) -> Result<Vec<Going>> {
         let block: Option<i64> = row.get(4)?;
         let start: Option<usize> = row.get(5)?;
         let size: usize = row.get(6)?;
-        Ok(Going {
+        Ok(EvictedRow {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
-            kind: records::kind(row.get(2)?),
+            kind: records::kind_from_number(row.get(2)?),
             copy: row.get(3)?,
             block: block.zip(start).map(|(block, start)| (block, start, size)),
             body: row.get(7)?,
@@ -144,15 +144,15 @@ fn rows(connection: &Connection, session: i64) -> Result<Vec<Going>> {
 /// Writes down what goes, before it does.
 fn note(
     tx: &Transaction<'_>,
-    state: &Now,
-    rows: &[Going],
-    pass: Pass,
+    state: &CurrentState,
+    rows: &[EvictedRow],
+    pass: EvictionPass,
     now: Timestamp,
 ) -> Result<()> {
-    let count = |kind: Kind| rows.iter().filter(|row| row.kind == kind).count();
+    let count = |kind: RecordKind| rows.iter().filter(|row| row.kind == kind).count();
     let ids: Vec<u8> = rows
         .iter()
-        .flat_map(|row| row.id.as_bytes()[..ID_BYTES].to_vec())
+        .flat_map(|row| row.id.as_bytes()[..ID_PREFIX_BYTES].to_vec())
         .collect();
     let lost = if state.digested { 0 } else { rows.len() };
     // The concatenation of blobs is text to SQLite.
@@ -169,9 +169,9 @@ fn note(
         now.as_millisecond(),
         pass.name(),
         rows.len(),
-        count(Kind::Prompt),
-        count(Kind::ToolUse),
-        count(Kind::Error),
+        count(RecordKind::Prompt),
+        count(RecordKind::ToolUse),
+        count(RecordKind::Error),
         lost,
         ids,
     ])?;
@@ -192,10 +192,11 @@ fn logs(tx: &Transaction<'_>, session: i64) -> Result<()> {
         .query_map([session], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for source in sources {
-        let kept = raw::kept_of(tx, "source = ?1", &[&source])?;
+        let kept = raw::text_locations(tx, "source = ?1", &[&source])?;
         tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
             .execute([source])?;
-        kept.iter().try_for_each(|kept| raw::release(tx, kept))?;
+        kept.iter()
+            .try_for_each(|kept| raw::release_text(tx, kept))?;
     }
     Ok(())
 }

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{BUILT, Form, Key, KeyId, KeyPlace, Keychain, SealError, key_of_store, places};
+use super::{
+    ENCRYPTION_BUILT, EncryptionError, EncryptionKey, KeyId, KeyLocation, Keychain, StoreFileKind,
+    find_store_key, places,
+};
 use crate::error::{Error, Result};
-use crate::forget::{Role, managed_files};
-use crate::lock::{self, Guard};
-use crate::swap::{self, Old, OnStep, SwapStep};
+use crate::forget::{FileRole, managed_files};
+use crate::lock::{self, StoreLock};
+use crate::swap::{self, OldFile, OnStep, SwapStep};
 use crate::verify;
 use crate::{Store, open};
 
@@ -22,18 +25,18 @@ const STRANGER_WAIT: Duration = Duration::from_secs(1);
 /// What a conversion came to.
 #[derive(Clone, Debug)]
 pub enum Conversion {
-    Done(Converted),
+    Done(ConversionReport),
     NoStore,
     AlreadyEncrypted,
     NotEncrypted,
 }
 
 #[derive(Clone, Debug)]
-pub struct Converted {
+pub struct ConversionReport {
     pub records: u64,
     /// The key it had, which backups may need.
-    pub old_key: Option<(KeyId, KeyPlace)>,
-    pub new_key: Option<(KeyId, KeyPlace)>,
+    pub old_key: Option<(KeyId, KeyLocation)>,
+    pub new_key: Option<(KeyId, KeyLocation)>,
     /// Copies in the store's folder that are still not encrypted.
     pub plain_copies: Vec<PathBuf>,
 }
@@ -41,80 +44,80 @@ pub struct Converted {
 /// Encrypts a plain store.
 pub fn encrypt(
     folder: &Path,
-    place: &KeyPlace,
+    place: &KeyLocation,
     keychain: &dyn Keychain,
     on_step: OnStep<'_>,
 ) -> Result<Conversion> {
     let (form, _alone) = begin(folder)?;
     match form {
-        Form::Absent => return Ok(Conversion::NoStore),
-        Form::Sealed(_) => return Ok(Conversion::AlreadyEncrypted),
+        StoreFileKind::Absent => return Ok(Conversion::NoStore),
+        StoreFileKind::Encrypted(_) => return Ok(Conversion::AlreadyEncrypted),
         // What is no store is refused when it is read.
-        Form::Plain | Form::Foreign => {}
+        StoreFileKind::Plain | StoreFileKind::Foreign => {}
     }
     open_check(folder, None)?;
-    let key = places::make(folder, place, keychain)?;
-    on_step(SwapStep::KeyKept)?;
+    let key = places::create_key(folder, place, keychain)?;
+    on_step(SwapStep::KeyStored)?;
     let new_key = Some((key.id(), place.clone()));
-    let records = convert(folder, None, Some(&key), Old::Overwrite, on_step)?;
+    let records = convert(folder, None, Some(&key), OldFile::Overwrite, on_step)?;
     done(folder, records, None, new_key)
 }
 
 /// Makes an encrypted store a plain one.
 pub fn decrypt(folder: &Path, keychain: &dyn Keychain, on_step: OnStep<'_>) -> Result<Conversion> {
     let (form, _alone) = begin(folder)?;
-    let Some((key, place)) = key_of_store(folder, keychain)? else {
+    let Some((key, place)) = find_store_key(folder, keychain)? else {
         return Ok(undone(form));
     };
-    let records = convert(folder, Some(&key), None, Old::Drop, on_step)?;
+    let records = convert(folder, Some(&key), None, OldFile::Drop, on_step)?;
     done(folder, records, Some((key.id(), place)), None)
 }
 
 /// Encrypts an encrypted store with another key.
 pub fn rekey(
     folder: &Path,
-    place: &KeyPlace,
+    place: &KeyLocation,
     keychain: &dyn Keychain,
     on_step: OnStep<'_>,
 ) -> Result<Conversion> {
     let (form, _alone) = begin(folder)?;
-    let Some((old, old_place)) = key_of_store(folder, keychain)? else {
+    let Some((old, old_place)) = find_store_key(folder, keychain)? else {
         return Ok(undone(form));
     };
     open_check(folder, Some(&old))?;
-    let new = places::make(folder, place, keychain)?;
+    let new = places::create_key(folder, place, keychain)?;
     if new.id() == old.id() {
         let why = "it holds the key that the store has already; name a new file";
         return Err(match place {
-            KeyPlace::File(path) => SealError::KeyFile {
+            KeyLocation::File(path) => EncryptionError::KeyFile {
                 path: path.clone(),
                 why: why.to_owned(),
             },
-            KeyPlace::Keychain => SealError::Keychain(why.to_owned()),
+            KeyLocation::Keychain => EncryptionError::Keychain(why.to_owned()),
         }
         .into());
     }
-    on_step(SwapStep::KeyKept)?;
+    on_step(SwapStep::KeyStored)?;
     let new_key = Some((new.id(), place.clone()));
-    let records = convert(folder, Some(&old), Some(&new), Old::Overwrite, on_step)?;
+    let records = convert(folder, Some(&old), Some(&new), OldFile::Overwrite, on_step)?;
     done(folder, records, Some((old.id(), old_place)), new_key)
 }
 
-fn begin(folder: &Path) -> Result<(Form, Guard)> {
-    let path = Store::path_in(folder);
-    if !BUILT {
-        return Err(SealError::NotBuilt { path }.into());
+fn begin(folder: &Path) -> Result<(StoreFileKind, StoreLock)> {
+    let path = Store::database_path(folder);
+    if !ENCRYPTION_BUILT {
+        return Err(EncryptionError::NotBuilt { path }.into());
     }
     if !path.exists() && !folder.is_dir() {
-        open::private_dir(folder)?;
+        open::create_private_dir(folder)?;
     }
-    let guard = lock::alone(folder)?;
-    swap::recover(folder)?;
-    Ok((Form::of(&path)?, guard))
+    let guard = lock::lock_exclusive(folder)?;
+    swap::recover_swap(folder)?;
+    Ok((StoreFileKind::of(&path)?, guard))
 }
 
-fn undone(form: Form) -> Conversion {
-    if form == Form::Absent {
+fn undone(form: StoreFileKind) -> Conversion {
+    if form == StoreFileKind::Absent {
         Conversion::NoStore
     } else {
         Conversion::NotEncrypted
@@ -122,23 +125,23 @@ fn undone(form: Form) -> Conversion {
 }
 
 /// Opens the store once as usual, so that it is migrated, and no key is made for what is no store.
-fn open_check(folder: &Path, key: Option<&Key>) -> Result<()> {
-    open::writer(&Store::path_in(folder), key).map(drop)
+fn open_check(folder: &Path, key: Option<&EncryptionKey>) -> Result<()> {
+    open::open_writer(&Store::database_path(folder), key).map(drop)
 }
 
 fn done(
     folder: &Path,
     records: u64,
-    old_key: Option<(KeyId, KeyPlace)>,
-    new_key: Option<(KeyId, KeyPlace)>,
+    old_key: Option<(KeyId, KeyLocation)>,
+    new_key: Option<(KeyId, KeyLocation)>,
 ) -> Result<Conversion> {
     let mut plain_copies = Vec::new();
     for file in managed_files(folder)? {
-        if file.role == Role::Copy && Form::of(&file.path)? == Form::Plain {
+        if file.role == FileRole::Copy && StoreFileKind::of(&file.path)? == StoreFileKind::Plain {
             plain_copies.push(file.path);
         }
     }
-    Ok(Conversion::Done(Converted {
+    Ok(Conversion::Done(ConversionReport {
         records,
         old_key,
         new_key,
@@ -149,35 +152,35 @@ fn done(
 /// Copies the store under another key, compares, and exchanges the two. The caller is alone.
 fn convert(
     folder: &Path,
-    from: Option<&Key>,
-    to: Option<&Key>,
-    old: Old,
+    from: Option<&EncryptionKey>,
+    to: Option<&EncryptionKey>,
+    old: OldFile,
     on_step: OnStep<'_>,
 ) -> Result<u64> {
     let converted = exchange(folder, from, to, old, on_step);
     if converted.is_err() {
-        swap::recover(folder)?;
+        swap::recover_swap(folder)?;
     }
     converted
 }
 
 fn exchange(
     folder: &Path,
-    from: Option<&Key>,
-    to: Option<&Key>,
-    old: Old,
+    from: Option<&EncryptionKey>,
+    to: Option<&EncryptionKey>,
+    old: OldFile,
     on_step: OnStep<'_>,
 ) -> Result<u64> {
-    let path = Store::path_in(folder);
-    let aside = swap::aside(folder);
+    let path = Store::database_path(folder);
+    let aside = swap::new_database_path(folder);
     let connection = undisturbed(&path, folder, from)?;
     open::private_file(&aside)?;
     export(&connection, &aside, to)?;
     on_step(SwapStep::Written)?;
-    let copy = open::plainly(&aside, to)?;
-    let records = verify::sound(&copy, &aside)?;
-    if verify::content(&copy)? != verify::content(&connection)? {
-        return Err(Error::Unsound {
+    let copy = open::connect(&aside, to)?;
+    let records = verify::check_integrity(&copy, &aside)?;
+    if verify::hash_tables(&copy)? != verify::hash_tables(&connection)? {
+        return Err(Error::InvalidFile {
             path: aside,
             why: "the copy differs from the store".to_owned(),
         });
@@ -185,15 +188,15 @@ fn exchange(
     drop(copy);
     on_step(SwapStep::Checked)?;
     // The old file stays locked until it is not the store any more.
-    swap::commit(folder, None, old, on_step)?;
+    swap::commit_swap(folder, None, old, on_step)?;
     drop(connection);
     Ok(records)
 }
 
 /// Opens the store with everything in the one file, and nobody else in it: other programs than ours
 /// do not know our lock.
-fn undisturbed(path: &Path, folder: &Path, key: Option<&Key>) -> Result<Connection> {
-    let connection = open::plainly(path, key)?;
+fn undisturbed(path: &Path, folder: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
+    let connection = open::connect(path, key)?;
     connection.busy_timeout(STRANGER_WAIT)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
@@ -213,10 +216,10 @@ fn undisturbed(path: &Path, folder: &Path, key: Option<&Key>) -> Result<Connecti
 }
 
 #[cfg(feature = "encryption")]
-fn export(connection: &Connection, aside: &Path, to: Option<&Key>) -> Result<()> {
-    let raw = to.map(Key::raw);
+fn export(connection: &Connection, aside: &Path, to: Option<&EncryptionKey>) -> Result<()> {
+    let raw = to.map(EncryptionKey::sqlcipher_key);
     let raw = raw.as_ref().map_or("", |raw| raw.as_str());
-    let unwritten = |error: &rusqlite::Error| Error::Unsound {
+    let unwritten = |error: &rusqlite::Error| Error::InvalidFile {
         path: aside.to_owned(),
         why: format!("it cannot be written: {error}"),
     };
@@ -238,8 +241,8 @@ fn export(connection: &Connection, aside: &Path, to: Option<&Key>) -> Result<()>
 }
 
 #[cfg(not(feature = "encryption"))]
-fn export(_: &Connection, aside: &Path, _: Option<&Key>) -> Result<()> {
-    Err(SealError::NotBuilt {
+fn export(_: &Connection, aside: &Path, _: Option<&EncryptionKey>) -> Result<()> {
+    Err(EncryptionError::NotBuilt {
         path: aside.to_owned(),
     }
     .into())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::KeyId;
 
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum SealError {
+pub enum EncryptionError {
     #[error("{} needs encryption, which this build of Throughline does not have", path.display())]
     NotBuilt { path: PathBuf },
     #[error("{} is encrypted with key {id}, which is not to be found", path.display())]

@@ -15,16 +15,16 @@ const SEALED: &[u8; 8] = b"thrlseal";
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum StoreFileKind {
     /// Not there, or nothing in it.
     Absent,
     Plain,
-    Sealed(KeyId),
+    Encrypted(KeyId),
     /// No store of ours.
     Foreign,
 }
 
-impl Form {
+impl StoreFileKind {
     /// Looks at a file that this process has not open as a database.
     pub fn of(path: &Path) -> Result<Self> {
         match File::open(path) {
@@ -50,7 +50,7 @@ impl Form {
         let Some(id) = header.strip_prefix(SEALED.as_slice()) else {
             return Ok(Self::Foreign);
         };
-        Ok(<[u8; 8]>::try_from(id).map_or(Self::Foreign, |id| Self::Sealed(KeyId(id))))
+        Ok(<[u8; 8]>::try_from(id).map_or(Self::Foreign, |id| Self::Encrypted(KeyId(id))))
     }
 }
 
@@ -59,14 +59,16 @@ impl Form {
 /// When a process closes a descriptor of a file it loses its locks on that file, those of the
 /// database's own descriptor too. So the ones made here stay open, one for each file.
 #[cfg(unix)]
-pub(crate) fn of_store(path: &Path) -> Result<Form> {
+pub(crate) fn kind_of_open_store(path: &Path) -> Result<StoreFileKind> {
     use std::collections::BTreeMap;
     use std::os::unix::fs::{FileExt, MetadataExt};
     use std::sync::{Mutex, PoisonError};
     static KEPT: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Form::Absent),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(StoreFileKind::Absent);
+        }
         Err(error) => return Err(Error::io(path)(error)),
     };
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,12 +80,12 @@ pub(crate) fn of_store(path: &Path) -> Result<Form> {
     };
     let mut header = [0; 16];
     let length = file.read_at(&mut header, 0).map_err(Error::io(path))?;
-    Form::read(&header[..length]).map_err(Error::io(path))
+    StoreFileKind::read(&header[..length]).map_err(Error::io(path))
 }
 
 #[cfg(not(unix))]
-pub(crate) fn of_store(path: &Path) -> Result<Form> {
-    Form::of(path)
+pub(crate) fn of_store(path: &Path) -> Result<StoreFileKind> {
+    StoreFileKind::of(path)
 }
 
 /// Returns the bytes that a file encrypted with this key begins with.
@@ -103,16 +105,22 @@ mod tests {
     fn files_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
-        let check = |bytes: &[u8], form: Form| {
+        let check = |bytes: &[u8], form: StoreFileKind| {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(Form::of(&path).unwrap(), form);
-            assert_eq!(of_store(&path).unwrap(), form);
+            assert_eq!(StoreFileKind::of(&path).unwrap(), form);
+            assert_eq!(kind_of_open_store(&path).unwrap(), form);
         };
-        check(b"", Form::Absent);
-        check(b"SQLite format 3\0 and more", Form::Plain);
-        check(b"thrlseal12345678...", Form::Sealed(KeyId(*b"12345678")));
-        check(b"just some notes of mine", Form::Foreign);
-        check(b"short", Form::Foreign);
-        assert_eq!(Form::of(&dir.path().join("g")).unwrap(), Form::Absent);
+        check(b"", StoreFileKind::Absent);
+        check(b"SQLite format 3\0 and more", StoreFileKind::Plain);
+        check(
+            b"thrlseal12345678...",
+            StoreFileKind::Encrypted(KeyId(*b"12345678")),
+        );
+        check(b"just some notes of mine", StoreFileKind::Foreign);
+        check(b"short", StoreFileKind::Foreign);
+        assert_eq!(
+            StoreFileKind::of(&dir.path().join("g")).unwrap(),
+            StoreFileKind::Absent
+        );
     }
 }

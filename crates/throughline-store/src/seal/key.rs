@@ -7,7 +7,7 @@ use std::path::Path;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::SealError;
+use super::EncryptionError;
 use crate::error::{Error, Result};
 use crate::open;
 
@@ -17,16 +17,17 @@ const ID_BYTES: usize = 8;
 const KEY_FILE_BYTES_MAX: u64 = 4096;
 
 /// The key of an encrypted store. Wiped from memory when it is dropped, never shown.
-pub struct Key([u8; KEY_BYTES]);
+pub struct EncryptionKey([u8; KEY_BYTES]);
 
 /// The name of a key: a hash of it, which says nothing about it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub(super) [u8; ID_BYTES]);
 
-impl Key {
+impl EncryptionKey {
     pub fn random() -> Result<Self> {
         let mut bytes = [0; KEY_BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| SealError::NoRandomness(error.to_string()))?;
+        getrandom::fill(&mut bytes)
+            .map_err(|error| EncryptionError::NoRandomness(error.to_string()))?;
         Ok(Self(bytes))
     }
 
@@ -58,7 +59,7 @@ impl Key {
     /// Reads a key file. One that others can read is refused.
     pub fn from_file(path: &Path) -> Result<Self> {
         let file = fs::metadata(path).map_err(Error::io(path))?;
-        let unfit = |why: &str| SealError::KeyFile {
+        let unfit = |why: &str| EncryptionError::KeyFile {
             path: path.to_owned(),
             why: why.to_owned(),
         };
@@ -76,7 +77,7 @@ impl Key {
     /// Writes a key file that only its owner can read. One that is there is left alone.
     pub fn write_file(&self, path: &Path) -> Result<()> {
         if path.exists() {
-            return Err(Error::Exists {
+            return Err(Error::AlreadyExists {
                 path: path.to_owned(),
             });
         }
@@ -84,7 +85,7 @@ impl Key {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
         {
-            open::private_dir(parent)?;
+            open::create_private_dir(parent)?;
         }
         open::private_file(path)?;
         let text = Zeroizing::new(format!(
@@ -104,19 +105,19 @@ impl Key {
     /// Returns the key as SQLCipher takes it: raw, so that no time goes into deriving another from
     /// it, and with the salt that the file begins with.
     #[cfg(feature = "encryption")]
-    pub(crate) fn raw(&self) -> Zeroizing<String> {
+    pub(crate) fn sqlcipher_key(&self) -> Zeroizing<String> {
         let salt = hex(&super::form::salt(self.id()));
         Zeroizing::new(format!("x'{}{salt}'", *self.to_text()))
     }
 }
 
-impl Drop for Key {
+impl Drop for EncryptionKey {
     fn drop(&mut self) {
         self.0.zeroize();
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for EncryptionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({})", self.id())
     }
@@ -172,17 +173,20 @@ mod tests {
     fn a_key_file_reads_back_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys/a.key");
-        let key = Key::random().unwrap();
+        let key = EncryptionKey::random().unwrap();
         key.write_file(&path).unwrap();
-        assert_eq!(Key::from_file(&path).unwrap().id(), key.id());
-        assert!(matches!(key.write_file(&path), Err(Error::Exists { .. })));
+        assert_eq!(EncryptionKey::from_file(&path).unwrap().id(), key.id());
+        assert!(matches!(
+            key.write_file(&path),
+            Err(Error::AlreadyExists { .. })
+        ));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
             fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-            let error = Key::from_file(&path).unwrap_err().to_string();
+            let error = EncryptionKey::from_file(&path).unwrap_err().to_string();
             assert!(error.contains("others can read it"), "{error}");
         }
     }
@@ -190,16 +194,16 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused() {
         let good = "0f".repeat(32);
-        assert!(Key::from_text(&format!("# mine\n\n {good} \n")).is_some());
+        assert!(EncryptionKey::from_text(&format!("# mine\n\n {good} \n")).is_some());
         for bad in ["", "# only words", &good[2..], &format!("{good}\n{good}")] {
-            assert!(Key::from_text(bad).is_none(), "{bad}");
+            assert!(EncryptionKey::from_text(bad).is_none(), "{bad}");
         }
-        assert!(Key::from_text(&good.replace('f', "g")).is_none());
+        assert!(EncryptionKey::from_text(&good.replace('f', "g")).is_none());
     }
 
     #[test]
     fn a_key_is_never_shown() {
-        let key = Key::from_text(&"0f".repeat(32)).unwrap();
+        let key = EncryptionKey::from_text(&"0f".repeat(32)).unwrap();
         let shown = format!("{key:?}");
         assert_eq!(shown, format!("Key({})", key.id()));
         assert!(!shown.contains("0f0f0f"));

@@ -19,77 +19,85 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde::Serialize;
 
-pub use self::convert::{Conversion, Converted, decrypt, encrypt, rekey};
-pub use self::error::SealError;
-pub use self::form::Form;
-pub use self::key::{Key, KeyId};
-pub use self::places::{KeyPlace, Keychain, NoKeychain};
+pub use self::convert::{Conversion, ConversionReport, decrypt, encrypt, rekey};
+pub use self::error::EncryptionError;
+pub use self::form::StoreFileKind;
+pub use self::key::{EncryptionKey, KeyId};
+pub use self::places::{KeyLocation, Keychain, NoKeychain};
 
 use crate::Store;
 use crate::error::Result;
 
 /// Whether this build can open encrypted stores.
-pub const BUILT: bool = cfg!(feature = "encryption");
+pub const ENCRYPTION_BUILT: bool = cfg!(feature = "encryption");
 
 /// How a store is encrypted.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seal {
+pub struct EncryptionInfo {
     pub key: String,
-    pub place: KeyPlace,
+    pub place: KeyLocation,
 }
 
 /// Returns how the store in a folder is encrypted, if it is, without opening it.
-pub fn seal(folder: &Path, keychain: &dyn Keychain) -> Result<Option<Seal>> {
-    Ok(key_of_store(folder, keychain)?.map(|(key, place)| Seal {
-        key: key.id().to_string(),
-        place,
-    }))
+pub fn encryption_info(folder: &Path, keychain: &dyn Keychain) -> Result<Option<EncryptionInfo>> {
+    Ok(
+        find_store_key(folder, keychain)?.map(|(key, place)| EncryptionInfo {
+            key: key.id().to_string(),
+            place,
+        }),
+    )
 }
 
 /// Writes the key of an encrypted store to a file, to be kept elsewhere.
 pub fn copy_key(folder: &Path, keychain: &dyn Keychain, to: &Path) -> Result<Option<KeyId>> {
-    let Some((key, _)) = key_of_store(folder, keychain)? else {
+    let Some((key, _)) = find_store_key(folder, keychain)? else {
         return Ok(None);
     };
-    places::outside(folder, to)?;
+    places::require_outside_folder(folder, to)?;
     key.write_file(to)?;
     Ok(Some(key.id()))
 }
 
 /// Notes that the key of the encrypted store in a folder lies in a file.
 pub fn use_key_file(folder: &Path, file: &Path) -> Result<()> {
-    let path = Store::path_in(folder);
-    let key = Key::from_file(file)?;
-    if let Form::Sealed(id) = form::of_store(&path)? {
-        places::named(key, id, &path, file)?;
-        places::remember(folder, id, &KeyPlace::File(file.to_owned()))?;
+    let path = Store::database_path(folder);
+    let key = EncryptionKey::from_file(file)?;
+    if let StoreFileKind::Encrypted(id) = form::kind_of_open_store(&path)? {
+        places::check_key_id(key, id, &path, file)?;
+        places::remember(folder, id, &KeyLocation::File(file.to_owned()))?;
     }
     Ok(())
 }
 
 /// Finds the key of the store in a folder; a plain one has none.
-pub(crate) fn key_of_store(
+pub(crate) fn find_store_key(
     folder: &Path,
     keychain: &dyn Keychain,
-) -> Result<Option<(Key, KeyPlace)>> {
-    let path = Store::path_in(folder);
-    match form::of_store(&path)? {
-        Form::Sealed(_) if !BUILT => Err(SealError::NotBuilt { path }.into()),
-        Form::Sealed(id) => places::find(folder, &path, id, keychain).map(Some),
-        Form::Absent | Form::Plain | Form::Foreign => Ok(None),
+) -> Result<Option<(EncryptionKey, KeyLocation)>> {
+    let path = Store::database_path(folder);
+    match form::kind_of_open_store(&path)? {
+        StoreFileKind::Encrypted(_) if !ENCRYPTION_BUILT => {
+            Err(EncryptionError::NotBuilt { path }.into())
+        }
+        StoreFileKind::Encrypted(id) => places::find_key(folder, &path, id, keychain).map(Some),
+        StoreFileKind::Absent | StoreFileKind::Plain | StoreFileKind::Foreign => Ok(None),
     }
 }
 
 /// Gives a connection its key, before anything is read.
 #[cfg(feature = "encryption")]
-pub(crate) fn unlock(connection: &Connection, path: &Path, key: Option<&Key>) -> Result<()> {
+pub(crate) fn unlock(
+    connection: &Connection,
+    path: &Path,
+    key: Option<&EncryptionKey>,
+) -> Result<()> {
     let Some(key) = key else { return Ok(()) };
     // What SQLCipher would print is what we report.
     connection.pragma_update(None, "cipher_log_level", "NONE")?;
     // The statement holds the key, and so would its error.
     connection
-        .pragma_update(None, "key", key.raw().as_str())
-        .map_err(|_| SealError::NoKey {
+        .pragma_update(None, "key", key.sqlcipher_key().as_str())
+        .map_err(|_| EncryptionError::NoKey {
             path: path.to_owned(),
             id: key.id(),
         })?;
@@ -97,10 +105,10 @@ pub(crate) fn unlock(connection: &Connection, path: &Path, key: Option<&Key>) ->
 }
 
 #[cfg(not(feature = "encryption"))]
-pub(crate) fn unlock(_: &Connection, path: &Path, key: Option<&Key>) -> Result<()> {
+pub(crate) fn unlock(_: &Connection, path: &Path, key: Option<&EncryptionKey>) -> Result<()> {
     match key {
         None => Ok(()),
-        Some(_) => Err(SealError::NotBuilt {
+        Some(_) => Err(EncryptionError::NotBuilt {
             path: path.to_owned(),
         }
         .into()),

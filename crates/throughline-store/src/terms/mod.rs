@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
-use memory::Kind;
+use memory::RecordKind;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-pub use self::stop::{is_empty, is_stop};
+pub use self::stop::{is_stop, is_unindexed};
 
 /// A longer run of letters is no word: it is data, and only makes the index larger.
 const WORD_BYTES_MAX: usize = 48;
@@ -36,22 +36,22 @@ pub const SPEAKER: char = '=';
 pub const SCOPE: char = '@';
 
 /// What is known of words, by their [`hash`].
-pub type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Same>>;
+pub type WordHashMap<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word<'a> {
+pub struct IndexWord<'a> {
     /// Where it begins, in bytes.
     pub start: usize,
     pub end: usize,
     /// Folded, not stemmed.
     pub folded: Cow<'a, str>,
     /// Holds several words: those follow.
-    pub is_whole: bool,
+    pub is_compound: bool,
 }
 
 /// Calls `each` with the words of a text, in its order.
-pub fn words<'a>(text: &'a str, mut each: impl FnMut(Word<'a>)) {
+pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -89,7 +89,7 @@ fn run_end(text: &str, start: usize) -> usize {
     at
 }
 
-fn run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(Word<'a>)) {
+fn run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(IndexWord<'a>)) {
     let run = &text[start..end];
     if !run.is_ascii() {
         return foreign(run, start, each);
@@ -122,23 +122,23 @@ fn is_seam(bytes: &[u8], at: usize) -> bool {
                 && bytes[at - 1..].len() > 3))
 }
 
-fn word(run: &str, part: std::ops::Range<usize>, start: usize, is_whole: bool) -> Word<'_> {
+fn word(run: &str, part: std::ops::Range<usize>, start: usize, is_whole: bool) -> IndexWord<'_> {
     let text = &run[part.clone()];
     let folded = if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(text.to_ascii_lowercase())
     } else {
         Cow::Borrowed(text)
     };
-    Word {
+    IndexWord {
         start: start + part.start,
         end: start + part.end,
         folded,
-        is_whole,
+        is_compound: is_whole,
     }
 }
 
 /// Words with letters beyond ASCII: folded, and cut into pairs where a script has no spaces.
-fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(Word<'a>)) {
+fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<'a>)) {
     let end = start + run.len();
     if run.chars().any(has_no_spaces) {
         let chars: Vec<(usize, char)> = run.char_indices().collect();
@@ -149,11 +149,11 @@ fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(Word<'a>)) {
                 None => break,
             };
             let folded: String = [Some(first), second].into_iter().flatten().collect();
-            each(Word {
+            each(IndexWord {
                 start: start + at,
                 end: start + to,
                 folded: Cow::Owned(folded.to_lowercase()),
-                is_whole: false,
+                is_compound: false,
             });
         }
         return;
@@ -165,11 +165,11 @@ fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(Word<'a>)) {
         .flat_map(char::to_lowercase)
         .collect();
     if !folded.is_empty() && folded.len() <= WORD_BYTES_MAX {
-        each(Word {
+        each(IndexWord {
             start,
             end,
             folded: Cow::Owned(folded),
-            is_whole: false,
+            is_compound: false,
         });
     }
 }
@@ -180,7 +180,7 @@ fn has_no_spaces(c: char) -> bool {
 }
 
 /// Returns the term of a folded word: its stem.
-pub fn term(word: &Word<'_>) -> String {
+pub fn term(word: &IndexWord<'_>) -> String {
     stem::stem(&word.folded).into_owned()
 }
 
@@ -194,24 +194,24 @@ pub fn is_indexed(folded: &str) -> bool {
     match folded.len() {
         0 => false,
         1 => folded.as_bytes()[0].is_ascii_digit() || !folded.is_ascii(),
-        _ => !is_empty(folded),
+        _ => !is_unindexed(folded),
     }
 }
 
 /// What a record is found by, besides its scope.
 #[derive(Clone, Copy, Debug)]
-pub struct Document<'a> {
-    pub kind: Kind,
+pub struct IndexDocument<'a> {
+    pub kind: RecordKind,
     pub text: &'a str,
     pub tool: Option<&'a str>,
     pub path: Option<&'a str>,
     pub speaker: Option<&'a str>,
 }
 
-impl Document<'_> {
+impl IndexDocument<'_> {
     /// Returns the document's terms, each once, with spaces between.
     pub fn terms(&self) -> String {
-        let mut terms = Terms::of(self.text);
+        let mut terms = TermCollector::of(self.text);
         let (head, tail) = indexed(self.kind, self.text);
         for text in [Some(head), Some(tail), self.tool, self.path]
             .into_iter()
@@ -227,14 +227,16 @@ impl Document<'_> {
 }
 
 /// Returns the parts of a text that are indexed.
-fn indexed(kind: Kind, text: &str) -> (&str, &str) {
+fn indexed(kind: RecordKind, text: &str) -> (&str, &str) {
     let (head_max, tail_max) = match kind {
-        Kind::ToolResult | Kind::ToolUse | Kind::Artifact | Kind::Error => {
+        RecordKind::ToolResult | RecordKind::ToolUse | RecordKind::Artifact | RecordKind::Error => {
             (OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES)
         }
-        Kind::Prompt | Kind::Assistant | Kind::Thinking | Kind::Approval | Kind::Summary => {
-            (SPEECH_BYTES_MAX, 0)
-        }
+        RecordKind::Prompt
+        | RecordKind::Assistant
+        | RecordKind::Thinking
+        | RecordKind::Approval
+        | RecordKind::Summary => (SPEECH_BYTES_MAX, 0),
     };
     if text.len() <= head_max + tail_max {
         return (text, "");
@@ -245,15 +247,15 @@ fn indexed(kind: Kind, text: &str) -> (&str, &str) {
 }
 
 /// What is known is remembered by its hash alone: a text's words are many, and most come again.
-struct Terms {
-    seen: HashSet<u64, BuildHasherDefault<Same>>,
+struct TermCollector {
+    seen: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
     out: String,
 }
 
 /// Sets words and terms apart: a term may read like a word that has no place in the index.
 const TERM: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Terms {
+impl TermCollector {
     fn of(text: &str) -> Self {
         let words = (text.len() / 4).min(SEEN_MAX);
         Self {
@@ -262,14 +264,14 @@ impl Terms {
         }
     }
 
-    fn add(&mut self, word: &Word<'_>) {
-        if self.seen.insert(hash(&word.folded)) && is_indexed(&word.folded) {
+    fn add(&mut self, word: &IndexWord<'_>) {
+        if self.seen.insert(hash_word(&word.folded)) && is_indexed(&word.folded) {
             self.push(None, &stem::stem(&word.folded));
         }
     }
 
     fn push(&mut self, prefix: Option<char>, term: &str) {
-        if prefix.is_none() && !self.seen.insert(hash(term) ^ TERM) {
+        if prefix.is_none() && !self.seen.insert(hash_word(term) ^ TERM) {
             return;
         }
         if !self.out.is_empty() {
@@ -281,7 +283,7 @@ impl Terms {
 }
 
 /// A fast hash for the words of our own texts.
-pub fn hash(word: &str) -> u64 {
+pub fn hash_word(word: &str) -> u64 {
     let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -291,9 +293,9 @@ pub fn hash(word: &str) -> u64 {
 
 /// Takes a hash for what it is.
 #[derive(Debug, Default)]
-pub struct Same(u64);
+pub struct IdentityHasher(u64);
 
-impl std::hash::Hasher for Same {
+impl std::hash::Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -315,8 +317,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let document = Document {
-            kind: Kind::Prompt,
+        let document = IndexDocument {
+            kind: RecordKind::Prompt,
             text,
             tool: None,
             path: None,
@@ -357,15 +359,15 @@ mod tests {
     fn output_is_found_by_its_ends() {
         let text = format!("first {} last", "middle ".repeat(2000));
         let text = text.replacen("middle middle", "middle", 1);
-        let (head, tail) = indexed(Kind::ToolResult, &text);
+        let (head, tail) = indexed(RecordKind::ToolResult, &text);
         assert!(head.starts_with("first") && tail.ends_with("last"));
         assert!(head.len() + tail.len() <= OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES);
     }
 
     #[test]
     fn a_speaker_is_asked_for_apart() {
-        let document = Document {
-            kind: Kind::Prompt,
+        let document = IndexDocument {
+            kind: RecordKind::Prompt,
             text: "hello",
             tool: None,
             path: None,

@@ -149,7 +149,7 @@ const EMPTY: &[&str] = &[
 ];
 
 /// Says whether a folded word has no place in the index.
-pub fn is_empty(folded: &str) -> bool {
+pub fn is_unindexed(folded: &str) -> bool {
     may_be(&EMPTY_LENGTHS, folded) && EMPTY.binary_search(&folded).is_ok()
 }
 
@@ -186,7 +186,7 @@ mod tests {
         assert!(super::STOP.is_sorted() && super::EMPTY.is_sorted());
         assert!(super::EMPTY.iter().all(|word| super::is_stop(word)));
         assert!(super::STOP.iter().all(|word| super::is_stop(word)));
-        assert!(super::EMPTY.iter().all(|word| super::is_empty(word)));
+        assert!(super::EMPTY.iter().all(|word| super::is_unindexed(word)));
         assert!(!super::is_stop("") && !super::is_stop("parser") && !super::is_stop("ä"));
     }
 }

@@ -6,12 +6,12 @@ use memory::{RecordId, SessionId};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 
-use super::{Gate, RecordPlace};
+use super::{RecordIdentity, TombstoneFilter};
 use crate::error::{Error, Result};
 use crate::forget::{self, Selection};
 use crate::index;
-use crate::records::{self, Texts};
-use crate::writer::Names;
+use crate::records::{self, TextReader};
+use crate::writer::WriterState;
 use redact::Redactor;
 
 /// What the tombstones of a store did to the one that takes its place.
@@ -47,7 +47,7 @@ pub(crate) fn carry_over(
     new_redactor: &Redactor,
     now: Timestamp,
 ) -> Result<CarriedTombstones> {
-    let mut gate = Gate::new(old, old_redactor)?;
+    let mut gate = TombstoneFilter::new(old, old_redactor)?;
     if gate.is_open() {
         return Ok(CarriedTombstones::default());
     }
@@ -66,10 +66,10 @@ pub(crate) fn carry_over(
     let tx = new.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut carried = CarriedTombstones::default();
     for selection in selections.iter().filter(|selection| !selection.is_empty()) {
-        let mut names = Names::default();
+        let mut names = WriterState::default();
         let erased = forget::erase_selected(&tx, &mut names, new_redactor, selection, now)?;
-        names.index.write(&tx)?;
-        index::purge(&tx)?;
+        names.index.flush(&tx)?;
+        index::purge_deleted_terms(&tx)?;
         // The write-ahead log and copies of a store that is not in its place yet hold nothing.
         tx.execute("DELETE FROM traces", [])?;
         carried.sessions += erased.sessions;
@@ -77,7 +77,8 @@ pub(crate) fn carry_over(
     }
     untitle(old, &gate, &tx)?;
     let all: u64 = old.query_row("SELECT count(*) FROM tombstones", [], |row| row.get(0))?;
-    if old_redactor.keyed("same key", &[]) == new_redactor.keyed("same key", &[]) {
+    if old_redactor.keyed_hash_for("same key", &[]) == new_redactor.keyed_hash_for("same key", &[])
+    {
         copy_rows(old, &tx)?;
         carried.tombstones = all;
     } else {
@@ -92,7 +93,7 @@ pub(crate) fn carry_over(
 /// Returns the sessions of `new` that lie under a tombstone of `old`.
 fn forgotten_sessions(
     old: &Connection,
-    gate: &mut Gate<'_>,
+    gate: &mut TombstoneFilter<'_>,
     new: &Connection,
 ) -> Result<Vec<SessionId>> {
     let mut found = Vec::new();
@@ -108,28 +109,32 @@ fn forgotten_sessions(
 }
 
 /// Returns the records of `new` that lie under a tombstone of `old`.
-fn forgotten_records(old: &Connection, gate: &Gate<'_>, new: &Connection) -> Result<Vec<RecordId>> {
+fn forgotten_records(
+    old: &Connection,
+    gate: &TombstoneFilter<'_>,
+    new: &Connection,
+) -> Result<Vec<RecordId>> {
     let mut found = Vec::new();
     let sql = format!(
         "SELECT r.id, s.name, r.message, r.ordinal, r.kind, {} FROM records r
          JOIN sessions s ON s.id = r.session",
-        records::TEXT
+        records::TEXT_COLUMNS
     );
     let mut statement = new.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = Texts::default();
+    let mut texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let (session, message): (String, String) = (row.get(1)?, row.get(2)?);
-        let text = match texts.text(new, row, 5) {
-            Err(Error::LostBody(_)) => String::new(),
+        let text = match texts.read(new, row, 5) {
+            Err(Error::MissingText(_)) => String::new(),
             text => text?,
         };
-        let place = RecordPlace {
+        let place = RecordIdentity {
             id: RecordId::from_bytes(row.get(0)?),
             session: &session,
             message: &message,
             ordinal: row.get(3)?,
-            kind: records::kind(row.get(4)?),
+            kind: records::kind_from_number(row.get(4)?),
             text: &text,
         };
         if gate.place(old, &place)? {
@@ -140,13 +145,13 @@ fn forgotten_records(old: &Connection, gate: &Gate<'_>, new: &Connection) -> Res
 }
 
 /// Takes titles away that were made of forgotten records.
-fn untitle(old: &Connection, gate: &Gate<'_>, tx: &Transaction<'_>) -> Result<()> {
+fn untitle(old: &Connection, gate: &TombstoneFilter<'_>, tx: &Transaction<'_>) -> Result<()> {
     let mut statement =
         tx.prepare("SELECT id, name, title FROM sessions WHERE title IS NOT NULL")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (name, title): (String, String) = (row.get(1)?, row.get(2)?);
-        if gate.title(old, &name, &title)? {
+        if gate.is_title_forgotten(old, &name, &title)? {
             let sql = "UPDATE sessions SET title = NULL, title_rank = 0 WHERE id = ?1";
             tx.prepare_cached(sql)?.execute([row.get::<_, i64>(0)?])?;
         }

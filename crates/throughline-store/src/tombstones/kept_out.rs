@@ -5,44 +5,44 @@ use std::collections::{BTreeSet, HashSet};
 use memory::SessionKind;
 use rusqlite::Transaction;
 
-use super::Gate;
+use super::TombstoneFilter;
 use crate::batch::Batch;
 use crate::clean::CleanSession;
 use crate::error::Result;
-use crate::forget::{self, Lines, Needles};
+use crate::forget::{self, LineNumbers, Needles};
 use crate::index;
-use crate::raw::Piece;
+use crate::raw::LogPiece;
 use crate::sources::{self, Cursor};
-use crate::writer::Names;
+use crate::writer::WriterState;
 use redact::{CleanString, Redactor};
 
 /// What of a batch must not be written.
 #[derive(Debug, Default)]
-pub(crate) struct KeptOut {
+pub(crate) struct BlockedContent {
     pub sessions: HashSet<String>,
     /// By their place in the batch.
     pub records: BTreeSet<usize>,
     /// The source holds nothing else: neither its log nor its name is kept.
-    pub whole: bool,
+    pub whole_source: bool,
     /// There are tombstones, so the log must be looked at too.
-    is_watching: bool,
+    has_tombstones: bool,
     titles: HashSet<String>,
     needles: Needles,
-    lines: Lines,
+    lines: LineNumbers,
 }
 
-pub(crate) fn kept_out(
+pub(crate) fn blocked_by_tombstones(
     tx: &Transaction<'_>,
-    names: &mut Names,
+    names: &mut WriterState,
     redactor: &Redactor,
     batch: &Batch,
-) -> Result<KeptOut> {
-    let mut gate = Gate::new(tx, redactor)?;
-    let mut out = KeptOut::default();
+) -> Result<BlockedContent> {
+    let mut gate = TombstoneFilter::new(tx, redactor)?;
+    let mut out = BlockedContent::default();
     if gate.is_open() {
         return Ok(out);
     }
-    out.is_watching = true;
+    out.has_tombstones = true;
     let mut stays = false;
     let cleaned = &batch.cleaned;
     for session in &cleaned.sessions {
@@ -58,7 +58,7 @@ pub(crate) fn kept_out(
         if is_gone {
             out.sessions.insert(name.to_owned());
         }
-        if is_gone || gate.record(tx, record)? {
+        if is_gone || gate.is_record_forgotten(tx, record)? {
             out.records.insert(at);
             out.needles.add(record.content.as_str());
             out.lines.insert(record.line);
@@ -77,8 +77,8 @@ pub(crate) fn kept_out(
         .any(|session| !out.sessions.contains(session.name.as_str()));
     for session in &cleaned.sessions {
         if let Some(title) = &session.title
-            && (out.needles.meets(title.as_str())
-                || gate.title(tx, session.name.as_str(), title.as_str())?)
+            && (out.needles.matches(title.as_str())
+                || gate.is_title_forgotten(tx, session.name.as_str(), title.as_str())?)
         {
             out.titles.insert(title.as_str().to_owned());
         }
@@ -86,29 +86,29 @@ pub(crate) fn kept_out(
     let key = &batch.cursor.cursor.key;
     let only_forgotten = !stays && (!out.sessions.is_empty() || sources::is_hidden(tx, key)?);
     // A history of prompts may bring nothing else this time, and belong to others all the same.
-    out.whole = only_forgotten && !sources::is_others(tx, key)?;
-    if !out.whole && !out.records.is_empty() {
+    out.whole_source = only_forgotten && !sources::is_used_elsewhere(tx, key)?;
+    if !out.whole_source && !out.records.is_empty() {
         // Words that wait for the index are not only the forgotten's.
-        names.index.write(tx)?;
+        names.index.flush(tx)?;
         out.look_for_words(tx, batch)?;
     }
     Ok(out)
 }
 
-impl KeptOut {
+impl BlockedContent {
     /// Adds the words that only the forgotten records have: their log may tell them in pieces.
     fn look_for_words(&mut self, tx: &Transaction<'_>, batch: &Batch) -> Result<()> {
         let all = batch.cleaned.records.iter().enumerate();
         let (gone, stays): (Vec<_>, Vec<_>) = all.partition(|(at, _)| self.records.contains(at));
         let gone = gone.into_iter().map(|(_, record)| record.content.as_str());
-        let mut words = forget::words_of(gone);
+        let mut words = forget::distinctive_words(gone);
         for (_, record) in stays {
             for word in forget::words_in(record.content.as_str()) {
                 words.remove(&word);
             }
         }
         for word in words {
-            if !index::holds(tx, &word)? {
+            if !index::contains_word(tx, &word)? {
                 self.needles.add_word(word);
             }
         }
@@ -122,28 +122,28 @@ impl KeptOut {
     }
 
     /// Returns the piece without what was forgotten, if it holds any of it.
-    pub fn blanked(
+    pub fn blank_piece(
         &self,
         tx: &Transaction<'_>,
         redactor: &Redactor,
-        piece: &Piece,
+        piece: &LogPiece,
         cursor: &Cursor,
-    ) -> Result<Option<Piece>> {
-        if !self.is_watching {
+    ) -> Result<Option<LogPiece>> {
+        if !self.has_tombstones {
             return Ok(None);
         }
-        let text = piece.text()?;
+        let text = piece.read_text_at()?;
         let mut needles = self.needles.clone();
-        Gate::new(tx, redactor)?.prompts_in(tx, &text, &mut needles)?;
+        TombstoneFilter::new(tx, redactor)?.add_forgotten_prompts(tx, &text, &mut needles)?;
         let lines = self.lines_in(piece, cursor, &text);
         let blanked = needles.blank(&text, &lines);
-        Ok(blanked.and_then(|text| piece.with(&text)))
+        Ok(blanked.and_then(|text| piece.with_text(&text)))
     }
 
     /// Returns the forgotten lines as the piece counts them, where that can be known.
-    fn lines_in(&self, piece: &Piece, cursor: &Cursor, text: &str) -> Lines {
+    fn lines_in(&self, piece: &LogPiece, cursor: &Cursor, text: &str) -> LineNumbers {
         if cursor.offset != piece.offset + piece.size {
-            return Lines::new();
+            return LineNumbers::new();
         }
         let first = cursor.line.saturating_sub(text.lines().count() as u64);
         let here = self.lines.iter().filter(|line| **line > first);
@@ -152,14 +152,14 @@ impl KeptOut {
 
     /// Hides a source that holds only what was forgotten, or shows it again.
     pub fn finish(&self, tx: &Transaction<'_>, source: i64) -> Result<()> {
-        if !self.is_watching {
+        if !self.has_tombstones {
             return Ok(());
         }
-        if self.whole {
+        if self.whole_source {
             sources::hide(tx, source)
         } else {
             sources::unhide(tx, source)?;
-            sources::blank(tx, source, &self.needles)
+            sources::blank_state(tx, source, &self.needles)
         }
     }
 }

@@ -12,21 +12,21 @@ mod kept_out;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use memory::{Flavor, Kind, MessageId, RecordId, SessionId};
+use memory::{Flavor, MessageId, RecordId, RecordKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::clean::CleanRecord;
 use crate::error::Result;
-use crate::sessions::timestamp;
-use crate::sources::UNREAD;
-use crate::writer::Hurry;
+use crate::sessions::timestamp_from_millis;
+use crate::sources::UNREAD_HEAD;
+use crate::writer::CommitMode;
 use crate::{Store, forget};
 use redact::Redactor;
 
 pub use self::carry::CarriedTombstones;
 pub(crate) use self::carry::carry_over;
-pub(crate) use self::kept_out::kept_out;
+pub(crate) use self::kept_out::blocked_by_tombstones;
 
 /// A shorter prompt ("yes", "go on") is said too often to be blocked without its session.
 const PROMPT_BYTES_MIN: usize = 12;
@@ -36,7 +36,7 @@ const PROMPT_BYTES_MIN: usize = 12;
 pub struct Tombstone {
     /// Names the tombstone, not what is under it.
     pub id: String,
-    pub kind: Grave,
+    pub kind: TombstoneKind,
     pub agent: String,
     pub records: u64,
     pub forgotten: Option<Timestamp>,
@@ -45,12 +45,12 @@ pub struct Tombstone {
 /// What lies under a tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Grave {
+pub enum TombstoneKind {
     Record,
     Session,
 }
 
-impl Grave {
+impl TombstoneKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Record => "record",
@@ -62,7 +62,7 @@ impl Grave {
 /// What came of lifting a tombstone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lifted {
+pub enum LiftOutcome {
     Lifted(Tombstone),
     Unknown,
     Ambiguous(usize),
@@ -70,7 +70,7 @@ pub enum Lifted {
 
 /// What a key was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum TombstoneKeyKind {
     Session = 0,
     Copy = 1,
     Text = 2,
@@ -79,7 +79,7 @@ pub(crate) enum Sort {
     Title = 5,
 }
 
-pub(crate) type Key = ([u8; 16], Sort);
+pub(crate) type TombstoneKey = ([u8; 16], TombstoneKeyKind);
 
 impl Store {
     /// Lists the tombstones, the latest first.
@@ -94,11 +94,11 @@ impl Store {
 
     /// Lifts a tombstone, named by its own id or by the session or record that lies under it. What
     /// was forgotten comes back with the next sweep if its agent's file still has it.
-    pub fn allow(&self, name: &str) -> Result<Lifted> {
+    pub fn lift_tombstone(&self, name: &str) -> Result<LiftOutcome> {
         let redactor = self.redactor_handle();
         let name = name.to_owned();
         let work = move |tx: &Transaction<'_>, _: &mut _| lift(tx, &redactor, &name);
-        self.writer().submit(1, Hurry::Now, work).wait()
+        self.writer().submit(1, CommitMode::Immediate, work).wait()
     }
 }
 
@@ -109,18 +109,18 @@ fn tombstone(row: &rusqlite::Row<'_>) -> rusqlite::Result<Tombstone> {
     let kind: String = row.get(1)?;
     Ok(Tombstone {
         id: row.get(0)?,
-        kind: if kind == Grave::Session.name() {
-            Grave::Session
+        kind: if kind == TombstoneKind::Session.name() {
+            TombstoneKind::Session
         } else {
-            Grave::Record
+            TombstoneKind::Record
         },
         agent: row.get(2)?,
         records: row.get(3)?,
-        forgotten: timestamp(row.get(4)?),
+        forgotten: timestamp_from_millis(row.get(4)?),
     })
 }
 
-fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<Lifted> {
+fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<LiftOutcome> {
     let mut exact = vec![session_key(redactor, name).0];
     exact.extend(name.parse::<RecordId>().map(|id| copy_key(redactor, id).0));
     exact.extend(Flavor::ALL.iter().map(|flavor| {
@@ -143,8 +143,8 @@ fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<Lifted>
     }
     let [id] = found[..] else {
         return Ok(match found.len() {
-            0 => Lifted::Unknown,
-            several => Lifted::Ambiguous(several),
+            0 => LiftOutcome::Unknown,
+            several => LiftOutcome::Ambiguous(several),
         });
     };
     let lifted = tx.query_row(&format!("{SELECT} WHERE id = ?1"), [id], tombstone)?;
@@ -153,17 +153,17 @@ fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<Lifted>
     // Which file holds it is not known any more, so all of that agent's are looked at again.
     let sql = "UPDATE sources SET offset = 0, line = 0, head = ?2, tail = ?2, size = 0, mtime = 0,
         archived = 0, state = NULL, forgotten = 0 WHERE flavor = ?1";
-    tx.execute(sql, params![lifted.agent, UNREAD])?;
-    Ok(Lifted::Lifted(lifted))
+    tx.execute(sql, params![lifted.agent, UNREAD_HEAD])?;
+    Ok(LiftOutcome::Lifted(lifted))
 }
 
 /// Sets a tombstone and returns its number; one that is there already gets the new keys too.
-pub(crate) fn set(
+pub(crate) fn insert_tombstone(
     tx: &Transaction<'_>,
     name: [u8; 16],
-    kind: Grave,
+    kind: TombstoneKind,
     flavor: &str,
-    keys: &[Key],
+    keys: &[TombstoneKey],
     records: usize,
     now: Timestamp,
 ) -> Result<i64> {
@@ -181,7 +181,7 @@ pub(crate) fn set(
     Ok(id)
 }
 
-pub(crate) fn add(tx: &Transaction<'_>, id: i64, keys: &[Key]) -> Result<()> {
+pub(crate) fn add(tx: &Transaction<'_>, id: i64, keys: &[TombstoneKey]) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "INSERT OR IGNORE INTO tombstone_keys (key, tombstone, sort) VALUES (?1, ?2, ?3)",
     )?;
@@ -191,19 +191,28 @@ pub(crate) fn add(tx: &Transaction<'_>, id: i64, keys: &[Key]) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn session_key(redactor: &Redactor, name: &str) -> Key {
-    (redactor.keyed("session", &[name.as_bytes()]), Sort::Session)
+pub(crate) fn session_key(redactor: &Redactor, name: &str) -> TombstoneKey {
+    (
+        redactor.keyed_hash_for("session", &[name.as_bytes()]),
+        TombstoneKeyKind::Session,
+    )
 }
 
-pub(crate) fn copy_key(redactor: &Redactor, id: RecordId) -> Key {
+pub(crate) fn copy_key(redactor: &Redactor, id: RecordId) -> TombstoneKey {
     let shared = &id.as_bytes()[..RecordId::SHARED_BYTES];
-    (redactor.keyed("copy", &[shared]), Sort::Copy)
+    (
+        redactor.keyed_hash_for("copy", &[shared]),
+        TombstoneKeyKind::Copy,
+    )
 }
 
-pub(crate) fn text_key(redactor: &Redactor, session: &str, text: &str) -> Key {
+pub(crate) fn text_key(redactor: &Redactor, session: &str, text: &str) -> TombstoneKey {
     let hash = blake3::hash(text.as_bytes());
     let parts: &[&[u8]] = &[session.as_bytes(), hash.as_bytes()];
-    (redactor.keyed("text", parts), Sort::Text)
+    (
+        redactor.keyed_hash_for("text", parts),
+        TombstoneKeyKind::Text,
+    )
 }
 
 pub(crate) fn entry_key(
@@ -211,63 +220,73 @@ pub(crate) fn entry_key(
     session: &str,
     message: &str,
     ordinal: u32,
-    kind: Kind,
-) -> Key {
+    kind: RecordKind,
+) -> TombstoneKey {
     let (ordinal, kind) = (ordinal.to_le_bytes(), kind.name().as_bytes());
     let parts: &[&[u8]] = &[session.as_bytes(), message.as_bytes(), &ordinal, kind];
-    (redactor.keyed("entry", parts), Sort::Entry)
+    (
+        redactor.keyed_hash_for("entry", parts),
+        TombstoneKeyKind::Entry,
+    )
 }
 
 /// Returns the key of a prompt, unless it is too short to be told from others.
-pub(crate) fn prompt_key(redactor: &Redactor, text: &str) -> Option<Key> {
+pub(crate) fn prompt_key(redactor: &Redactor, text: &str) -> Option<TombstoneKey> {
     let text = text.trim();
     let hash = blake3::hash(text.as_bytes());
-    (text.len() >= PROMPT_BYTES_MIN)
-        .then(|| (redactor.keyed("prompt", &[hash.as_bytes()]), Sort::Prompt))
+    (text.len() >= PROMPT_BYTES_MIN).then(|| {
+        (
+            redactor.keyed_hash_for("prompt", &[hash.as_bytes()]),
+            TombstoneKeyKind::Prompt,
+        )
+    })
 }
 
-pub(crate) fn title_key(redactor: &Redactor, session: &str, title: &str) -> Key {
+pub(crate) fn title_key(redactor: &Redactor, session: &str, title: &str) -> TombstoneKey {
     let parts: &[&[u8]] = &[session.as_bytes(), title.as_bytes()];
-    (redactor.keyed("title", parts), Sort::Title)
+    (
+        redactor.keyed_hash_for("title", parts),
+        TombstoneKeyKind::Title,
+    )
 }
 
 /// What the keys of a record are made of.
-struct RecordPlace<'a> {
+struct RecordIdentity<'a> {
     id: RecordId,
     session: &'a str,
     message: &'a str,
     ordinal: u32,
-    kind: Kind,
+    kind: RecordKind,
     text: &'a str,
 }
 
 /// Says of what a batch brings whether it was forgotten.
 #[derive(Debug)]
-pub(crate) struct Gate<'a> {
+pub(crate) struct TombstoneFilter<'a> {
     redactor: &'a Redactor,
     /// Most stores have no tombstones, and then nothing is asked.
-    is_open: bool,
+    is_empty: bool,
     sessions: HashMap<String, bool>,
 }
 
-impl<'a> Gate<'a> {
+impl<'a> TombstoneFilter<'a> {
     pub fn new(tx: &Connection, redactor: &'a Redactor) -> Result<Self> {
         let sql = "SELECT NOT EXISTS (SELECT 1 FROM tombstones)";
         let is_open = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(Self {
             redactor,
-            is_open,
+            is_empty: is_open,
             sessions: HashMap::new(),
         })
     }
 
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.is_empty
     }
 
     /// Says whether a session, or the one that started it, was forgotten.
     pub fn session(&mut self, tx: &Connection, name: &str, parent: Option<&str>) -> Result<bool> {
-        if self.is_open {
+        if self.is_empty {
             return Ok(false);
         }
         if let Some(known) = self.sessions.get(name)
@@ -286,13 +305,13 @@ impl<'a> Gate<'a> {
         Ok(forgotten)
     }
 
-    pub fn record(&self, tx: &Connection, record: &CleanRecord) -> Result<bool> {
-        if self.is_open {
+    pub fn is_record_forgotten(&self, tx: &Connection, record: &CleanRecord) -> Result<bool> {
+        if self.is_empty {
             return Ok(false);
         }
         self.place(
             tx,
-            &RecordPlace {
+            &RecordIdentity {
                 id: record.id,
                 session: record.session.as_str(),
                 message: record.message.as_str(),
@@ -304,8 +323,8 @@ impl<'a> Gate<'a> {
     }
 
     /// Says whether a record that is known by these was forgotten.
-    fn place(&self, tx: &Connection, record: &RecordPlace<'_>) -> Result<bool> {
-        let RecordPlace {
+    fn place(&self, tx: &Connection, record: &RecordIdentity<'_>) -> Result<bool> {
+        let RecordIdentity {
             session, message, ..
         } = *record;
         let mut keys = vec![
@@ -324,15 +343,15 @@ impl<'a> Gate<'a> {
         Ok(false)
     }
 
-    pub fn title(&self, tx: &Connection, session: &str, title: &str) -> Result<bool> {
-        if self.is_open {
+    pub fn is_title_forgotten(&self, tx: &Connection, session: &str, title: &str) -> Result<bool> {
+        if self.is_empty {
             return Ok(false);
         }
         has(tx, title_key(self.redactor, session, title))
     }
 
     /// Adds the forgotten prompts that a log holds word for word, whoever tells them.
-    pub fn prompts_in(
+    pub fn add_forgotten_prompts(
         &self,
         tx: &Connection,
         log: &str,
@@ -341,11 +360,13 @@ impl<'a> Gate<'a> {
         let sql = "SELECT EXISTS (SELECT 1 FROM tombstone_keys WHERE sort = ?1)";
         let any = tx
             .prepare_cached(sql)?
-            .query_row([Sort::Prompt as i64], |row| row.get::<_, bool>(0))?;
+            .query_row([TombstoneKeyKind::Prompt as i64], |row| {
+                row.get::<_, bool>(0)
+            })?;
         if !any {
             return Ok(());
         }
-        for literal in forget::literals(log) {
+        for literal in forget::json_strings(log) {
             if let Some(key) = prompt_key(self.redactor, &literal)
                 && has(tx, key)?
             {
@@ -356,7 +377,7 @@ impl<'a> Gate<'a> {
     }
 }
 
-fn has(connection: &Connection, (key, sort): Key) -> Result<bool> {
+fn has(connection: &Connection, (key, sort): TombstoneKey) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM tombstone_keys WHERE sort = ?2 AND key = ?1)";
     let mut statement = connection.prepare_cached(sql)?;
     Ok(statement.query_row(params![key, sort as i64], |row| row.get(0))?)

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId};
-use throughline_store::{Incoming, SessionFilter, Store};
+use throughline_store::{IncomingEntries, SessionFilter, Store};
 
 /// Kills in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
@@ -31,14 +31,16 @@ const BATCHES: &str = "THROUGHLINE_TEST_BATCHES";
 
 fn write(store: &Store, session: &str, number: u64) -> Vec<RecordId> {
     let id = SessionId::of(Flavor::Claude, session);
-    let mut incoming = Incoming::default();
+    let mut incoming = IncomingEntries::default();
     for part in 0..8 {
         let name = MessageId::new(format!("{session}/{number}/{part}"));
         let mut message = Message::new(name, id.clone(), Role::User, Origin::Human);
         let words = "and some words more ".repeat(if part == 5 { 600 } else { 3 });
         message.blocks = vec![Block::Text(format!("{session} {number} {part} {words}"))];
         message.at = Timestamp::from_second(1_767_600_000).ok();
-        incoming.records.extend(memory::record::records(message));
+        incoming
+            .records
+            .extend(memory::record::project_records(message));
     }
     let mut origin = testkit::store::origin(Path::new(session));
     let hash = blake3::hash(session.as_bytes());
@@ -237,7 +239,7 @@ fn the_log_shrinks_again_after_a_long_reading() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     write(&store, "s", 0);
-    let reader = rusqlite::Connection::open(Store::path_in(dir.path())).unwrap();
+    let reader = rusqlite::Connection::open(Store::database_path(dir.path())).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let seen = |sql: &str| {
         reader
@@ -257,7 +259,7 @@ fn the_log_shrinks_again_after_a_long_reading() {
     write(&store, "s", writes + 1);
     write(&store, "s", writes + 2);
     let after = store.health(false).unwrap();
-    assert!(!after.log_is_held(), "{} bytes", after.log_bytes);
+    assert!(!after.exceeds_wal_limit(), "{} bytes", after.log_bytes);
     drop(reader);
     drop(store);
     let left = std::fs::metadata(dir.path().join("throughline.db-wal")).map_or(0, |log| log.len());
@@ -281,7 +283,7 @@ fn nothing_is_held_while_records_are_handed_out() {
         ..SessionFilter::default()
     };
     let session = store.sessions(&all).unwrap().remove(0).id;
-    let other = rusqlite::Connection::open(Store::path_in(dir.path())).unwrap();
+    let other = rusqlite::Connection::open(Store::database_path(dir.path())).unwrap();
     let mut handed_out = 0;
     let count = |_| {
         handed_out += 1;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use throughline_store::seal::{self, KeyPlace, NoKeychain};
-use throughline_store::{RestoreFrom, SwapStep};
+use throughline_store::seal::{self, KeyLocation, NoKeychain};
+use throughline_store::{RestoreSource, SwapStep};
 
 use crate::home::{Home, restore_into};
 
@@ -38,13 +38,13 @@ fn runs_the_task() {
     };
     let on_step = &mut on_step;
     let folder = Path::new("memory");
-    let key = |name: &str| KeyPlace::File(name.into());
+    let key = |name: &str| KeyLocation::File(name.into());
     match task {
         "encrypt" => drop(seal::encrypt(folder, &key("a.key"), &NoKeychain, on_step).unwrap()),
         "rekey" => drop(seal::rekey(folder, &key("b.key"), &NoKeychain, on_step).unwrap()),
         "decrypt" => drop(seal::decrypt(folder, &NoKeychain, on_step).unwrap()),
         "restore" => {
-            let from = RestoreFrom {
+            let from = RestoreSource {
                 file: Path::new("copy.db"),
                 key_file: None,
                 keychain: &NoKeychain,

@@ -2,22 +2,24 @@
 
 use std::path::PathBuf;
 
-use throughline_store::seal::{self, Conversion, Converted, Form, KeyPlace, NoKeychain, SealError};
-use throughline_store::{Error, Recovered, Result, Store, SwapStep};
+use throughline_store::seal::{
+    self, Conversion, ConversionReport, EncryptionError, KeyLocation, NoKeychain, StoreFileKind,
+};
+use throughline_store::{Error, Result, Store, SwapRecovery, SwapStep};
 
 use crate::child::dies;
 use crate::home::{Home, WORD, say, sound_dump};
 
-fn key(home: &Home, name: &str) -> KeyPlace {
-    KeyPlace::File(home.outside(name))
+fn key(home: &Home, name: &str) -> KeyLocation {
+    KeyLocation::File(home.outside(name))
 }
 
 fn database(home: &Home) -> PathBuf {
-    Store::path_in(&home.folder())
+    Store::database_path(&home.folder())
 }
 
-fn form(home: &Home) -> Form {
-    Form::of(&database(home)).unwrap()
+fn form(home: &Home) -> StoreFileKind {
+    StoreFileKind::of(&database(home)).unwrap()
 }
 
 fn encrypt(home: &Home, name: &str) -> Result<Conversion> {
@@ -27,7 +29,7 @@ fn encrypt(home: &Home, name: &str) -> Result<Conversion> {
 }
 
 #[track_caller]
-fn done(conversion: Result<Conversion>) -> Converted {
+fn done(conversion: Result<Conversion>) -> ConversionReport {
     match conversion.unwrap() {
         Conversion::Done(converted) => converted,
         other => panic!("{other:?}"),
@@ -52,7 +54,9 @@ fn there_and_back_it_holds_the_same() {
 
     let converted = done(encrypt(&home, "a.key"));
     assert_eq!(converted.records, 21);
-    assert!(matches!(form(&home), Form::Sealed(id) if id == converted.new_key.unwrap().0));
+    assert!(
+        matches!(form(&home), StoreFileKind::Encrypted(id) if id == converted.new_key.unwrap().0)
+    );
     assert_eq!(home.dump(), expected);
     assert!(!home.holds(WORD), "{:?}", home.names());
 
@@ -63,11 +67,11 @@ fn there_and_back_it_holds_the_same() {
         &NoKeychain,
         &mut |_| Ok(()),
     ));
-    assert!(matches!(form(&home), Form::Sealed(_)) && form(&home) != before);
+    assert!(matches!(form(&home), StoreFileKind::Encrypted(_)) && form(&home) != before);
     assert_eq!(home.dump(), expected);
 
     done(seal::decrypt(&home.folder(), &NoKeychain, &mut |_| Ok(())));
-    assert_eq!(form(&home), Form::Plain);
+    assert_eq!(form(&home), StoreFileKind::Plain);
     assert_eq!(home.dump(), expected);
     assert!(home.holds(WORD));
 }
@@ -123,13 +127,13 @@ fn a_wrong_key_changes_nothing() {
     std::fs::write(home.outside("a.key"), "0f".repeat(32)).unwrap();
     let error = Store::open(&home.folder()).unwrap_err();
     assert!(
-        matches!(error, Error::Seal(SealError::WrongKey { .. })),
+        matches!(error, Error::Encryption(EncryptionError::WrongKey { .. })),
         "{error}"
     );
     let decrypted = seal::decrypt(&home.folder(), &NoKeychain, &mut |_| Ok(()));
     assert!(matches!(
         decrypted,
-        Err(Error::Seal(SealError::WrongKey { .. }))
+        Err(Error::Encryption(EncryptionError::WrongKey { .. }))
     ));
     std::fs::remove_file(home.outside("a.key")).unwrap();
     assert!(Store::open(&home.folder()).is_err());
@@ -139,7 +143,7 @@ fn a_wrong_key_changes_nothing() {
     std::fs::rename(home.folder().join("seal.json"), home.outside("seal.json")).unwrap();
     let error = Store::open(&home.folder()).unwrap_err();
     assert!(
-        matches!(error, Error::Seal(SealError::NoKey { .. })),
+        matches!(error, Error::Encryption(EncryptionError::NoKey { .. })),
         "{error}"
     );
     assert!(before.0 == state().0 && before.1 == state().1);
@@ -158,18 +162,24 @@ fn home_key(home: &Home, text: &[u8]) {
 #[test]
 fn a_key_beside_the_store_is_refused() {
     let home = Home::with_store();
-    let inside = KeyPlace::File(home.folder().join("a.key"));
+    let inside = KeyLocation::File(home.folder().join("a.key"));
     let error = seal::encrypt(&home.folder(), &inside, &NoKeychain, &mut |_| Ok(()));
-    assert!(matches!(error, Err(Error::Seal(SealError::KeyFile { .. }))));
-    assert_eq!(form(&home), Form::Plain);
+    assert!(matches!(
+        error,
+        Err(Error::Encryption(EncryptionError::KeyFile { .. }))
+    ));
+    assert_eq!(form(&home), StoreFileKind::Plain);
     let error = seal::encrypt(
         &home.folder(),
-        &KeyPlace::Keychain,
+        &KeyLocation::Keychain,
         &NoKeychain,
         &mut |_| Ok(()),
     );
-    assert!(matches!(error, Err(Error::Seal(SealError::Keychain(_)))));
-    assert_eq!(form(&home), Form::Plain);
+    assert!(matches!(
+        error,
+        Err(Error::Encryption(EncryptionError::Keychain(_)))
+    ));
+    assert_eq!(form(&home), StoreFileKind::Plain);
 }
 
 #[test]
@@ -183,7 +193,7 @@ fn a_store_in_use_is_left_alone() {
     other.execute_batch("BEGIN; SELECT * FROM records").unwrap();
     assert!(matches!(encrypt(&home, "a.key"), Err(Error::InUse { .. })));
     drop(other);
-    assert_eq!(form(&home), Form::Plain);
+    assert_eq!(form(&home), StoreFileKind::Plain);
     done(encrypt(&home, "a.key"));
 }
 
@@ -212,7 +222,7 @@ fn who_opens_during_the_exchange_waits_for_it() {
             assert_eq!(reader.join().unwrap(), expected);
         }
     });
-    assert!(matches!(form(&home), Form::Sealed(_)));
+    assert!(matches!(form(&home), StoreFileKind::Encrypted(_)));
 }
 
 #[test]
@@ -225,7 +235,7 @@ fn an_error_on_the_way_leaves_the_store_as_it_was() {
     };
     let place = key(&home, "a.key");
     assert!(seal::encrypt(&home.folder(), &place, &NoKeychain, &mut fail).is_err());
-    assert_eq!(form(&home), Form::Plain);
+    assert_eq!(form(&home), StoreFileKind::Plain);
     assert!(!home.names().iter().any(|name| name.contains("aside")));
     assert_eq!(home.dump(), expected);
 }
@@ -237,7 +247,7 @@ fn killed_after_any_step(task: &str, prepare: fn() -> Home) {
         let (expected, before) = (home.dump(), form(&home));
         if !dies(&home, task, step) {
             assert!(
-                task == "decrypt" && step == SwapStep::KeyKept,
+                task == "decrypt" && step == SwapStep::KeyStored,
                 "{task} {step:?}"
             );
             continue;
@@ -245,21 +255,21 @@ fn killed_after_any_step(task: &str, prepare: fn() -> Home) {
         let store = home.open();
         let is_new = form(&home) != before;
         let recovered = match step {
-            SwapStep::KeyKept | SwapStep::Done => None,
-            SwapStep::Written | SwapStep::Checked | SwapStep::OldKept => {
-                Some(Recovered::RolledBack)
+            SwapStep::KeyStored | SwapStep::Done => None,
+            SwapStep::Written | SwapStep::Checked | SwapStep::OldLinked => {
+                Some(SwapRecovery::RolledBack)
             }
             SwapStep::RedactionKeySwapped | SwapStep::OldOverwritten | SwapStep::Swapped
                 if task == "decrypt" =>
             {
                 None
             }
-            _ => Some(Recovered::Finished),
+            _ => Some(SwapRecovery::Finished),
         };
         assert_eq!(store.recovered(), recovered, "{task} {step:?}");
         let kept = matches!(
             step,
-            SwapStep::KeyKept | SwapStep::Written | SwapStep::Checked | SwapStep::OldKept
+            SwapStep::KeyStored | SwapStep::Written | SwapStep::Checked | SwapStep::OldLinked
         );
         assert_eq!(is_new, !kept, "{task} {step:?}");
         assert_eq!(sound_dump(&store), expected, "{task} {step:?}");
@@ -271,7 +281,7 @@ fn killed_after_any_step(task: &str, prepare: fn() -> Home) {
                 "{names:?}"
             );
         }
-        let plain = form(&home) == Form::Plain;
+        let plain = form(&home) == StoreFileKind::Plain;
         assert_eq!(home.holds(WORD), plain, "{task} {step:?} {names:?}");
     }
 }

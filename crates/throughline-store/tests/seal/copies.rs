@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use throughline_store::{
-    Backup, Error, Overwrite, Recovered, RedactionKey, Result, Store, SwapStep,
+    BackupReport, Error, Overwrite, RedactionKey, Result, Store, SwapRecovery, SwapStep,
 };
 
 use crate::child::dies;
@@ -13,7 +13,7 @@ use crate::home::{Home, say, sound_dump};
 /// How many backups are made while somebody writes. `THROUGHLINE_BACKUPS` asks for more.
 const ROUNDS: u32 = 20;
 
-fn backup(store: &Store, to: &Path) -> Result<Backup> {
+fn backup(store: &Store, to: &Path) -> Result<BackupReport> {
     store.backup(to, Overwrite::Refuse, &mut |_| {})
 }
 
@@ -45,7 +45,7 @@ fn a_copy_comes_back_on_a_new_machine() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        for file in [copy, Store::path_in(&new.folder())] {
+        for file in [copy, Store::database_path(&new.folder())] {
             let mode = std::fs::metadata(file).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
@@ -60,7 +60,7 @@ fn what_was_there_is_kept() {
     assert_eq!(home.dump(), expected);
     assert_eq!(sound_dump(&Store::open(&safety).unwrap()), present);
     // And comes back, with its own redaction key.
-    home.restore(&Store::path_in(&safety)).unwrap();
+    home.restore(&Store::database_path(&safety)).unwrap();
     assert_eq!(home.dump(), present);
     for _ in 0..3 {
         home.restore(&copy).unwrap();
@@ -77,10 +77,10 @@ fn what_was_there_is_kept() {
 fn a_store_that_cannot_be_read_is_replaced_and_kept() {
     let (home, copy, expected) = with_copy();
     let damaged = b"no database at all, but long enough to look at".repeat(100);
-    std::fs::write(Store::path_in(&home.folder()), &damaged).unwrap();
+    std::fs::write(Store::database_path(&home.folder()), &damaged).unwrap();
     let safety = home.restore(&copy).unwrap().safety_copy.unwrap();
     assert_eq!(home.dump(), expected);
-    assert!(std::fs::read(Store::path_in(&safety)).unwrap() == damaged);
+    assert!(std::fs::read(Store::database_path(&safety)).unwrap() == damaged);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn unsound_files_are_refused() {
         Error::TooNew { .. }
     ));
     assert!(home.restore(&home.outside("nothing.db")).is_err());
-    assert!(home.restore(&Store::path_in(&home.folder())).is_err());
+    assert!(home.restore(&Store::database_path(&home.folder())).is_err());
     assert_eq!(home.dump(), present);
 }
 
@@ -153,7 +153,10 @@ fn files_that_are_there_are_not_overwritten_unasked() {
     let store = home.open();
     let file = home.outside("copy.db");
     std::fs::write(&file, "precious").unwrap();
-    assert!(matches!(backup(&store, &file), Err(Error::Exists { .. })));
+    assert!(matches!(
+        backup(&store, &file),
+        Err(Error::AlreadyExists { .. })
+    ));
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     store
         .backup(&file, Overwrite::Replace, &mut |_| {})
@@ -161,7 +164,7 @@ fn files_that_are_there_are_not_overwritten_unasked() {
     for name in ["throughline.db", "throughline.db-wal"] {
         let ours = home.folder().join(name);
         let replaced = store.backup(&ours, Overwrite::Replace, &mut |_| {});
-        assert!(matches!(replaced, Err(Error::Exists { .. })));
+        assert!(matches!(replaced, Err(Error::AlreadyExists { .. })));
     }
     assert!(
         store
@@ -232,19 +235,21 @@ fn killed_after_any_step_one_of_the_two_is_there() {
         let restored_key = std::fs::read(&key).unwrap();
         std::fs::write(&key, [9; 32]).unwrap();
         if !dies(&home, "restore", step) {
-            assert_eq!(step, SwapStep::KeyKept);
+            assert_eq!(step, SwapStep::KeyStored);
             continue;
         }
         let store = home.open();
         let is_new = !matches!(
             step,
-            SwapStep::Written | SwapStep::Checked | SwapStep::OldKept
+            SwapStep::Written | SwapStep::Checked | SwapStep::OldLinked
         );
         let recovered = match step {
-            SwapStep::Written | SwapStep::Checked | SwapStep::OldKept => {
-                Some(Recovered::RolledBack)
+            SwapStep::Written | SwapStep::Checked | SwapStep::OldLinked => {
+                Some(SwapRecovery::RolledBack)
             }
-            SwapStep::Ready | SwapStep::LogGone | SwapStep::Swapped => Some(Recovered::Finished),
+            SwapStep::Ready | SwapStep::WalRemoved | SwapStep::Swapped => {
+                Some(SwapRecovery::Finished)
+            }
             _ => None,
         };
         assert_eq!(store.recovered(), recovered, "{step:?}");
@@ -258,26 +263,26 @@ fn killed_after_any_step_one_of_the_two_is_there() {
 #[cfg(feature = "encryption")]
 #[test]
 fn an_encrypted_store_has_encrypted_copies() {
-    use throughline_store::seal::{self, Form, KeyPlace, NoKeychain};
+    use throughline_store::seal::{self, KeyLocation, NoKeychain, StoreFileKind};
     let home = Home::with_store();
     let key = home.outside("a.key");
-    let place = KeyPlace::File(key.clone());
+    let place = KeyLocation::File(key.clone());
     seal::encrypt(&home.folder(), &place, &NoKeychain, &mut |_| Ok(())).unwrap();
     let expected = home.dump();
     let copy = home.outside("copy.db");
     let made = backup(&home.open(), &copy).unwrap();
     assert!(
-        matches!(Form::of(&copy).unwrap(), Form::Sealed(id) if Some(id.to_string()) == made.key)
+        matches!(StoreFileKind::of(&copy).unwrap(), StoreFileKind::Encrypted(id) if Some(id.to_string()) == made.key)
     );
     let new = Home::empty();
-    assert!(matches!(new.restore(&copy), Err(Error::Seal(_))));
-    assert!(!Store::path_in(&new.folder()).exists());
+    assert!(matches!(new.restore(&copy), Err(Error::Encryption(_))));
+    assert!(!Store::database_path(&new.folder()).exists());
     new.restore_step_by_step(&copy, Some(&key), &mut |_| Ok(()))
         .unwrap();
     assert_eq!(new.dump(), expected);
     assert!(new.open().is_encrypted());
     // The key that the store had still opens what was copied then.
-    let rekeyed = KeyPlace::File(home.outside("b.key"));
+    let rekeyed = KeyLocation::File(home.outside("b.key"));
     seal::rekey(&home.folder(), &rekeyed, &NoKeychain, &mut |_| Ok(())).unwrap();
     home.restore(&copy).unwrap();
     assert_eq!(home.dump(), expected);
@@ -338,7 +343,7 @@ fn a_copy_with_a_damaged_text_is_refused() {
         let (home, copy, _) = with_copy();
         tamper(&copy, sql);
         let error = home.restore(&copy).unwrap_err();
-        assert!(matches!(error, Error::Unsound { .. }), "{sql}: {error}");
+        assert!(matches!(error, Error::InvalidFile { .. }), "{sql}: {error}");
     }
 }
 
@@ -387,7 +392,7 @@ fn forget_some(home: &Home) {
             ..Selection::default()
         },
     ] {
-        let doomed = store.doomed(&selection).unwrap();
+        let doomed = store.plan_forget(&selection).unwrap();
         let now = jiff::Timestamp::from_second(1_767_500_000).unwrap();
         store.forget(doomed, now).unwrap();
     }

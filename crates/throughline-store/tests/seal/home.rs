@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Workspace};
 use throughline_store::{
-    CopyProgress, Incoming, RestoreFrom, Restored, Result, Store, SwapStep, restore,
+    CopyProgress, IncomingEntries, RestoreResult, RestoreSource, Result, Store, SwapStep, restore,
     seal::NoKeychain,
 };
 
@@ -57,7 +57,7 @@ impl Home {
         sound_dump(&self.open())
     }
 
-    pub fn restore(&self, file: &Path) -> Result<Restored> {
+    pub fn restore(&self, file: &Path) -> Result<RestoreResult> {
         self.restore_step_by_step(file, None, &mut |_| Ok(()))
     }
 
@@ -66,8 +66,8 @@ impl Home {
         file: &Path,
         key_file: Option<&Path>,
         on_step: &mut dyn FnMut(SwapStep) -> Result<()>,
-    ) -> Result<Restored> {
-        let from = RestoreFrom {
+    ) -> Result<RestoreResult> {
+        let from = RestoreSource {
             file,
             key_file,
             keychain: &NoKeychain,
@@ -100,9 +100,9 @@ impl Home {
 
 pub fn restore_into(
     folder: &Path,
-    from: &RestoreFrom<'_>,
+    from: &RestoreSource<'_>,
     on_step: &mut dyn FnMut(SwapStep) -> Result<()>,
-) -> Result<Restored> {
+) -> Result<RestoreResult> {
     let now = Timestamp::from_second(1_767_600_000).unwrap();
     let mut last = 0;
     let mut progress = |progress: CopyProgress| {
@@ -133,8 +133,8 @@ pub fn say(store: &Store, session: &str, text: &str) {
         key: format!("example.com/{session}"),
         root: format!("/work/{session}"),
     };
-    let incoming = Incoming {
-        records: memory::record::records(message),
+    let incoming = IncomingEntries {
+        records: memory::record::project_records(message),
         sessions: vec![(SessionPatch::new(id, Flavor::Claude), Some(workspace))],
         usage: Vec::new(),
     };

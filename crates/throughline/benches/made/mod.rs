@@ -13,10 +13,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{
-    FactKind, Flavor, Kind, MessageId, Record, SessionId, SessionPatch, Trust, Usage, UsageEntry,
-    Workspace,
+    FactKind, Flavor, MessageId, Record, RecordKind, SessionId, SessionPatch, Trust, Usage,
+    UsageEntry, Workspace,
 };
-use store::{Batch, Cursor, From, Incoming, NewFact, Oddities, Reading, Store};
+use store::{Batch, BatchOrigin, Cursor, IncomingEntries, NewFact, ParseIssues, ReadPhase, Store};
 
 /// When the benches take place.
 pub const NOW_SECOND: i64 = 1_800_000_000;
@@ -26,14 +26,14 @@ pub const WORKSPACES: u64 = 8;
 /// Fills a store and returns how many bytes of text it holds. The last session is the latest.
 pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
     let mut bytes = 0;
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     let sessions = records / SESSION_RECORDS;
     for session in 0..sessions {
         let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
         let ago = i64::try_from(sessions - session).unwrap() * 600;
         let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
         let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-        patch.touch(at);
+        patch.include_time(at);
         let name = format!("w{}", session % WORKSPACES);
         let workspace = Workspace {
             key: format!("/{name}"),
@@ -51,17 +51,17 @@ pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
             .iter()
             .map(|record| record.content.len())
             .sum::<usize>();
-        let cleaned = door.clean(Incoming {
+        let cleaned = door.clean(IncomingEntries {
             records: texts,
             sessions: vec![(patch, Some(workspace))],
             usage: Vec::new(),
         });
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/bench.jsonl"),
             cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: None,
         };
         let batch = Batch::new(&mut door, cleaned, from);
@@ -74,14 +74,14 @@ pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
 /// Fills a store with records of the sizes that agents' logs have, with their usage, and with facts, some of
 /// them pinned. Every eighth session is of the workspace `/w3`.
 pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) {
-    let mut door = store.door();
+    let mut door = store.sanitizer();
     let sessions = records / SESSION_RECORDS;
     for session in 0..sessions {
         let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
         let ago = i64::try_from(sessions - session).unwrap() * 600;
         let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
         let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-        patch.touch(at);
+        patch.include_time(at);
         let texts: Vec<Record> = (0..SESSION_RECORDS)
             .map(|n| {
                 let number = session * SESSION_RECORDS + n;
@@ -101,17 +101,17 @@ pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u
             },
             cost_usd: None,
         });
-        let cleaned = door.clean(Incoming {
+        let cleaned = door.clean(IncomingEntries {
             records: texts,
             sessions: vec![(patch, Some(workspace(session)))],
             usage: usage.collect(),
         });
-        let from = From {
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/bench.jsonl"),
             cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: None,
         };
         let batch = Batch::new(&mut door, cleaned, from);
@@ -160,10 +160,10 @@ fn words_of(number: u64, random: &mut Random) -> usize {
 
 fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> Record {
     let kind = match number % 10 {
-        0 => Kind::Prompt,
-        1 | 2 => Kind::Assistant,
-        3..=5 => Kind::ToolUse,
-        _ => Kind::ToolResult,
+        0 => RecordKind::Prompt,
+        1 | 2 => RecordKind::Assistant,
+        3..=5 => RecordKind::ToolUse,
+        _ => RecordKind::ToolResult,
     };
     Record {
         message: MessageId::new(format!("m{number}")),
@@ -179,7 +179,7 @@ fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> R
         tags: Vec::new(),
         metadata: std::collections::BTreeMap::new(),
         trust: Trust::Model,
-        context: memory::Context::default(),
+        context: memory::RecordEnvironment::default(),
     }
 }
 

@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use store::{CopyProgress, Overwrite};
 
 use crate::commands::App;
-use crate::output::table::bytes;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::table::format_bytes;
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Copy the store to a file, also while it is in use
 ///
@@ -27,9 +27,9 @@ pub struct BackupArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     if args.file.exists() && !args.force {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{} exists already", args.file.display()),
             "name another file, or replace it with --force",
         ));
@@ -39,7 +39,7 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("there is no folder {}", folder.display()),
             "make it first, or name another file",
         ));
@@ -52,17 +52,19 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
     let bar = progress_bar(app);
     let backup = app
         .open_existing()?
-        .backup(&args.file, overwrite, &mut |progress| show(&bar, progress))?;
+        .backup(&args.file, overwrite, &mut |progress| {
+            show_progress(&bar, progress)
+        })?;
     bar.finish_and_clear();
     if args.json {
-        output::json(&backup)?;
-        return Ok(Outcome::Done);
+        output::print_json(&backup)?;
+        return Ok(Exit::Done);
     }
     say(&format!(
         "Backed up {} records to {} ({}).",
         backup.records,
         args.file.display(),
-        bytes(backup.size_bytes)
+        format_bytes(backup.size_bytes)
     ));
     match backup.key {
         Some(key) => say(&format!(
@@ -72,12 +74,12 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Outcome> {
             "It is not encrypted, and holds the redaction key as well: keep it as you would keep the store.",
         ),
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Returns a bar for a copy, hidden when nobody watches.
 pub fn progress_bar(app: &App<'_>) -> ProgressBar {
-    if !app.environment.watched {
+    if !app.environment.stderr_is_terminal {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
@@ -87,7 +89,7 @@ pub fn progress_bar(app: &App<'_>) -> ProgressBar {
     }
 }
 
-pub fn show(bar: &ProgressBar, progress: CopyProgress) {
+pub fn show_progress(bar: &ProgressBar, progress: CopyProgress) {
     bar.set_length(progress.total_pages);
     bar.set_position(progress.done_pages);
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use recall::questions::{self, Blame};
 
 use crate::commands::App;
-use crate::commands::sessions::cut_id;
+use crate::commands::sessions::short_session_id;
 use crate::output::table::count;
-use crate::output::text::{Paint, safe};
-use crate::output::{self, Outcome, say, time};
+use crate::output::text::{TextStyle, sanitize};
+use crate::output::{self, Exit, say, time};
 
 /// Show which sessions touched a file, and why
 ///
@@ -34,38 +34,38 @@ pub struct BlameArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_to_ask()?;
+pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
+    let store = app.open_for_query()?;
     let workspace = match &args.workspace {
-        Some(part) => Some(app.workspace(&store, Some(part))?.key),
+        Some(part) => Some(app.find_workspace(&store, Some(part))?.key),
         None => None,
     };
-    let path = relative(app, &args.path);
+    let path = workspace_relative(app, &args.path);
     let blames = questions::blame(&store, &path, workspace.as_deref(), args.limit)?;
     if args.json {
-        output::json(&blames)?;
+        output::print_json(&blames)?;
     } else if blames.is_empty() {
         say("No session is known to have touched it.");
     } else {
         let mut out = stdout().lock();
         for blame in &blames {
-            write!(out, "{}", shown(app, blame))?;
+            write!(out, "{}", format_blame(app, blame))?;
         }
     }
     Ok(if blames.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 /// A path in this repository is known to other clones by its end.
-fn relative(app: &App<'_>, path: &str) -> String {
+fn workspace_relative(app: &App<'_>, path: &str) -> String {
     let whole = app.environment.cwd.join(path);
     if !whole.exists() {
         return path.to_owned();
     }
-    let root = app.workspace_here().root;
+    let root = app.current_workspace().root;
     let within = whole.strip_prefix(Path::new(&root)).ok();
     within.map_or_else(
         || path.to_owned(),
@@ -73,12 +73,12 @@ fn relative(app: &App<'_>, path: &str) -> String {
     )
 }
 
-fn shown(app: &App<'_>, blame: &Blame) -> String {
-    let paint = Paint {
+fn format_blame(app: &App<'_>, blame: &Blame) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let touch = &blame.touch;
-    let when = time::show(touch.last, &app.environment.zone);
+    let when = time::format_time(touch.last, &app.environment.zone);
     let deeds = if touch.edits > 0 {
         count(usize::try_from(touch.edits).unwrap_or(usize::MAX), "edit")
     } else {
@@ -88,23 +88,23 @@ fn shown(app: &App<'_>, blame: &Blame) -> String {
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
-    let head = format!("{when}  {}  {deeds}", safe(workspace));
+    let head = format!("{when}  {}  {deeds}", sanitize(workspace));
     let session = format!(
         "{} {}",
-        cut_agent(touch.session.as_str()),
-        cut_id(&safe(touch.session.native()))
+        agent_name(touch.session.as_str()),
+        short_session_id(&sanitize(touch.session.native()))
     );
     let mut out = format!("{}  {}\n", paint.bold(&head), paint.dim(&session));
-    let _ = writeln!(out, "    {}", safe(&touch.path));
+    let _ = writeln!(out, "    {}", sanitize(&touch.path));
     for (who, text) in [("you", &blame.prompt), ("agent", &blame.said)] {
         if let Some(text) = text {
-            let _ = writeln!(out, "    {who}: {}", safe(text));
+            let _ = writeln!(out, "    {who}: {}", sanitize(text));
         }
     }
     out
 }
 
 /// Returns the agent of a session by its id.
-pub fn cut_agent(session: &str) -> &str {
+pub fn agent_name(session: &str) -> &str {
     session.split(':').next().unwrap_or_default()
 }

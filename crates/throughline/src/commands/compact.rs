@@ -4,17 +4,22 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use distill::compact::{Compacted, Declined, Limits, Outcome as Compaction};
+use distill::compact::{
+    CompactedConversation, CompactionLimits, CompactionOutcome as Compaction, Declined,
+};
 use distill::renew;
 use memory::{MessageId, Summary, Tokens};
-use serve::requests::compact::{Given, Log, Terms, as_json, compact_log, event, read_log, text_of};
+use serve::requests::compact::{
+    CompactOptions, ConversationLog, SuppliedNotes, compact_log, event_name, message_text,
+    outcome_json, read_log,
+};
 
 use crate::commands::App;
-use crate::commands::show::the_session;
-use crate::model::{self, Lender};
-use crate::output::table::{count, table};
-use crate::output::text::safe;
-use crate::output::{self, Outcome, hinted, say};
+use crate::commands::show::find_session;
+use crate::model::{self, ConfiguredModel};
+use crate::output::table::{count, format_table};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Make a conversation shorter: notes for its beginning, its end word for word
 ///
@@ -50,45 +55,48 @@ pub struct CompactArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
     let enabled = app
         .environment
         .compaction
         .unwrap_or(app.config.compaction.enabled);
     if !enabled {
-        return tell(args, &Compaction::of(Err(Declined::Off)));
+        return report_compaction(args, &Compaction::first_try(Err(Declined::Disabled)));
     }
-    let log = log(app, &args.target)?;
-    let models = Lender::of(app).filter(|_| !args.embedded);
+    let log = read_target_log(app, &args.target)?;
+    let models = ConfiguredModel::of(app).filter(|_| !args.embedded);
     // Without a store there are no notes, and no ledger is needed where nobody is asked.
     let store = match app.has_store() {
         true => Some(app.open_existing()?),
         false if models.is_some() => Some(app.open()?),
         false => None,
     };
-    let terms = Terms {
-        limits: limits(app, args),
-        template: &model::settings(app)?.template,
-        given: args.summary.as_deref().map(|file| given(args, file)),
-        models: models.as_deref(),
-        patience: renew::TIME_MAX,
+    let terms = CompactOptions {
+        limits: compaction_limits(app, args),
+        template: &model::summary_settings(app)?.template,
+        notes: args
+            .summary
+            .as_deref()
+            .map(|file| read_notes_file(args, file)),
+        model_provider: models.as_deref(),
+        model_timeout: renew::EXTRACTION_TIME_MAX,
         scope: &app.config.scope(),
     };
     let clock = || app.environment.clock();
-    tell(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)
+    report_compaction(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)
 }
 
 /// Reads the log that is meant: a file, or that of a session. Messages never come from the store.
-fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
+fn read_target_log(app: &App<'_>, target: &str) -> anyhow::Result<ConversationLog> {
     let file = Path::new(target);
     let (path, flavor, session) = if file.is_file() {
         (file.to_owned(), None, None)
     } else {
         let store = app.open_existing()?;
-        let session = the_session(&store, target)?;
+        let session = find_session(&store, target)?;
         let path = session.source.clone().map(PathBuf::from);
         let Some(path) = path.filter(|path| path.is_file()) else {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!(
                     "the log of {} is gone, so there is nothing to compact",
                     session.id
@@ -102,7 +110,7 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
     read_log(&path, flavor, session, app.environment.now)
         .with_context(|| format!("cannot read {shown}"))?
         .ok_or_else(|| {
-            hinted(
+            error_with_hint(
                 format!("{shown} is no log of an agent that we know"),
                 "`throughline doctor` lists the agents",
             )
@@ -110,9 +118,9 @@ fn log(app: &App<'_>, target: &str) -> anyhow::Result<Log> {
 }
 
 /// Reads notes. Where that fails, the compaction goes on without them and says so.
-fn given(args: &CompactArgs, file: &Path) -> Given {
+fn read_notes_file(args: &CompactArgs, file: &Path) -> SuppliedNotes {
     let file = file.display().to_string();
-    Given {
+    SuppliedNotes {
         summary: match std::fs::read_to_string(&file) {
             Ok(text) => Ok(Summary::parse(&text)),
             Err(error) => Err(format!("cannot read {file}: {error}")),
@@ -122,50 +130,50 @@ fn given(args: &CompactArgs, file: &Path) -> Given {
     }
 }
 
-fn limits(app: &App<'_>, args: &CompactArgs) -> Limits {
+fn compaction_limits(app: &App<'_>, args: &CompactArgs) -> CompactionLimits {
     let limits = app.config.compaction.limits();
     let asked = args.threshold.filter(|tokens| *tokens > 0).map(Tokens);
-    Limits {
+    CompactionLimits {
         threshold: asked.or(limits.threshold),
         ..limits
     }
 }
 
-fn tell(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Outcome> {
-    note(outcome);
+fn report_compaction(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Exit> {
+    log_compaction(outcome);
     if args.json {
-        output::json(&as_json(outcome))?;
+        output::print_json(&outcome_json(outcome))?;
     } else if let Ok(compacted) = &outcome.result {
-        write!(stdout().lock(), "{}", as_text(compacted))?;
+        write!(stdout().lock(), "{}", format_compaction(compacted))?;
     }
     let both = outcome.fell_through.as_ref() == outcome.result.as_ref().err();
     if let Some(declined) = outcome.fell_through.as_ref().filter(|_| !both) {
         say(&format!("The summary was not used: {declined}."));
     }
-    if let Some(declined) = &outcome.model {
+    if let Some(declined) = &outcome.model_declined {
         say(&format!(
             "The model was not used: {}.",
-            safe(&declined.to_string())
+            sanitize(&declined.to_string())
         ));
     }
     match &outcome.result {
-        Ok(_) => Ok(Outcome::Done),
+        Ok(_) => Ok(Exit::Done),
         Err(declined) => {
             say(&format!("Nothing was compacted: {declined}."));
-            Ok(Outcome::NothingFound)
+            Ok(Exit::NothingFound)
         }
     }
 }
 
 /// Every outcome is an event with its figures.
-fn note(outcome: &Compaction) {
+fn log_compaction(outcome: &Compaction) {
     let fell_through = outcome.fell_through.as_ref().map(Declined::name);
-    let model = outcome.model.as_ref().map(Declined::name);
+    let model = outcome.model_declined.as_ref().map(Declined::name);
     match &outcome.result {
         Ok(compacted) => {
             let figures = compacted.figures;
             tracing::info!(
-                event = event(outcome),
+                event = event_name(outcome),
                 fell_through,
                 model,
                 tokens_before = figures.tokens_before.0,
@@ -176,19 +184,19 @@ fn note(outcome: &Compaction) {
             );
         }
         Err(declined) => {
-            tracing::info!(event = event(outcome), fell_through, model, why = %declined);
+            tracing::info!(event = event_name(outcome), fell_through, model, why = %declined);
         }
     }
 }
 
-fn as_text(compacted: &Compacted) -> String {
+fn format_compaction(compacted: &CompactedConversation) -> String {
     let figures = &compacted.figures;
     let row = |name: &str, messages: Option<usize>, tokens: Option<Tokens>| {
         let messages = messages.map_or_else(String::new, |messages| messages.to_string());
         let tokens = tokens.map_or_else(String::new, |tokens| tokens.to_string());
         vec![name.to_owned(), messages, tokens]
     };
-    let mut text = table(&[
+    let mut text = format_table(&[
         ["", "messages", "tokens"].map(str::to_owned).to_vec(),
         row(
             "before",
@@ -205,7 +213,7 @@ fn as_text(compacted: &Compacted) -> String {
         ),
         row("after", None, Some(figures.tokens_after)),
     ]);
-    let mut line = |name: &str, value: String| text += &format!("{name:<9} {}\n", safe(&value));
+    let mut line = |name: &str, value: String| text += &format!("{name:<9} {}\n", sanitize(&value));
     if let Some(preserved) = &compacted.boundary.preserved {
         line("kept", format!("{} to {}", preserved.head, preserved.tail));
     }
@@ -221,9 +229,9 @@ fn as_text(compacted: &Compacted) -> String {
     if !compacted.open.is_empty() {
         line("open", count(compacted.open.len(), "call"));
     }
-    text += &format!("\n{}\n", safe(text_of(&compacted.summary)));
+    text += &format!("\n{}\n", sanitize(message_text(&compacted.summary)));
     if let Some(restored) = &compacted.restored {
-        text += &format!("{}\n", safe(text_of(restored)));
+        text += &format!("{}\n", sanitize(message_text(restored)));
     }
     text
 }

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::output::Outcome;
+use crate::output::Exit;
 
 /// Print the completions of a shell
 ///
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
-pub fn run(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
+pub fn run(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut command = Cli::command();
     clap_complete::generate(
         args.shell,
@@ -23,5 +23,5 @@ pub fn run(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
         "throughline",
         &mut std::io::stdout(),
     );
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -5,10 +5,10 @@ use std::io::{Write, stdout};
 use serde_json::json;
 
 use crate::commands::App;
-use crate::config::{DEFAULT, Prices};
+use crate::config::{DEFAULT_TOML, PricesConfig};
 use crate::environment::VARIABLES;
 use crate::output::table::count;
-use crate::output::{self, Outcome};
+use crate::output::{self, Exit};
 
 /// Say where things are and which settings are in force
 #[derive(Debug, clap::Args)]
@@ -22,20 +22,20 @@ pub struct ConfigArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
     let mut out = stdout().lock();
     if args.default {
-        write!(out, "{DEFAULT}")?;
-        return Ok(Outcome::Done);
+        write!(out, "{DEFAULT_TOML}")?;
+        return Ok(Exit::Done);
     }
-    let store = store::Store::path_in(&app.home);
+    let store = store::Store::database_path(&app.home);
     if args.json {
         drop(out);
-        output::json(&json!({
+        output::print_json(&json!({
             "home": app.home, "store": store, "config": app.config_path,
             "config_exists": app.config_path.exists(), "settings": app.config,
         }))?;
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     let exists = if app.config_path.exists() {
         ""
@@ -48,14 +48,14 @@ pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Outcome> {
     for (name, what) in VARIABLES {
         writeln!(out, "# ${name}: {what}")?;
     }
-    writeln!(out, "\n{}", toml_text(app)?)?;
-    Ok(Outcome::Done)
+    writeln!(out, "\n{}", effective_toml(app)?)?;
+    Ok(Exit::Done)
 }
 
 /// Returns the settings in force; of the prices only those that are not shipped, which are many.
-fn toml_text(app: &App<'_>) -> anyhow::Result<String> {
+fn effective_toml(app: &App<'_>) -> anyhow::Result<String> {
     let mut config = app.config.clone();
-    let shipped = Prices::default().models;
+    let shipped = PricesConfig::default().models;
     config
         .prices
         .models

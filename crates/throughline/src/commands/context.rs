@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write, stdin, stdout};
 
-use recall::{Answer, Fate, Recalled};
+use recall::{ItemDecision, RecallAnswer, RecallOutcome};
 
 use crate::commands::App;
-use crate::output::text::safe;
-use crate::output::{self, Outcome, say};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say};
 
 /// Show what a prompt would get from memory, and why
 ///
@@ -42,50 +42,50 @@ pub struct ContextArgs {
 /// A prompt of a hook may be anything; more than this is not read.
 const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
-pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Outcome> {
-    let prompt = prompt(args)?;
-    let store = app.open_to_ask()?;
-    let workspace = app.workspace(&store, args.workspace.as_deref())?;
-    let settings = app.settings();
-    if let Some(off) = serve::prompt::off(&settings, &workspace) {
+pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
+    let prompt = read_prompt(args)?;
+    let store = app.open_for_query()?;
+    let workspace = app.find_workspace(&store, args.workspace.as_deref())?;
+    let settings = app.serve_settings();
+    if let Some(off) = serve::prompt::injection_off(&settings, &workspace) {
         if args.json {
-            output::json(&serde_json::json!({ "answer": { "abstain": "off" }, "off": off }))?;
+            output::print_json(&serde_json::json!({ "answer": { "abstain": "off" }, "off": off }))?;
         } else {
             say(&format!("Nothing: {}.", off.reason()));
         }
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     }
     let session = args.session.as_deref();
-    let occasion = serve::prompt::occasion(&store, &settings, prompt, session, &workspace)?;
+    let occasion = serve::prompt::prompt_request(&store, &settings, prompt, session, &workspace)?;
     let now = app.environment.now;
-    let recalled = serve::prompt::answer(&store, &settings, &occasion, &workspace, now)?;
+    let recalled = serve::prompt::recall_for_prompt(&store, &settings, &occasion, &workspace, now)?;
     if args.json {
-        output::json(&recalled)?;
+        output::print_json(&recalled)?;
     } else {
-        print(&recalled, args.explain)?;
-        if matches!(recalled.answer, Answer::Abstain(_))
-            && let Some(hint) = elsewhere(&store, &occasion.prompt, &workspace, now)?
+        print_recalled(&recalled, args.explain)?;
+        if matches!(recalled.answer, RecallAnswer::Abstain(_))
+            && let Some(hint) = other_workspace_hint(&store, &occasion.prompt, &workspace, now)?
         {
             say(&hint);
         }
     }
-    let Answer::Inject(pack) = &recalled.answer else {
-        return Ok(Outcome::NothingFound);
+    let RecallAnswer::Inject(pack) = &recalled.answer else {
+        return Ok(Exit::NothingFound);
     };
     if args.record {
-        store.record_injection(serve::prompt::shown(&occasion, pack, now))?;
+        store.record_injection(serve::prompt::new_injection(&occasion, pack, now))?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Returns a hint at the sessions of another workspace that a silent prompt may be about.
-fn elsewhere(
+fn other_workspace_hint(
     store: &store::Store,
     prompt: &str,
     here: &memory::Workspace,
     now: jiff::Timestamp,
 ) -> anyhow::Result<Option<String>> {
-    let found = recall::search(store, &recall::Ask::from(prompt), now)?;
+    let found = recall::search(store, &recall::RecallQuery::from(prompt), now)?;
     if found.verdict != recall::Verdict::Inject {
         return Ok(None);
     }
@@ -103,17 +103,17 @@ fn elsewhere(
         .filter(|hit| hit.hit.workspace.as_deref() == Some(best))
         .map(|hit| &hit.hit.session)
         .collect();
-    let known = store.workspaces_like(best, 1)?;
+    let known = store.workspaces_matching(best, 1)?;
     let folder = known.first().map_or(best, |workspace| &workspace.root);
     let (count, plural) = (sessions.len(), if sessions.len() == 1 { "" } else { "s" });
     let verb = if count == 1 { "matches" } else { "match" };
-    let folder = safe(folder);
+    let folder = sanitize(folder);
     Ok(Some(format!(
         "Nothing in this workspace; {count} session{plural} elsewhere {verb} (--workspace {folder})."
     )))
 }
 
-fn prompt(args: &ContextArgs) -> anyhow::Result<String> {
+fn read_prompt(args: &ContextArgs) -> anyhow::Result<String> {
     if args.prompt != ["-"] {
         return Ok(args.prompt.join(" "));
     }
@@ -125,24 +125,24 @@ fn prompt(args: &ContextArgs) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn print(recalled: &Recalled, explain: bool) -> anyhow::Result<()> {
+fn print_recalled(recalled: &RecallOutcome, explain: bool) -> anyhow::Result<()> {
     match &recalled.answer {
-        Answer::Inject(pack) => {
+        RecallAnswer::Inject(pack) => {
             writeln!(stdout().lock(), "{}", pack.text)?;
             say(&format!("Injection {}, {} tokens.", pack.id, pack.tokens));
         }
-        Answer::Abstain(silence) => say(&format!("Nothing: {}.", silence.reason())),
+        RecallAnswer::Abstain(silence) => say(&format!("Nothing: {}.", silence.reason())),
     }
     if explain {
         say(&format!(
             "Looked for: {}; the search is {:.0} % sure.",
-            safe(&recalled.keywords.join(" ")),
+            sanitize(&recalled.keywords.join(" ")),
             100.0 * recalled.confidence
         ));
         for considered in &recalled.considered {
             let fate = match considered.fate {
-                Fate::Injected => "in".to_owned(),
-                Fate::Left(why) => format!("out: {}", why.reason()),
+                ItemDecision::Injected => "in".to_owned(),
+                ItemDecision::Left(why) => format!("out: {}", why.reason()),
             };
             let (kind, _) = considered.item.parts();
             let id = considered.item.to_string();
@@ -150,7 +150,7 @@ fn print(recalled: &Recalled, explain: bool) -> anyhow::Result<()> {
                 "  {kind} {}  {:.2}  {fate}\n      {}",
                 if kind == "fact" { &id[..8] } else { &id },
                 considered.score,
-                safe(&considered.text)
+                sanitize(&considered.text)
             ));
         }
     }

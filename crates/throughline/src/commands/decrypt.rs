@@ -1,9 +1,9 @@
 //! `throughline decrypt`
 
 use crate::commands::App;
-use crate::commands::encrypt::{report, tell};
+use crate::commands::encrypt::{print_step, report_conversion};
 use crate::keychain::SystemKeychain;
-use crate::output::Outcome;
+use crate::output::Exit;
 
 /// Make an encrypted store a plain one again
 ///
@@ -11,7 +11,9 @@ use crate::output::Outcome;
 #[derive(Debug, clap::Args)]
 pub struct DecryptArgs {}
 
-pub fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Outcome> {
-    let conversion = store::seal::decrypt(&app.home, &SystemKeychain, &mut |step| tell(app, step))?;
-    report(app, &conversion)
+pub fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
+    let conversion = store::seal::decrypt(&app.home, &SystemKeychain, &mut |step| {
+        print_step(app, step)
+    })?;
+    report_conversion(app, &conversion)
 }

@@ -2,13 +2,15 @@
 
 use std::io::{Write, stdout};
 
-use memory::digest::{ASKED_FIRST, Digest, ErrorSeen, List, Overhead, Step, StepKind};
+use memory::digest::{
+    CappedList, Digest, DigestStep, FIRST_PROMPTS_MAX, Overhead, SeenError, StepKind,
+};
 use store::StoredDigest;
 
 use crate::commands::{App, show};
 use crate::output::table::count;
-use crate::output::text::{Paint, safe};
-use crate::output::{self, Outcome, say};
+use crate::output::text::{TextStyle, sanitize};
+use crate::output::{self, Exit, say};
 
 /// Tell what a session was about and how it went
 ///
@@ -24,34 +26,34 @@ pub struct DigestArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let session = show::the_session(&store, &args.session)?;
+    let session = show::find_session(&store, &args.session)?;
     let stored = store.digest(&session.id)?;
     let stored = match stored {
         Some(stored) if !stored.stale || session.evicted > 0 => stored,
         // It goes on, or has only just ended: told as it is now, and not kept.
         _ => {
-            let mut account = distill::digest::Account::new(&session);
-            store.each_record(&session.id, |record| account.take(&record))?;
+            let mut account = distill::digest::DigestBuilder::new(&session);
+            store.each_record(&session.id, |record| account.add_record(&record))?;
             StoredDigest {
                 made: None,
                 stale: false,
                 lost: 0,
-                digest: account.digest(&session),
+                digest: account.finish(&session),
             }
         }
     };
     if args.json {
-        output::json(&stored)?;
-        return Ok(Outcome::Done);
+        output::print_json(&stored)?;
+        return Ok(Exit::Done);
     }
     let mut out = stdout().lock();
     write!(
         out,
         "{}{}",
-        show::heading(app, &store, &session)?,
-        page(app, &stored.digest)
+        show::session_heading(app, &store, &session)?,
+        format_digest(app, &stored.digest)
     )?;
     if stored.stale {
         say("The session has gone on since; the next ingest adds to this.");
@@ -62,36 +64,43 @@ pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Outcome> {
             stored.lost
         ));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Returns a digest as people read it.
-pub fn page(app: &App<'_>, digest: &Digest) -> String {
-    let paint = Paint {
+pub fn format_digest(app: &App<'_>, digest: &Digest) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let mut page = String::new();
     let mut part = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             page += &format!("\n{}\n", paint.bold(title));
-            page.extend(lines.iter().map(|line| format!("  {}\n", safe(line))));
+            page.extend(lines.iter().map(|line| format!("  {}\n", sanitize(line))));
         }
     };
-    part("How it ended", ending(digest));
-    part("Asked", asked(&digest.asked));
+    part("How it ended", outcome_lines(digest));
+    part("Asked", prompt_lines(&digest.asked));
     part(
         "Corrected",
-        listed(&digest.corrections, Clone::clone, "more correction"),
+        list_lines(&digest.corrections, Clone::clone, "more correction"),
     );
-    part("Done", done(digest));
-    part("Errors", listed(&digest.errors, error, "more kind"));
-    let retry = |retry: &memory::digest::Retry| format!("{}{}", retry.what, times(retry.times));
-    part("Tried again", listed(&digest.retries, retry, "more call"));
-    part("Figures", figures(digest));
+    part("Done", step_lines(digest));
+    part(
+        "Errors",
+        list_lines(&digest.errors, format_error, "more kind"),
+    );
+    let retry =
+        |retry: &memory::digest::Retry| format!("{}{}", retry.what, repeat_count(retry.times));
+    part(
+        "Tried again",
+        list_lines(&digest.retries, retry, "more call"),
+    );
+    part("Figures", figure_lines(digest));
     page
 }
 
-fn ending(digest: &Digest) -> Vec<String> {
+fn outcome_lines(digest: &Digest) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", digest.outcome, digest.reasons.join("; "))];
     lines.extend(
         digest
@@ -103,19 +112,19 @@ fn ending(digest: &Digest) -> Vec<String> {
 }
 
 /// The first prompts, the last ones, and between them how many were left out.
-fn asked(list: &List<String>) -> Vec<String> {
+fn prompt_lines(list: &CappedList<String>) -> Vec<String> {
     let mut lines = list.items.clone();
     if list.more > 0 {
         let more = usize::try_from(list.more).unwrap_or(usize::MAX);
         lines.insert(
-            ASKED_FIRST.min(lines.len()),
+            FIRST_PROMPTS_MAX.min(lines.len()),
             format!("… {}", count(more, "more prompt")),
         );
     }
     lines
 }
 
-fn listed<T>(list: &List<T>, line: impl Fn(&T) -> String, noun: &str) -> Vec<String> {
+fn list_lines<T>(list: &CappedList<T>, line: impl Fn(&T) -> String, noun: &str) -> Vec<String> {
     let mut lines: Vec<_> = list.items.iter().map(line).collect();
     if list.more > 0 {
         let s = if list.more == 1 { "" } else { "s" };
@@ -124,15 +133,15 @@ fn listed<T>(list: &List<T>, line: impl Fn(&T) -> String, noun: &str) -> Vec<Str
     lines
 }
 
-fn done(digest: &Digest) -> Vec<String> {
-    let mut lines = listed(&digest.done, step, "more step");
+fn step_lines(digest: &Digest) -> Vec<String> {
+    let mut lines = list_lines(&digest.done, format_step, "more step");
     if digest.looks > 0 {
-        lines.push(format!("looked at things{}", times(digest.looks)));
+        lines.push(format!("looked at things{}", repeat_count(digest.looks)));
     }
     lines
 }
 
-fn step(step: &Step) -> String {
+fn format_step(step: &DigestStep) -> String {
     let verb = match step.kind {
         StepKind::Changed => "changed",
         StepKind::Ran => "ran",
@@ -144,7 +153,7 @@ fn step(step: &Step) -> String {
         notes.push(format!(
             "failed{}",
             if step.times > 1 {
-                times(step.failed)
+                repeat_count(step.failed)
             } else {
                 String::new()
             }
@@ -156,10 +165,10 @@ fn step(step: &Step) -> String {
     } else {
         format!(" ({})", notes.join(", "))
     };
-    format!("{verb:<9} {}{}{notes}", step.what, times(step.times))
+    format!("{verb:<9} {}{}{notes}", step.what, repeat_count(step.times))
 }
 
-fn error(error: &ErrorSeen) -> String {
+fn format_error(error: &SeenError) -> String {
     let tool = error
         .tool
         .as_ref()
@@ -172,12 +181,12 @@ fn error(error: &ErrorSeen) -> String {
     format!(
         "{tool}{}{} ({fate}, {})",
         error.text,
-        times(error.times),
+        repeat_count(error.times),
         error.name
     )
 }
 
-fn times(times: u64) -> String {
+fn repeat_count(times: u64) -> String {
     if times > 1 {
         format!(" ×{times}")
     } else {
@@ -185,7 +194,7 @@ fn times(times: u64) -> String {
     }
 }
 
-fn figures(digest: &Digest) -> Vec<String> {
+fn figure_lines(digest: &Digest) -> Vec<String> {
     let tool = |tool: &memory::digest::ToolCount| {
         let failed = if tool.failed > 0 {
             format!(" ({} failed)", tool.failed)
@@ -196,22 +205,22 @@ fn figures(digest: &Digest) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "{} of work in {}, {}, {}",
-        span(digest.active_ms),
-        span(digest.wall_ms),
+        format_duration(digest.active_ms),
+        format_duration(digest.wall_ms),
         counted(digest.prompts, "prompt"),
         counted(digest.records, "record"),
     )];
     if !digest.tools.items.is_empty() {
         lines.push(format!(
             "tools: {}",
-            listed(&digest.tools, tool, "more tool").join(", ")
+            list_lines(&digest.tools, tool, "more tool").join(", ")
         ));
     }
-    lines.extend(overhead(&digest.overhead));
+    lines.extend(overhead_line(&digest.overhead));
     lines
 }
 
-fn overhead(overhead: &Overhead) -> Option<String> {
+fn overhead_line(overhead: &Overhead) -> Option<String> {
     let parts = [
         (overhead.failed, "failed"),
         (overhead.installs, "installing"),
@@ -242,7 +251,7 @@ fn counted(number: u64, noun: &str) -> String {
 }
 
 /// Returns a span of time as people say it.
-fn span(ms: u64) -> String {
+fn format_duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),

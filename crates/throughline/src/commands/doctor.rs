@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
-use memory::{Evidence, Flavor};
+use memory::{Flavor, FormatEvidence};
 use serde::Serialize;
-use store::seal::Seal;
+use store::seal::EncryptionInfo;
 use store::{Health, SourceReport};
 
-use self::installed::Installed;
-use crate::commands::ingest::usual_roots;
+use self::installed::InstallStatus;
+use crate::commands::ingest::default_roots;
 use crate::commands::{App, encrypt};
 use crate::keychain::SystemKeychain;
-use crate::output::table::{bytes, table};
-use crate::output::{self, Outcome, time};
+use crate::output::table::{format_bytes, format_table};
+use crate::output::{self, Exit, time};
 
 /// Examine the store, the agents and what will be lost when
 #[derive(Debug, clap::Args)]
@@ -49,10 +49,10 @@ struct Diagnosis {
     /// before a repair.
     kept: Vec<PathBuf>,
     /// How the store is encrypted, if it is.
-    seal: Option<Seal>,
-    agents: Vec<Agent>,
+    seal: Option<EncryptionInfo>,
+    agents: Vec<AgentDiagnosis>,
     /// Which of them are told of us, and where.
-    installed: Vec<Installed>,
+    installed: Vec<InstallStatus>,
     troubled: Vec<SourceReport>,
     /// Kinds of log entries that no adapter knew: agent, kind, how often.
     drift: Vec<(String, String, u64)>,
@@ -62,9 +62,9 @@ struct Diagnosis {
 }
 
 #[derive(Serialize)]
-struct Agent {
+struct AgentDiagnosis {
     agent: Flavor,
-    evidence: Evidence,
+    evidence: FormatEvidence,
     looks_in: Vec<PathBuf>,
     logs: usize,
     size_bytes: u64,
@@ -79,13 +79,13 @@ impl DoctorArgs {
     }
 }
 
-pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Exit> {
     if args.repair {
         return repair::run(app, args.json);
     }
-    let diagnosis = examine(app, args)?;
+    let diagnosis = diagnose(app, args)?;
     if args.json {
-        output::json(&diagnosis)?;
+        output::print_json(&diagnosis)?;
     } else {
         print(app, &diagnosis)?;
     }
@@ -95,14 +95,10 @@ pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Outcome> {
             .store
             .as_ref()
             .is_none_or(|health| health.is_sound() && !health.traces);
-    Ok(if sound {
-        Outcome::Done
-    } else {
-        Outcome::Failed
-    })
+    Ok(if sound { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
+fn diagnose(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
     let (store, broken) = open(app)?;
     let health = store.as_ref().map(|store| store.health(args.deep));
     let health = health.transpose()?;
@@ -111,36 +107,36 @@ fn examine(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
         && health.is_sound()
     {
         // What the copy was kept for has not happened.
-        store.drop_safety_copy(None)?;
+        store.remove_safety_copy(None)?;
     }
     Ok(Diagnosis {
         home: app.home.clone(),
         broken,
         kept: store
             .as_ref()
-            .map(store::Store::kept_copies)
+            .map(store::Store::safety_copy_paths)
             .unwrap_or_default(),
-        seal: store::seal::seal(&app.home, &SystemKeychain)?,
+        seal: store::seal::encryption_info(&app.home, &SystemKeychain)?,
         agents: ADAPTERS
             .iter()
-            .map(|adapter| agent(app, adapter.flavor()))
+            .map(|adapter| diagnose_agent(app, adapter.flavor()))
             .collect(),
-        installed: installed::look(app),
+        installed: installed::install_statuses(app),
         troubled: store
             .as_ref()
-            .map(store::Store::troubled_sources)
+            .map(store::Store::sources_with_problems)
             .transpose()?
             .unwrap_or_default(),
         drift: store
             .as_ref()
-            .map(store::Store::drift)
+            .map(store::Store::unknown_entry_kinds)
             .transpose()?
             .unwrap_or_default(),
-        permissions: permissions(app),
+        permissions: loose_permissions(app),
         leaves_the_machine: app
             .config
             .model
-            .goes_to()
+            .destination()
             .map(|address| {
                 format!("redacted parts of sessions that are summarized by a model, to {address}")
             })
@@ -164,13 +160,13 @@ fn open(app: &App<'_>) -> anyhow::Result<(Option<store::Store>, Option<String>)>
     }
 }
 
-fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
+fn diagnose_agent(app: &App<'_>, flavor: Flavor) -> AgentDiagnosis {
     let adapters: Vec<_> = ADAPTERS
         .iter()
         .copied()
         .filter(|adapter| adapter.flavor() == flavor)
         .collect();
-    let roots = usual_roots(app, &adapters);
+    let roots = default_roots(app, &adapters);
     let found = capture::discover(&adapters, &roots);
     let files: Vec<_> = found
         .sources
@@ -180,7 +176,7 @@ fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
     let days = deletes_after_days(app, flavor);
     let oldest = files.iter().filter_map(|file| file.modified().ok()).min();
     let oldest = oldest.and_then(|time| Timestamp::try_from(time).ok());
-    Agent {
+    AgentDiagnosis {
         agent: flavor,
         evidence: flavor.evidence(),
         looks_in: roots.into_iter().map(|root| root.path).collect(),
@@ -199,23 +195,23 @@ fn agent(app: &App<'_>, flavor: Flavor) -> Agent {
 fn deletes_after_days(app: &App<'_>, flavor: Flavor) -> Option<u32> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Settings {
+    struct ClaudeCleanupSettings {
         cleanup_period_days: Option<u32>,
     }
     let usual = flavor.deletes_after_days()?;
     let places = &app.environment.places;
     let folder = places
-        .folder("CLAUDE_CONFIG_DIR")
+        .folder_variable("CLAUDE_CONFIG_DIR")
         .unwrap_or_else(|| places.home.join(".claude"));
     let set = std::fs::read_to_string(folder.join("settings.json"))
         .ok()
-        .and_then(|text| serde_json::from_str::<Settings>(&text).ok())
+        .and_then(|text| serde_json::from_str::<ClaudeCleanupSettings>(&text).ok())
         .and_then(|settings| settings.cleanup_period_days);
     Some(set.unwrap_or(usual))
 }
 
 /// Names what others than the owner could read.
-fn permissions(app: &App<'_>) -> Vec<String> {
+fn loose_permissions(app: &App<'_>) -> Vec<String> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -287,14 +283,14 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
         writeln!(
             out,
             "  {}: {}",
-            output::text::safe(&source.path),
+            output::text::sanitize(&source.path),
             what.join(", ")
         )?;
     }
     if !diagnosis.drift.is_empty() {
         writeln!(out, "\nEntries of unknown kinds, left out")?;
         for (agent, kind, times) in diagnosis.drift.iter().take(10) {
-            writeln!(out, "  {agent} {}: {times}", output::text::safe(kind))?;
+            writeln!(out, "  {agent} {}: {times}", output::text::sanitize(kind))?;
         }
     }
     if diagnosis.leaves_the_machine.is_empty() {
@@ -309,7 +305,11 @@ fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_agents(app: &App<'_>, out: &mut impl Write, agents: &[Agent]) -> anyhow::Result<()> {
+fn print_agents(
+    app: &App<'_>,
+    out: &mut impl Write,
+    agents: &[AgentDiagnosis],
+) -> anyhow::Result<()> {
     let (here, absent): (Vec<_>, Vec<_>) = agents.iter().partition(|agent| agent.logs > 0);
     if !here.is_empty() {
         writeln!(out, "\nAgents")?;
@@ -319,20 +319,25 @@ fn print_agents(app: &App<'_>, out: &mut impl Write, agents: &[Agent]) -> anyhow
                 vec![
                     format!("  {}", agent.agent.title()),
                     output::table::count(agent.logs, "log"),
-                    bytes(agent.size_bytes),
+                    format_bytes(agent.size_bytes),
                     format!("format known from {}", agent.evidence.name()),
-                    loss(app, agent),
+                    deletion_note(app, agent),
                 ]
             })
             .collect();
-        write!(out, "{}", table(&rows))?;
+        write!(out, "{}", format_table(&rows))?;
     }
     writeln!(out, "\nNo logs of")?;
     let rows: Vec<_> = absent
         .iter()
-        .map(|agent| vec![format!("  {}", agent.agent.title()), looked_in(agent)])
+        .map(|agent| {
+            vec![
+                format!("  {}", agent.agent.title()),
+                searched_folders(agent),
+            ]
+        })
         .collect();
-    write!(out, "{}", table(&rows))?;
+    write!(out, "{}", format_table(&rows))?;
     Ok(())
 }
 
@@ -343,7 +348,7 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
         number(health.records, "record"),
         number(health.sessions, "session"),
         number(health.workspaces, "workspace"),
-        bytes(health.size_bytes),
+        format_bytes(health.size_bytes),
         health.format,
         health.sqlite,
     )?;
@@ -361,11 +366,11 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
             "  PROBLEM: what was forgotten is still in the write-ahead log; another process is reading"
         )?;
     }
-    if health.log_is_held() {
+    if health.exceeds_wal_limit() {
         writeln!(
             out,
             "  PROBLEM: the log of writes has grown to {}: some program keeps an old reading open",
-            bytes(health.log_bytes)
+            format_bytes(health.log_bytes)
         )?;
     }
     match health.damaged {
@@ -384,20 +389,20 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_seal(out: &mut impl Write, seal: Option<&Seal>) -> anyhow::Result<()> {
+fn print_seal(out: &mut impl Write, seal: Option<&EncryptionInfo>) -> anyhow::Result<()> {
     match seal {
         None => writeln!(out, "  not encrypted")?,
         Some(seal) => writeln!(
             out,
             "  encrypted with key {} in {}",
             seal.key,
-            encrypt::show(&seal.place)
+            encrypt::format_key_place(&seal.place)
         )?,
     }
     Ok(())
 }
 
-fn looked_in(agent: &Agent) -> String {
+fn searched_folders(agent: &AgentDiagnosis) -> String {
     match agent.looks_in.as_slice() {
         [] => "looked for by --root or configuration only".to_owned(),
         [only] => format!("looked in {}", only.display()),
@@ -410,11 +415,11 @@ fn number(number: u64, noun: &str) -> String {
 }
 
 /// Says when the agent will delete the first of its logs.
-fn loss(app: &App<'_>, agent: &Agent) -> String {
+fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
     match (agent.deletes_after_days, agent.next_deletion) {
         (Some(days), Some(next)) => format!(
             "deletes logs after {days} days, the next on {}",
-            &time::show(Some(next), &app.environment.zone)[..10]
+            &time::format_time(Some(next), &app.environment.zone)[..10]
         ),
         (Some(days), None) => format!("deletes logs after {days} days"),
         (None, _) => "does not delete its logs".to_owned(),

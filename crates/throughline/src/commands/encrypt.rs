@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use store::seal::{Conversion, Converted, KeyPlace};
+use store::seal::{Conversion, ConversionReport, KeyLocation};
 use store::{Result, SwapStep};
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
-use crate::output::{Outcome, hinted, say};
+use crate::output::{Exit, error_with_hint, say};
 
 /// Encrypt the store
 ///
@@ -17,12 +17,12 @@ use crate::output::{Outcome, hinted, say};
 #[derive(Debug, clap::Args)]
 pub struct EncryptArgs {
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeyFileArgs,
 }
 
 /// Where a new key is put.
 #[derive(Debug, clap::Args)]
-pub struct KeyArgs {
+pub struct KeyFileArgs {
     /// Put the key into this file instead of the keychain; a key that is there already is used
     ///
     /// The file must be readable by you alone and lie outside of the store's folder.
@@ -30,21 +30,21 @@ pub struct KeyArgs {
     key_file: Option<PathBuf>,
 }
 
-impl KeyArgs {
-    pub fn place(&self) -> KeyPlace {
+impl KeyFileArgs {
+    pub fn key_place(&self) -> KeyLocation {
         match &self.key_file {
-            Some(path) => KeyPlace::File(path.clone()),
-            None => KeyPlace::Keychain,
+            Some(path) => KeyLocation::File(path.clone()),
+            None => KeyLocation::Keychain,
         }
     }
 }
 
-pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Outcome> {
-    let place = args.key.place();
+pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
+    let place = args.key.key_place();
     let conversion = store::seal::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
-        tell(app, step)
+        print_step(app, step)
     })?;
-    let outcome = report(app, &conversion)?;
+    let outcome = report_conversion(app, &conversion)?;
     if matches!(
         conversion,
         Conversion::Done(_) | Conversion::AlreadyEncrypted
@@ -70,25 +70,25 @@ fn remove_summaries(app: &App<'_>) -> anyhow::Result<()> {
 }
 
 /// Says what is being done, to somebody who watches.
-pub fn tell(app: &App<'_>, step: SwapStep) -> Result<()> {
+pub fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
     let next = match step {
-        SwapStep::KeyKept => "Copying …",
+        SwapStep::KeyStored => "Copying …",
         SwapStep::Written => "Comparing …",
         SwapStep::Checked => "Exchanging …",
         _ => return Ok(()),
     };
-    if app.environment.watched {
+    if app.environment.stderr_is_terminal {
         say(next);
     }
     Ok(())
 }
 
 /// Says what a conversion came to.
-pub fn report(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Outcome> {
+pub fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Exit> {
     match conversion {
-        Conversion::Done(converted) => done(converted),
+        Conversion::Done(converted) => report_converted(converted),
         Conversion::NoStore => {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("there is no memory in {} yet", app.home.display()),
                 "run `throughline ingest` first",
             ));
@@ -98,16 +98,16 @@ pub fn report(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Outcome>
         }
         Conversion::NotEncrypted => say("The store is not encrypted."),
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn done(converted: &Converted) {
+fn report_converted(converted: &ConversionReport) {
     let records = converted.records;
     match &converted.new_key {
         Some((id, place)) => {
             say(&format!(
                 "Encrypted {records} records with key {id} in {}.",
-                show(place)
+                format_key_place(place)
             ));
             say(
                 "Keep a copy of the key away from this machine: `throughline key --copy-to FILE` writes one.",
@@ -115,7 +115,7 @@ fn done(converted: &Converted) {
             say(
                 "Without it the store cannot be read; only what the agents' own logs still hold can be ingested again.",
             );
-            if let KeyPlace::File(path) = place {
+            if let KeyLocation::File(path) = place {
                 say(&format!(
                     "warning: whoever can read {} can read the store; a keychain is safer",
                     path.display()
@@ -129,7 +129,7 @@ fn done(converted: &Converted) {
     if let Some((id, place)) = &converted.old_key {
         say(&format!(
             "Key {id} stays in {}: backups made until now need it.",
-            show(place)
+            format_key_place(place)
         ));
     }
     for copy in &converted.plain_copies {
@@ -141,9 +141,9 @@ fn done(converted: &Converted) {
 }
 
 /// Says where a key lies.
-pub fn show(place: &KeyPlace) -> String {
+pub fn format_key_place(place: &KeyLocation) -> String {
     match place {
-        KeyPlace::Keychain => "the keychain".to_owned(),
-        KeyPlace::File(path) => path.display().to_string(),
+        KeyLocation::Keychain => "the keychain".to_owned(),
+        KeyLocation::File(path) => path.display().to_string(),
     }
 }

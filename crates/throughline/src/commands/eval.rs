@@ -4,9 +4,9 @@ use std::io::{BufReader, Write, stdin, stdout};
 use std::path::PathBuf;
 
 use crate::commands::App;
-use crate::evaluation::corpus::Library;
+use crate::evaluation::corpus::EvalStore;
 use crate::evaluation::{report, stdio};
-use crate::output::{Outcome, hinted};
+use crate::output::{Exit, error_with_hint};
 
 /// Measure how well search finds and how well it keeps silent
 ///
@@ -23,21 +23,21 @@ pub struct EvalArgs {
     stdio: bool,
 }
 
-pub fn run(app: &App<'_>, args: &EvalArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &EvalArgs) -> anyhow::Result<Exit> {
     if app.has_store() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{} already holds a memory", app.home.display()),
             "give an empty folder with --home: what is measured would be mixed with it",
         ));
     }
     let now = app.environment.now;
     if args.stdio {
-        let mut library = Library::open(&app.home)?;
+        let mut library = EvalStore::open(&app.home)?;
         let mut input = BufReader::new(stdin().lock());
         stdio::serve(&mut library, &mut input, &mut stdout().lock(), now)?;
     } else {
         let report = report::run(&args.folders, &app.home, now)?;
         write!(stdout().lock(), "{report}")?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use memory::Session;
-use store::{DamagedTexts, ExportFilter, Exported, Store};
+use store::{DamagedTexts, ExportFilter, ExportReport, Store};
 
 use crate::commands::{App, show};
 use crate::output::table::count;
-use crate::output::text::safe;
-use crate::output::{Outcome, hinted, say};
+use crate::output::text::sanitize;
+use crate::output::{Exit, error_with_hint, say};
 
 /// Write everything as JSON Lines, or give a session's own log back
 ///
@@ -48,28 +48,28 @@ pub struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     match &args.raw {
-        Some(session) => raw(app, &store, session, args.output.as_deref()),
-        None => everything(app, &store, args),
+        Some(session) => export_raw(app, &store, session, args.output.as_deref()),
+        None => export_all(app, &store, args),
     }
 }
 
-fn everything(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result<Outcome> {
+fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result<Exit> {
     let session = match &args.session {
-        Some(prefix) => Some(show::the_session(store, prefix)?.id),
+        Some(prefix) => Some(show::find_session(store, prefix)?.id),
         None => None,
     };
     let filter = ExportFilter {
-        since: app.moment(args.since.as_deref())?,
+        since: app.parse_time_arg(args.since.as_deref())?,
         workspace: args.workspace.clone(),
         session,
         without_logs: args.without_logs,
     };
     // On a terminal the lines themselves are the progress.
     let bar = match &args.output {
-        Some(_) if app.environment.watched => ProgressBar::new(0),
+        Some(_) if app.environment.stderr_is_terminal => ProgressBar::new(0),
         _ => ProgressBar::hidden(),
     };
     let show = |done: usize, total: usize| {
@@ -77,32 +77,35 @@ fn everything(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
         bar.set_position(done as u64);
     };
     let exported = match &args.output {
-        Some(path) => into_file(path, |out| store.export(&filter, out, &show))?,
+        Some(path) => write_new_file(path, |out| store.export(&filter, out, &show))?,
         None => store.export(&filter, &mut BufWriter::new(stdout().lock()), &show)?,
     };
     bar.finish_and_clear();
-    report(&exported);
+    report_exported(&exported);
     if !exported.damaged.is_empty() {
         return Ok(report_damaged(&exported.damaged));
     }
     Ok(if exported.sessions == 0 {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 /// Says what was left out because it is damaged.
-fn report_damaged(damaged: &DamagedTexts) -> Outcome {
-    say(&format!("error: left out {}", safe(&damaged.to_string())));
+fn report_damaged(damaged: &DamagedTexts) -> Exit {
+    say(&format!(
+        "error: left out {}",
+        sanitize(&damaged.to_string())
+    ));
     say(
         "hint: `throughline doctor --repair` drops what is damaged and lets the next ingest read \
          it again",
     );
-    Outcome::Failed
+    Exit::Failed
 }
 
-fn report(exported: &Exported) {
+fn report_exported(exported: &ExportReport) {
     say(&format!(
         "Exported {} of {} and {}.",
         count(exported.records, "record"),
@@ -113,19 +116,19 @@ fn report(exported: &Exported) {
 
 /// Writes aside and renames, so that a file under this name is always a whole one. An old file is
 /// not overwritten.
-fn into_file<T>(
+fn write_new_file<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> store::Result<T>,
 ) -> anyhow::Result<T> {
     if path.exists() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{} exists", path.display()),
             "name another file, or remove that one",
         ));
     }
     let name = path.file_name().context("the file has no name")?;
     let aside = path.with_file_name(format!("{}.part", name.to_string_lossy()));
-    let result = private(&aside).and_then(|file| {
+    let result = create_private(&aside).and_then(|file| {
         let mut out = BufWriter::new(file);
         let value = write(&mut out)?;
         out.into_inner()?.sync_all()?;
@@ -139,7 +142,7 @@ fn into_file<T>(
     result.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn private(path: &Path) -> anyhow::Result<std::fs::File> {
+fn create_private(path: &Path) -> anyhow::Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -147,37 +150,37 @@ fn private(path: &Path) -> anyhow::Result<std::fs::File> {
     Ok(options.open(path)?)
 }
 
-fn raw(
+fn export_raw(
     app: &App<'_>,
     store: &Store,
     session: &str,
     output: Option<&Path>,
-) -> anyhow::Result<Outcome> {
-    let session = show::the_session(store, session)?;
-    let (logs, damaged) = logs(store, &session)?;
+) -> anyhow::Result<Exit> {
+    let session = show::find_session(store, session)?;
+    let (logs, damaged) = archived_logs(store, &session)?;
     if logs.is_empty() && !damaged.is_empty() {
         return Ok(report_damaged(&damaged));
     }
     if logs.is_empty() && session.evicted > 0 {
-        let why = show::why_removed(app, store, &session)?;
+        let why = show::removal_note(app, store, &session)?;
         let digest = format!("`throughline digest {}` shows what is left", session.id);
         let hint = match session.source.filter(|_| !session.source_gone) {
             Some(path) => format!("{digest}; the agent's own log is at {path}"),
             None => digest,
         };
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("the log of {} was removed{why}", session.id),
             hint,
         ));
     }
     if logs.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("the log of {} was not kept", session.id),
             "it lies in a database, or `archive` was off when it was read; `throughline show` has the rest",
         ));
     }
     if session.evicted > 0 {
-        let why = show::why_removed(app, store, &session)?;
+        let why = show::removal_note(app, store, &session)?;
         say(&format!(
             "warning: the earlier part of this log was removed{why}"
         ));
@@ -194,26 +197,26 @@ fn raw(
     }
     for (path, log) in &logs {
         match output {
-            Some(folder) => save_all(folder, path, log)?,
+            Some(folder) => save_versions(folder, path, log)?,
             None => stdout().lock().write_all(log.text.as_bytes())?,
         }
     }
     if !damaged.is_empty() {
         return Ok(report_damaged(&damaged));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// A log as it is kept.
 #[derive(Default)]
-struct KeptLog {
+struct ArchivedLog {
     /// The longest version of the log.
     text: String,
     /// The other versions, from before the log lost records or after.
     others: Vec<String>,
 }
 
-impl KeptLog {
+impl ArchivedLog {
     fn add(&mut self, text: String) {
         // A version that another one begins with adds nothing.
         if self.text.starts_with(&text) || self.others.iter().any(|o| o.starts_with(&text)) {
@@ -232,26 +235,26 @@ impl KeptLog {
 
 /// Returns the session's logs by path. A log that was moved is known at both places; the longer one
 /// has it all.
-fn logs(
+fn archived_logs(
     store: &Store,
     session: &Session,
-) -> anyhow::Result<(BTreeMap<String, KeptLog>, DamagedTexts)> {
+) -> anyhow::Result<(BTreeMap<String, ArchivedLog>, DamagedTexts)> {
     let mut versions: BTreeMap<(i64, u64), (String, String)> = BTreeMap::new();
-    let damaged = store.each_raw(&session.id, |piece| {
+    let damaged = store.each_log_piece(&session.id, |piece| {
         let (_, log) = versions
             .entry((piece.source, piece.earlier))
             .or_insert_with(|| (piece.path.to_owned(), String::new()));
         log.push_str(piece.text);
     })?;
     // A sweep and an import may have brought one log.
-    let mut all: BTreeMap<String, KeptLog> = BTreeMap::new();
+    let mut all: BTreeMap<String, ArchivedLog> = BTreeMap::new();
     for (path, text) in versions.into_values() {
         all.entry(path).or_default().add(text);
     }
-    let is_part = |path: &String, log: &KeptLog| {
+    let is_part = |path: &String, log: &ArchivedLog| {
         let text = log.text.as_str();
         log.others.is_empty()
-            && all.iter().any(|(other, KeptLog { text: longer, .. })| {
+            && all.iter().any(|(other, ArchivedLog { text: longer, .. })| {
                 let later =
                     longer.len() > text.len() || (longer.len() == text.len() && other > path);
                 later && longer.starts_with(text)
@@ -266,18 +269,18 @@ fn logs(
     Ok((all, damaged))
 }
 
-fn save_all(folder: &Path, path: &str, log: &KeptLog) -> anyhow::Result<()> {
+fn save_versions(folder: &Path, path: &str, log: &ArchivedLog) -> anyhow::Result<()> {
     // Only the last part of the name: what a log is called must not say where we write.
     let name = Path::new(path).file_name().context("the log has no name")?;
-    save(folder, Path::new(name), &log.text)?;
+    save_file(folder, Path::new(name), &log.text)?;
     for (number, text) in (1..).zip(&log.others) {
         let name = format!("{}.version-{number}", name.to_string_lossy());
-        save(folder, Path::new(&name), text)?;
+        save_file(folder, Path::new(&name), text)?;
     }
     Ok(())
 }
 
-fn save(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
+fn save_file(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let target = folder.join(name);
     let mut file = std::fs::OpenOptions::new()

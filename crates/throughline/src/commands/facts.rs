@@ -2,16 +2,16 @@
 
 use std::io::{Write, stdout};
 
-use distill::model_facts::stage::{self, Declined};
+use distill::model_facts::stage::{self, ModelFactError};
 use memory::{Fact, FactKind};
 use store::{FactFilter, FactScope, Store};
 
-use crate::commands::show::the_session;
+use crate::commands::show::find_session;
 use crate::commands::{App, pin};
 use crate::model;
-use crate::output::table::{count, table};
-use crate::output::text::safe;
-use crate::output::{self, Outcome, hinted, say, time};
+use crate::output::table::{count, format_table};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, error_with_hint, say, time};
 
 /// List what is known for good: facts, preferences, pins
 ///
@@ -24,7 +24,7 @@ pub struct FactsArgs {
     workspace: Option<String>,
 
     /// Only this kind: preference, decision, correction, command, outcome, note
-    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
+    #[arg(long, value_name = "KIND", value_parser = parse_fact_kind)]
     kind: Option<FactKind>,
 
     /// Those that others took the place of too
@@ -48,23 +48,23 @@ pub struct FactsArgs {
     json: bool,
 }
 
-fn parse_kind(name: &str) -> Result<FactKind, String> {
+fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
     FactKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = FactKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("no such kind; known are {}", known.join(", "))
     })
 }
 
-pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Some(prefix) = &args.forget {
-        let fact = pin::the_fact(&store, prefix)?;
+        let fact = pin::find_fact(&store, prefix)?;
         store.forget_fact(fact.id)?;
         say(&format!("Forgotten: {}", fact.id.short()));
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     if let Some(session) = &args.extract {
-        return extract(app, args, &store, session);
+        return extract_facts(app, args, &store, session);
     }
     let facts = store.facts(&FactFilter {
         scope: args
@@ -76,67 +76,70 @@ pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Outcome> {
         limit: args.limit,
     })?;
     if args.json {
-        output::json(&facts)?;
+        output::print_json(&facts)?;
     } else if facts.is_empty() {
         say("No facts.");
     } else {
-        write!(stdout().lock(), "{}", listing(app, &facts))?;
+        write!(stdout().lock(), "{}", format_facts(app, &facts))?;
     }
     Ok(if facts.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 /// Asks the model for a session's facts.
-fn extract(
+fn extract_facts(
     app: &App<'_>,
     args: &FactsArgs,
     store: &Store,
     session: &str,
-) -> anyhow::Result<Outcome> {
-    let session = the_session(store, session)?.id;
-    let model = model::model(app)?;
+) -> anyhow::Result<Exit> {
+    let session = find_session(store, session)?.id;
+    let model = model::configured_model(app)?;
     let found = model::with_asker(app, store, &*model, "facts", Some(&session), |asker| {
-        stage::facts_of(store, asker, &session, None)
+        stage::extract_model_facts(store, asker, &session, None)
     })?;
     let found = match found {
         Ok(found) => found,
-        Err(Declined::Nothing) => {
-            say(&format!("{session}: {}.", Declined::Nothing));
-            return Ok(Outcome::NothingFound);
+        Err(ModelFactError::NothingToRead) => {
+            say(&format!("{session}: {}.", ModelFactError::NothingToRead));
+            return Ok(Exit::NothingFound);
         }
-        Err(declined @ Declined::Busy { .. }) => {
-            return Err(hinted(declined.to_string(), "try again in a minute"));
+        Err(declined @ ModelFactError::Busy { .. }) => {
+            return Err(error_with_hint(
+                declined.to_string(),
+                "try again in a minute",
+            ));
         }
-        Err(declined @ Declined::Refused(_)) => {
+        Err(declined @ ModelFactError::ModelUnavailable(_)) => {
             let hint = "`throughline usage --own` shows what was spent, [model] what may be";
-            return Err(hinted(declined.to_string(), hint));
+            return Err(error_with_hint(declined.to_string(), hint));
         }
         Err(declined) => return Err(declined.into()),
     };
     if args.json {
-        output::json(&serde_json::json!({
+        output::print_json(&serde_json::json!({
             "session": session,
             "facts": found.merged,
-            "unfit": found.unfit,
+            "unfit": found.rejected,
         }))?;
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     let repeated = found.merged.iter().filter(|fact| fact.repeated).count();
     say(&format!(
         "Found {}; {repeated} known before, {} left out.",
         count(found.merged.len(), "fact"),
-        found.unfit.len()
+        found.rejected.len()
     ));
-    for why in &found.unfit {
-        say(&format!("Left out: {}.", safe(why)));
+    for why in &found.rejected {
+        say(&format!("Left out: {}.", sanitize(why)));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn listing(app: &App<'_>, facts: &[Fact]) -> String {
+fn format_facts(app: &App<'_>, facts: &[Fact]) -> String {
     let head = [
         "ID",
         "KIND",
@@ -161,11 +164,11 @@ fn listing(app: &App<'_>, facts: &[Fact]) -> String {
             fact.id.short(),
             format!("{}{pinned}", fact.kind),
             fact.trust.name().to_owned(),
-            time::show(Some(fact.seen), &app.environment.zone),
+            time::format_time(Some(fact.seen), &app.environment.zone),
             fact.times.to_string(),
-            safe(place),
-            format!("{}{state}", safe(&fact.text).replace('\n', " ")),
+            sanitize(place),
+            format!("{}{state}", sanitize(&fact.text).replace('\n', " ")),
         ]
     }));
-    table(&rows)
+    format_table(&rows)
 }

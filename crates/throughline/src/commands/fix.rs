@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write, stdin, stdout};
 
-use recall::questions::{self, Fix, Way};
+use recall::questions::{self, ErrorHistory, ErrorResolution};
 
 use crate::commands::App;
-use crate::commands::blame::cut_agent;
-use crate::commands::sessions::cut_id;
+use crate::commands::blame::agent_name;
+use crate::commands::sessions::short_session_id;
 use crate::output::table::count;
-use crate::output::text::{Paint, safe};
-use crate::output::{self, Outcome, say, time};
+use crate::output::text::{TextStyle, sanitize};
+use crate::output::{self, Exit, say, time};
 
 /// Show whether an error was seen before, and what made it go away
 #[derive(Debug, clap::Args)]
@@ -35,8 +35,8 @@ pub struct FixArgs {
 /// More of an error's output is not read.
 const ERROR_BYTES_MAX: u64 = 1 << 20;
 
-pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_to_ask()?;
+pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
+    let store = app.open_for_query()?;
     let error = if args.error == ["-"] {
         let mut bytes = Vec::new();
         stdin()
@@ -50,63 +50,63 @@ pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Outcome> {
     let fix = questions::fix(&store, &error, args.workspace.as_deref(), args.limit)?;
     let nothing = fix.occurrences.is_empty();
     if args.json {
-        output::json(&fix)?;
+        output::print_json(&fix)?;
     } else if nothing {
         say("This error is not known.");
     } else {
-        write!(stdout().lock(), "{}", shown(app, &fix))?;
+        write!(stdout().lock(), "{}", format_fix(app, &fix))?;
     }
     Ok(if nothing {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
-fn shown(app: &App<'_>, fix: &Fix) -> String {
-    let paint = Paint {
+fn format_fix(app: &App<'_>, fix: &ErrorHistory) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let mut out = format!("Seen in {}:\n", count(fix.occurrences.len(), "place"));
     for seen in &fix.occurrences {
-        let when = time::show(seen.at, &app.environment.zone);
-        let session = session(seen.session.as_str(), seen.session.native());
+        let when = time::format_time(seen.at, &app.environment.zone);
+        let session = session_label(seen.session.as_str(), seen.session.native());
         let _ = writeln!(out, "  {when}  {}", paint.dim(&session));
-        let _ = writeln!(out, "      {}", safe(&seen.line));
+        let _ = writeln!(out, "      {}", sanitize(&seen.line));
         if let Some(command) = &seen.command {
-            let _ = writeln!(out, "      $ {}", safe(command));
+            let _ = writeln!(out, "      $ {}", sanitize(command));
         }
     }
     if fix.ways.is_empty() {
         out += "No session shows what made it go away.\n";
     }
     for way in &fix.ways {
-        out += &way_out(app, way, paint);
+        out += &format_resolution(app, way, paint);
     }
     out
 }
 
-fn way_out(app: &App<'_>, way: &Way, paint: Paint) -> String {
-    let when = time::show(way.at, &app.environment.zone);
-    let session = session(way.session.as_str(), way.session.native());
+fn format_resolution(app: &App<'_>, way: &ErrorResolution, paint: TextStyle) -> String {
+    let when = time::format_time(way.at, &app.environment.zone);
+    let session = session_label(way.session.as_str(), way.session.native());
     let mut out = format!(
         "{}  {}\n",
         paint.bold(&format!("Gone by {when}:")),
         paint.dim(&session)
     );
     if let Some(said) = &way.said {
-        let _ = writeln!(out, "    agent: {}", safe(said));
+        let _ = writeln!(out, "    agent: {}", sanitize(said));
     }
     for file in &way.files {
-        let _ = writeln!(out, "    changed {}", safe(file));
+        let _ = writeln!(out, "    changed {}", sanitize(file));
     }
     for command in &way.commands {
-        let _ = writeln!(out, "    ran {}", safe(command));
+        let _ = writeln!(out, "    ran {}", sanitize(command));
     }
-    let _ = writeln!(out, "    then worked: {}", safe(&way.command));
+    let _ = writeln!(out, "    then worked: {}", sanitize(&way.command));
     out
 }
 
-fn session(id: &str, native: &str) -> String {
-    format!("{} {}", cut_agent(id), cut_id(&safe(native)))
+fn session_label(id: &str, native: &str) -> String {
+    format!("{} {}", agent_name(id), short_session_id(&sanitize(native)))
 }

@@ -2,15 +2,15 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use memory::{Flavor, Kind, RecordId};
-use store::forget::{Doomed, Forgotten, Role, Selection, Traces, managed_files};
-use store::{Lifted, Store, Tombstone};
+use memory::{Flavor, RecordId, RecordKind};
+use store::forget::{FileRole, ForgetPlan, ForgetReport, Selection, Traces, managed_files};
+use store::{LiftOutcome, Store, Tombstone};
 
-use crate::commands::search::parse_kind;
+use crate::commands::search::parse_record_kind;
 use crate::commands::{App, parse_flavor, show};
-use crate::output::table::{count, table};
-use crate::output::text::safe;
-use crate::output::{self, Outcome, hinted, say, time};
+use crate::output::table::{count, format_table};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, error_with_hint, say, time};
 
 /// Forget records, sessions, a workspace, or everything before a date
 ///
@@ -36,8 +36,8 @@ pub struct ForgetArgs {
     agent: Option<Flavor>,
 
     /// Records of this type; may be given several times
-    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
-    kind: Vec<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_record_kind)]
+    kind: Vec<RecordKind>,
 
     /// What happened before this time: 2026-01-05, or 90m, 12h, 3d, 2w ago
     #[arg(long, value_name = "TIME")]
@@ -65,101 +65,107 @@ pub struct ForgetArgs {
 }
 
 /// As many records with one beginning are looked at to see whether they are copies of each other.
-const NAMED_MAX: usize = 100;
+const ID_MATCHES_MAX: usize = 100;
 /// Records and sessions listed before the rest are only counted.
 const LISTED_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.list {
-        return list(app, &store, args);
+        return list_tombstones(app, &store, args);
     }
     if let Some(name) = &args.allow {
-        return allow(&store, args, name);
+        return lift_tombstone(&store, args, name);
     }
-    let selection = selection(app, &store, args)?;
+    let selection = build_selection(app, &store, args)?;
     if selection.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "nothing is named",
             "give an ID, --workspace, --query or --before; `throughline forget --help` says more",
         ));
     }
-    let doomed = store.doomed(&selection)?;
+    let doomed = store.plan_forget(&selection)?;
     if doomed.is_empty() {
         say("Nothing fits.");
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     }
     if args.dry_run {
         if args.json {
-            output::json(&doomed)?;
+            output::print_json(&doomed)?;
         } else {
-            print(app, &doomed)?;
+            print_plan(app, &doomed)?;
         }
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
-    if !args.yes && !confirmed(app, &doomed)? {
+    if !args.yes && !confirm_forget(app, &doomed)? {
         say("Nothing was forgotten.");
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     }
     let forgotten = store.forget(doomed, app.environment.now)?;
     if args.json {
-        output::json(&forgotten)?;
+        output::print_json(&forgotten)?;
     }
-    report(app, &forgotten)
+    report_forgotten(app, &forgotten)
 }
 
-fn selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Selection> {
+fn build_selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Selection> {
     let mut selection = Selection {
         workspace: args.workspace.clone(),
         query: args.query.clone(),
         flavor: args.agent,
         kinds: args.kind.clone(),
-        before: app.moment(args.before.as_deref())?,
+        before: app.parse_time_arg(args.before.as_deref())?,
         ..Selection::default()
     };
     for id in &args.ids {
-        match the_record(store, id)? {
+        match find_record(store, id)? {
             Some(record) => selection.records.push(record),
-            None => selection.sessions.push(show::the_session(store, id)?.id),
+            None => selection.sessions.push(show::find_session(store, id)?.id),
         }
     }
     Ok(selection)
 }
 
 /// Returns the one record whose id begins so.
-fn the_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> {
-    let named = store.records_named(prefix, NAMED_MAX)?;
+fn find_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> {
+    let named = store.records_by_prefix(prefix, ID_MATCHES_MAX)?;
     match named[..] {
         [] => Ok(None),
         // Copies of one record lie side by side, and go together.
-        [id, ..] if named.iter().all(|other| other.copies() == id.copies()) => Ok(Some(id)),
-        [..] if !store.sessions_named(prefix, 1)?.is_empty() => Ok(None),
-        [..] => Err(hinted(
+        [id, ..]
+            if named
+                .iter()
+                .all(|other| other.duplicate_range() == id.duplicate_range()) =>
+        {
+            Ok(Some(id))
+        }
+        [..] if !store.sessions_by_prefix(prefix, 1)?.is_empty() => Ok(None),
+        [..] => Err(error_with_hint(
             format!("several records begin with {prefix:?}"),
             "give more of the id",
         )),
     }
 }
 
-fn print(app: &App<'_>, doomed: &Doomed) -> anyhow::Result<()> {
-    write!(stdout().lock(), "{}", listing(app, doomed))?;
+fn print_plan(app: &App<'_>, doomed: &ForgetPlan) -> anyhow::Result<()> {
+    write!(stdout().lock(), "{}", format_plan(app, doomed))?;
     Ok(())
 }
 
 /// Returns what would go, as people read it.
-fn listing(app: &App<'_>, doomed: &Doomed) -> String {
+fn format_plan(app: &App<'_>, doomed: &ForgetPlan) -> String {
     let zone = &app.environment.zone;
     let mut text = String::new();
     for session in doomed.sessions.iter().take(LISTED_MAX) {
         text += &format!(
             "session  {}  {}  {}  {}\n",
-            time::show(session.ended.or(session.started), zone),
-            safe(session.id.as_str()),
+            time::format_time(session.ended.or(session.started), zone),
+            sanitize(session.id.as_str()),
             count(
                 usize::try_from(session.records).unwrap_or(usize::MAX),
                 "record"
             ),
-            safe(
+            sanitize(
                 session
                     .title
                     .as_deref()
@@ -170,25 +176,25 @@ fn listing(app: &App<'_>, doomed: &Doomed) -> String {
             ),
         );
     }
-    text += &more(doomed.sessions.len(), "sessions");
+    text += &more_line(doomed.sessions.len(), "sessions");
     for record in doomed.records.iter().take(LISTED_MAX) {
         text += &format!(
             "record   {}  {}  {}{}  {}\n",
-            time::show(record.at, zone),
+            time::format_time(record.at, zone),
             record.id,
             record.kind,
             if record.copy { " (copy)" } else { "" },
-            safe(&record.text),
+            sanitize(&record.text),
         );
     }
-    text += &more(doomed.records.len(), "records");
+    text += &more_line(doomed.records.len(), "records");
     for fact in doomed.facts.iter().take(LISTED_MAX) {
-        text += &format!("fact     {}  {}\n", fact.id, safe(&fact.text));
+        text += &format!("fact     {}  {}\n", fact.id, sanitize(&fact.text));
     }
-    text + &more(doomed.facts.len(), "facts")
+    text + &more_line(doomed.facts.len(), "facts")
 }
 
-fn more(count: usize, what: &str) -> String {
+fn more_line(count: usize, what: &str) -> String {
     match count.saturating_sub(LISTED_MAX) {
         0 => String::new(),
         more => format!("… and {more} more {what}\n"),
@@ -196,21 +202,21 @@ fn more(count: usize, what: &str) -> String {
 }
 
 /// Asks, where there is somebody to ask.
-fn confirmed(app: &App<'_>, doomed: &Doomed) -> anyhow::Result<bool> {
-    if !app.environment.watched || !app.environment.asked {
-        return Err(hinted(
+fn confirm_forget(app: &App<'_>, doomed: &ForgetPlan) -> anyhow::Result<bool> {
+    if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
+        return Err(error_with_hint(
             "nobody is there to confirm it",
             "add --yes, or see with --dry-run what would be forgotten",
         ));
     }
-    say(listing(app, doomed).trim_end());
+    say(format_plan(app, doomed).trim_end());
     say("Forget this for good? [y/N]");
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
+fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<Exit> {
     say(&format!(
         "Forgot {}, {} and {}; {} of archived logs rewritten or dropped.",
         count(forgotten.sessions, "session"),
@@ -232,16 +238,16 @@ fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
     if !sources.is_empty() {
         say("The agents' own files still hold it; they are yours to delete:");
         for source in sources.iter().take(LISTED_MAX) {
-            say(&format!("  {}", safe(source)));
+            say(&format!("  {}", sanitize(source)));
         }
         if sources.len() > LISTED_MAX {
-            say(more(sources.len(), "files").trim_end());
+            say(more_line(sources.len(), "files").trim_end());
         }
     }
     let others = managed_files(&app.home)?;
     let others: Vec<_> = others
         .iter()
-        .filter(|file| file.role == Role::Foreign)
+        .filter(|file| file.role == FileRole::Foreign)
         .collect();
     for file in others.iter().take(LISTED_MAX) {
         say(&format!(
@@ -250,36 +256,40 @@ fn report(app: &App<'_>, forgotten: &Forgotten) -> anyhow::Result<Outcome> {
         ));
     }
     if forgotten.traces == Traces::Waiting {
-        return Err(hinted(
+        return Err(error_with_hint(
             "the rows are deleted, but another process still reads the old state, so its bytes are still in the write-ahead log",
             "end that process (`throughline watch`?); the next command finishes the job",
         ));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn list(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Outcome> {
+fn list_tombstones(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::Result<Exit> {
     let tombstones = store.tombstones()?;
     if args.json {
-        output::json(&tombstones)?;
+        output::print_json(&tombstones)?;
     } else if tombstones.is_empty() {
         say("Nothing was forgotten.");
     } else {
         let head = ["FORGOTTEN", "WHAT", "AGENT", "RECORDS", "ID"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        rows.extend(tombstones.iter().map(|tombstone| row(app, tombstone)));
-        write!(stdout().lock(), "{}", table(&rows))?;
+        rows.extend(
+            tombstones
+                .iter()
+                .map(|tombstone| tombstone_row(app, tombstone)),
+        );
+        write!(stdout().lock(), "{}", format_table(&rows))?;
     }
     Ok(if tombstones.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
-fn row(app: &App<'_>, tombstone: &Tombstone) -> Vec<String> {
+fn tombstone_row(app: &App<'_>, tombstone: &Tombstone) -> Vec<String> {
     vec![
-        time::show(tombstone.forgotten, &app.environment.zone),
+        time::format_time(tombstone.forgotten, &app.environment.zone),
         tombstone.kind.name().to_owned(),
         tombstone.agent.clone(),
         tombstone.records.to_string(),
@@ -287,24 +297,24 @@ fn row(app: &App<'_>, tombstone: &Tombstone) -> Vec<String> {
     ]
 }
 
-fn allow(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Result<Outcome> {
-    let lifted = store.allow(name)?;
+fn lift_tombstone(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Result<Exit> {
+    let lifted = store.lift_tombstone(name)?;
     if args.json {
-        output::json(&lifted)?;
+        output::print_json(&lifted)?;
     }
     match lifted {
-        Lifted::Lifted(tombstone) => {
+        LiftOutcome::Lifted(tombstone) => {
             let what = tombstone.kind.name();
             say(&format!(
                 "The {what} may be read again; `throughline ingest` does if its agent still has it."
             ));
-            Ok(Outcome::Done)
+            Ok(Exit::Done)
         }
-        Lifted::Unknown => Err(hinted(
+        LiftOutcome::Unknown => Err(error_with_hint(
             format!("nothing that was forgotten is called {name:?}"),
             "`throughline forget --list` shows what was; a session or a record is named by its full id",
         )),
-        Lifted::Ambiguous(count) => Err(hinted(
+        LiftOutcome::Ambiguous(count) => Err(error_with_hint(
             format!("{count} tombstones begin with {name:?}"),
             "give more of the id",
         )),

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{Write, stdout};
 
-use recall::questions::{self, How};
+use recall::questions::{self, CommandHistory};
 
 use crate::commands::App;
-use crate::commands::blame::cut_agent;
-use crate::commands::sessions::cut_id;
-use crate::output::text::{Paint, indent, safe};
-use crate::output::{self, Outcome, say, time};
+use crate::commands::blame::agent_name;
+use crate::commands::sessions::short_session_id;
+use crate::output::text::{TextStyle, indent, sanitize};
+use crate::output::{self, Exit, say, time};
 
 /// Show how a command was run before, and how that went
 #[derive(Debug, clap::Args)]
@@ -31,29 +31,29 @@ pub struct HowArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_to_ask()?;
+pub fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
+    let store = app.open_for_query()?;
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;
     if args.json {
-        output::json(&ways)?;
+        output::print_json(&ways)?;
     } else if ways.is_empty() {
         say("No such command is known.");
     } else {
         let mut out = stdout().lock();
         for way in &ways {
-            write!(out, "{}", shown(app, way))?;
+            write!(out, "{}", format_command_history(app, way))?;
         }
     }
     Ok(if ways.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
-fn shown(app: &App<'_>, way: &How) -> String {
-    let paint = Paint {
+fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let mut tally = Vec::new();
@@ -67,7 +67,7 @@ fn shown(app: &App<'_>, way: &How) -> String {
         }
     }
     let last = &way.last;
-    let when = time::show(last.at, &app.environment.zone);
+    let when = time::format_time(last.at, &app.environment.zone);
     let status = match (last.succeeded, last.exit_code) {
         (Some(true), Some(code)) | (Some(false), Some(code)) => format!(", exit {code}"),
         _ => String::new(),
@@ -75,13 +75,13 @@ fn shown(app: &App<'_>, way: &How) -> String {
     let cwd = last
         .cwd
         .as_deref()
-        .map_or(String::new(), |cwd| format!(" in {}", safe(cwd)));
+        .map_or(String::new(), |cwd| format!(" in {}", sanitize(cwd)));
     let session = format!(
         "{} {}",
-        cut_agent(last.session.as_str()),
-        cut_id(&safe(last.session.native()))
+        agent_name(last.session.as_str()),
+        short_session_id(&sanitize(last.session.native()))
     );
-    let mut out = indent(&paint.bold(&safe(&way.command)), "");
+    let mut out = indent(&paint.bold(&sanitize(&way.command)), "");
     let verb = if last.succeeded == Some(true) {
         "last success"
     } else {
@@ -94,7 +94,7 @@ fn shown(app: &App<'_>, way: &How) -> String {
         paint.dim(&session)
     );
     if let Some(failure) = &way.failure {
-        let _ = writeln!(out, "    failure: {}", safe(failure));
+        let _ = writeln!(out, "    failure: {}", sanitize(failure));
     }
     out
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use store::{Claims, Imported};
+use store::{ImportReport, ImportTrust};
 
 use crate::commands::{App, ingest};
 use crate::output::table::count;
-use crate::output::{self, Outcome, say};
+use crate::output::{self, Exit, say};
 
 /// Lines passed over that are shown.
 const SHOWN_MAX: usize = 10;
@@ -37,7 +37,7 @@ pub struct ImportArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
     let (mut input, size): (Box<dyn BufRead>, u64) = if args.file.as_os_str() == "-" {
         (Box::new(stdin().lock()), 0)
     } else {
@@ -50,28 +50,28 @@ pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Outcome> {
     let store = app.open()?;
     let bar = progress_bar(app, size);
     let claims = if args.trust {
-        Claims::All
+        ImportTrust::All
     } else {
-        Claims::Signed
+        ImportTrust::Signed
     };
     let scope = app.config.scope();
     let progress = |read| bar.set_position(read);
     let imported = store.import_within(&mut input, Some(&scope), claims, &stop, &progress)?;
     bar.finish_and_clear();
     if args.json {
-        output::json(&imported)?;
+        output::print_json(&imported)?;
     } else {
         report(&imported);
     }
     Ok(if imported.interrupted {
-        Outcome::Interrupted
+        Exit::Interrupted
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 fn progress_bar(app: &App<'_>, size: u64) -> ProgressBar {
-    if !app.environment.watched || size == 0 {
+    if !app.environment.stderr_is_terminal || size == 0 {
         return ProgressBar::hidden();
     }
     let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left";
@@ -82,7 +82,7 @@ fn progress_bar(app: &App<'_>, size: u64) -> ProgressBar {
     }
 }
 
-fn report(imported: &Imported) {
+fn report(imported: &ImportReport) {
     say(&format!(
         "Imported {} of {} and {}; {} were there already.",
         count(imported.records, "record"),

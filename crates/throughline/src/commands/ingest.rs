@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
-use capture::{Adapter, Discovered, Plan, Progress, Root, Sweep};
+use capture::{Adapter, Discovery, Root, SweepPlan, SweepProgress, SweepReport};
 use distill::model_facts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::{Flavor, SessionId};
 use serde::Serialize;
-use serve::hook::{Works, carry_out, pending};
+use serve::hook::{FollowUpEnv, pending, run_follow_ups};
 use store::Store;
-use store::retention::Retained;
+use store::retention::RetentionReport;
 
 use crate::commands::{App, parse_flavor};
-use crate::output::table::{bytes, count};
-use crate::output::{self, Outcome, hinted, say};
-use crate::stages::{Done, Stages};
+use crate::output::table::{count, format_bytes};
+use crate::output::{self, Exit, error_with_hint, say};
+use crate::stages::{StageResults, StageRunner};
 
 /// Read the agents' session logs into memory
 ///
@@ -64,7 +64,7 @@ impl LogArgs {
         }
     }
 
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn validate(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
                 .with_context(|| format!("cannot look in {}", root.display()))?;
@@ -73,82 +73,82 @@ impl LogArgs {
     }
 
     /// Says whether all of the agents' folders are meant.
-    pub fn is_complete(&self) -> bool {
+    pub fn covers_all_agents(&self) -> bool {
         self.root.is_empty() && self.agent.is_empty()
     }
 }
 
-pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     let ingested = if args.dry_run {
-        survey(app, &args.logs)?
+        dry_run(app, &args.logs)?
     } else {
         ingest(app, &args.logs)?
     };
     if args.json {
-        output::json(&ingested.report())?;
+        output::print_json(&ingested.print_sweep())?;
     } else {
-        ingested.say();
+        ingested.print();
     }
     Ok(match &ingested.sweep {
-        sweep if sweep.interrupted => Outcome::Interrupted,
-        sweep if sweep.failed > 0 => Outcome::Failed,
-        _ => Outcome::Done,
+        sweep if sweep.interrupted => Exit::Interrupted,
+        sweep if sweep.failed > 0 => Exit::Failed,
+        _ => Exit::Done,
     })
 }
 
 /// What an ingest came to.
 #[derive(Debug)]
-pub struct Ingested {
-    pub sweep: Sweep,
+pub struct IngestOutcome {
+    pub sweep: SweepReport,
     /// `None` when nothing was to be written.
-    done: Option<Done>,
+    stages: Option<StageResults>,
 }
 
 /// Reads what is new and does what follows from it.
-pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
-    with_plan(app, logs, |plan, bar, stop| {
+pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
+    with_sweep_plan(app, logs, |plan, bar, stop| {
         let now = app.environment.now;
         let store = app.open()?;
         let sweep = capture::sweep(&store, plan, now)?;
         if !sweep.interrupted {
-            carry_out_pending(app, &store, logs, stop);
+            run_pending_follow_ups(app, &store, logs, stop);
         }
         bar.set_message("distilling");
-        let stages = Stages::new(app, &store, stop)?;
-        Ok(Ingested {
+        let stages = StageRunner::new(app, &store, stop)?;
+        Ok(IngestOutcome {
             sweep,
-            done: Some(stages.all(now)?),
+            stages: Some(stages.run_all(now)?),
         })
     })
 }
 
 /// Reads what is new and writes nothing.
-fn survey(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<Ingested> {
-    with_plan(app, logs, |plan, _, _| {
+fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
+    with_sweep_plan(app, logs, |plan, _, _| {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
         } else {
             HashMap::new()
         };
-        Ok(Ingested {
-            sweep: capture::survey(&cursors, plan, app.environment.now),
-            done: None,
+        Ok(IngestOutcome {
+            sweep: capture::dry_run(&cursors, plan, app.environment.now),
+            stages: None,
         })
     })
 }
 
 /// Finds the logs and calls `go` with what to read, under a progress bar.
-fn with_plan<T>(
+fn with_sweep_plan<T>(
     app: &App<'_>,
     logs: &LogArgs,
-    go: impl FnOnce(&Plan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
+    go: impl FnOnce(&SweepPlan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    logs.check()?;
+    logs.validate()?;
     let stop = stop_on_interrupt()?;
     let adapters = adapters(app, logs)?;
     let found = capture::discover(&adapters, &roots(app, logs, &adapters));
     let bar = progress_bar(app, &found);
-    let show = |progress: Progress| {
+    let show = |progress: SweepProgress| {
         bar.set_length(progress.total_bytes);
         bar.set_position(progress.read_bytes);
         bar.set_message(format!(
@@ -157,32 +157,32 @@ fn with_plan<T>(
         ));
     };
     let scope = app.config.scope();
-    let plan = Plan {
+    let plan = SweepPlan {
         adapters: &adapters,
-        found,
+        discovery: found,
         scope: &scope,
         threads: threads(app),
         stop: &stop,
         progress: &show,
         archive: app.config.capture.archive,
-        complete: logs.is_complete(),
+        all_roots: logs.covers_all_agents(),
     };
     let done = go(&plan, &bar, &stop);
     bar.finish_and_clear();
     done
 }
 
-impl Ingested {
-    pub fn report(&self) -> Report<'_> {
-        Report::new(&self.sweep, self.done.as_ref())
+impl IngestOutcome {
+    pub fn print_sweep(&self) -> IngestReport<'_> {
+        IngestReport::new(&self.sweep, self.stages.as_ref())
     }
 
     /// Says it to people.
-    pub fn say(&self) {
-        report(&self.sweep, self.done.is_none());
-        if let Some(done) = &self.done {
-            done.kept.say();
-            for line in done.lines() {
+    pub fn print(&self) {
+        report(&self.sweep, self.stages.is_none());
+        if let Some(done) = &self.stages {
+            done.retention.print();
+            for line in done.report_lines() {
                 say(&line);
             }
         }
@@ -197,56 +197,56 @@ impl Ingested {
 
 /// What an ingest did.
 #[derive(Serialize)]
-pub struct Report<'a> {
+pub struct IngestReport<'a> {
     #[serde(flatten)]
-    sweep: &'a Sweep,
+    sweep: &'a SweepReport,
     /// Sessions that got a digest.
     analyzed: usize,
     /// What was found without a model. Absent when nothing was looked for, as are those below.
-    facts: Option<distill::facts::Report>,
-    facts_by_model: Option<&'a model_facts::stage::Report>,
-    summaries: Option<Summaries<'a>>,
-    retention: Option<&'a Retained>,
+    facts: Option<distill::facts::FactReport>,
+    facts_by_model: Option<&'a model_facts::stage::ModelFactReport>,
+    summaries: Option<SummariesReport<'a>>,
+    retention: Option<&'a RetentionReport>,
 }
 
 #[derive(Serialize)]
-struct Summaries<'a> {
+struct SummariesReport<'a> {
     looked: usize,
     written: &'a [SessionId],
     by_model: usize,
     refused: Option<&'a str>,
 }
 
-impl<'a> Report<'a> {
-    fn new(sweep: &'a Sweep, done: Option<&'a Done>) -> Self {
+impl<'a> IngestReport<'a> {
+    fn new(sweep: &'a SweepReport, done: Option<&'a StageResults>) -> Self {
         Self {
             sweep,
-            analyzed: done.map_or(0, |done| done.kept.digested.analyzed),
+            analyzed: done.map_or(0, |done| done.retention.digested.analyzed),
             facts: done.and_then(|done| done.facts),
-            facts_by_model: done.and_then(|done| done.told.as_ref()),
-            summaries: done.map(|done| Summaries {
-                looked: done.renewed.looked,
-                written: &done.renewed.written,
-                by_model: done.renewed.by_model,
-                refused: done.renewed.refused.as_deref(),
+            facts_by_model: done.and_then(|done| done.model_facts.as_ref()),
+            summaries: done.map(|done| SummariesReport {
+                looked: done.summaries.examined,
+                written: &done.summaries.written,
+                by_model: done.summaries.by_model,
+                refused: done.summaries.refused.as_deref(),
             }),
-            retention: done.map(|done| &done.kept.retained),
+            retention: done.map(|done| &done.retention.retained),
         }
     }
 }
 
 /// Does what hooks left for later. Trouble with it is no trouble with the sweep: it goes on waiting.
-fn carry_out_pending(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
+fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
     let done = adapters(app, args).and_then(|adapters| {
         // Whoever looked everywhere has read what hooks told of.
-        let roots = if args.is_complete() {
+        let roots = if args.covers_all_agents() {
             Vec::new()
         } else {
-            usual_roots(app, &adapters)
+            default_roots(app, &adapters)
         };
-        let settings = crate::model::settings(app)?;
+        let settings = crate::model::summary_settings(app)?;
         let summaries = app.config.summary.enabled && !store.is_encrypted();
-        let works = Works {
+        let works = FollowUpEnv {
             adapters: &adapters,
             roots: &roots,
             scope: &app.config.scope(),
@@ -258,7 +258,7 @@ fn carry_out_pending(app: &App<'_>, store: &Store, args: &LogArgs, stop: &Atomic
         };
         let now = app.environment.now;
         pending::drain(&app.home, |after| -> anyhow::Result<()> {
-            Ok(carry_out(store, &works, after, now)?)
+            Ok(run_follow_ups(store, &works, after, now)?)
         })
     });
     if let Err(error) = done {
@@ -296,7 +296,7 @@ pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dy
         .filter(|adapter| wanted(adapter.flavor()))
         .collect();
     if adapters.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "no agent is captured",
             format!("name some under `agents` in {}", app.config_path.display()),
         ));
@@ -315,11 +315,11 @@ pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Ro
         };
         return args.root.iter().map(root).collect();
     }
-    usual_roots(app, adapters)
+    default_roots(app, adapters)
 }
 
 /// Returns the folders where the agents of this machine keep their logs.
-pub fn usual_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
+pub fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
     let mut roots = Vec::new();
     for adapter in adapters {
         let flavor = adapter.flavor();
@@ -362,8 +362,8 @@ pub fn threads(app: &App<'_>) -> usize {
     }
 }
 
-fn progress_bar(app: &App<'_>, found: &Discovered) -> ProgressBar {
-    if !app.environment.watched || found.sources.is_empty() {
+fn progress_bar(app: &App<'_>, found: &Discovery) -> ProgressBar {
+    if !app.environment.stderr_is_terminal || found.sources.is_empty() {
         return ProgressBar::hidden();
     }
     let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
@@ -374,13 +374,13 @@ fn progress_bar(app: &App<'_>, found: &Discovered) -> ProgressBar {
     }
 }
 
-fn report(sweep: &Sweep, dry_run: bool) {
+fn report(sweep: &SweepReport, dry_run: bool) {
     let verb = if dry_run { "Would ingest" } else { "Ingested" };
     say(&format!(
         "{verb} {} from {} ({}).",
         count(sweep.records, "record"),
         count(sweep.ingested, "log"),
-        bytes(sweep.read_bytes),
+        format_bytes(sweep.read_bytes),
     ));
     let mut notes = vec![
         format!("{} discovered", sweep.discovered),
@@ -418,7 +418,7 @@ fn report(sweep: &Sweep, dry_run: bool) {
             count(sweep.clamped, "response"),
         ));
     }
-    warn(sweep);
+    print_sweep_warnings(sweep);
     if sweep.failed > 0 {
         say(&format!(
             "error: {} could not be stored; the others were\nhint: `throughline doctor --deep` \
@@ -432,7 +432,7 @@ fn report(sweep: &Sweep, dry_run: bool) {
 }
 
 /// Says what could not be read.
-pub fn warn(sweep: &Sweep) {
+pub fn print_sweep_warnings(sweep: &SweepReport) {
     for trouble in sweep.trouble.iter().take(20) {
         say(&format!(
             "warning: {}: {}",

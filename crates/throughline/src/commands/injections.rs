@@ -4,13 +4,13 @@ use std::io::{Write, stdout};
 
 use clap::ValueEnum;
 use memory::SessionId;
-use store::{Injection, Verdict};
+use store::{Injection, InjectionVerdict};
 
 use crate::commands::App;
-use crate::commands::sessions::cut_id;
-use crate::output::table::table;
-use crate::output::text::safe;
-use crate::output::{self, Outcome, hinted, say, time};
+use crate::commands::sessions::short_session_id;
+use crate::output::table::format_table;
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, error_with_hint, say, time};
 
 /// List what was put before agents, and what came of it
 #[derive(Debug, clap::Args)]
@@ -38,21 +38,21 @@ pub struct FeedbackArgs {
     id: String,
 
     /// Whether it helped
-    verdict: Judgement,
+    verdict: FeedbackVerdict,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Judgement {
+enum FeedbackVerdict {
     Good,
     Bad,
 }
 
-pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = match &args.session {
         None => None,
         Some(id) => {
-            let named = store.sessions_named(id, 1)?;
+            let named = store.sessions_by_prefix(id, 1)?;
             Some(
                 named
                     .into_iter()
@@ -63,20 +63,20 @@ pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Outcome> {
     };
     let injections = store.injections(session.as_ref(), args.limit)?;
     if args.json {
-        output::json(&injections)?;
+        output::print_json(&injections)?;
     } else if injections.is_empty() {
         say("No injections.");
     } else {
-        write!(stdout().lock(), "{}", listing(app, &injections))?;
+        write!(stdout().lock(), "{}", format_injections(app, &injections))?;
     }
     Ok(if injections.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
-fn listing(app: &App<'_>, injections: &[Injection]) -> String {
+fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {
     let head = [
         "ID", "WHEN", "ITEMS", "USED", "TOKENS", "VERDICT", "SESSION",
     ];
@@ -91,7 +91,7 @@ fn listing(app: &App<'_>, injections: &[Injection]) -> String {
         let session = injection.session.as_ref();
         vec![
             injection.name.clone(),
-            time::show(Some(injection.at), &app.environment.zone),
+            time::format_time(Some(injection.at), &app.environment.zone),
             injection.items.len().to_string(),
             if known {
                 used.to_string()
@@ -101,35 +101,37 @@ fn listing(app: &App<'_>, injections: &[Injection]) -> String {
             injection.tokens.to_string(),
             match injection.verdict {
                 None => "-",
-                Some(Verdict::Good) => "good",
-                Some(Verdict::Bad) => "bad",
+                Some(InjectionVerdict::Good) => "good",
+                Some(InjectionVerdict::Bad) => "bad",
             }
             .to_owned(),
-            session.map_or("-".to_owned(), |id| cut_id(&safe(id.native()))),
+            session.map_or("-".to_owned(), |id| {
+                short_session_id(&sanitize(id.native()))
+            }),
         ]
     }));
-    table(&rows)
+    format_table(&rows)
 }
 
-pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Outcome> {
+pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let named = store.injections_named(&args.id, 2)?;
+    let named = store.injections_by_prefix(&args.id, 2)?;
     let [injection] = named.as_slice() else {
         let number = if named.is_empty() {
             "no"
         } else {
             "more than one"
         };
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{number} injection begins with {:?}", args.id),
             "`throughline injections` lists them",
         ));
     };
     let verdict = match args.verdict {
-        Judgement::Good => Verdict::Good,
-        Judgement::Bad => Verdict::Bad,
+        FeedbackVerdict::Good => InjectionVerdict::Good,
+        FeedbackVerdict::Bad => InjectionVerdict::Bad,
     };
-    store.judge(&injection.name, verdict)?;
+    store.set_verdict(&injection.name, verdict)?;
     say(&format!("Noted for {}.", injection.name));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

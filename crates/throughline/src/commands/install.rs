@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::commands::{App, parse_flavor};
 use crate::install::agents::{INTEGRATIONS, Integration};
-use crate::install::plan::Change;
+use crate::install::plan::ConfigFileChange;
 use crate::install::program::Program;
-use crate::install::record::Record;
-use crate::install::{self, Plan, Refusal, apply, plugin, show};
+use crate::install::record::InstallManifest;
+use crate::install::{self, InstallPlan, SkippedFile, apply, plugin, show};
 use crate::output::table::count;
-use crate::output::text::Paint;
-use crate::output::{self, Outcome, hinted, say, say_painted};
+use crate::output::text::TextStyle;
+use crate::output::{self, Exit, error_with_hint, say, say_styled};
 
 /// Tell the agents on this machine of Throughline
 ///
@@ -28,7 +28,7 @@ pub struct InstallArgs {
     agents: Vec<Flavor>,
 
     #[command(flatten)]
-    how: HowArgs,
+    apply: ApplyArgs,
 
     /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode into this folder,
     /// instead of changing anything
@@ -38,7 +38,7 @@ pub struct InstallArgs {
 
 /// How agents' files are changed.
 #[derive(Debug, Default, clap::Args)]
-pub struct HowArgs {
+pub struct ApplyArgs {
     /// Show what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -52,30 +52,30 @@ pub struct HowArgs {
     pub json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.plugin_dir {
         return write_plugin(app, folder);
     }
-    let agents = chosen(app, &args.agents)?;
+    let agents = select_agents(app, &args.agents)?;
     if agents.is_empty() {
-        if args.how.json {
-            let nothing = Plan::default();
-            output::json(&Report::new(None, &agents, &nothing))?;
+        if args.apply.json {
+            let nothing = InstallPlan::default();
+            output::print_json(&InstallReport::new(None, &agents, &nothing))?;
         }
         say("No agent was found that can be told of Throughline.");
-        say(&format!("hint: name one: {}", names()));
-        return Ok(Outcome::NothingFound);
+        say(&format!("hint: name one: {}", integration_names()));
+        return Ok(Exit::NothingFound);
     }
     let program = Program::of(app.environment);
-    let mut record = Record::load(&app.home)?;
-    let mut plan = install::plan(&agents, &app.environment.places, &program, &record);
-    plan.notes.extend(home_note(app));
-    let report = Report::new(Some(&program), &agents, &plan);
-    carry_out(app, &args.how, &mut record, &plan, &report, &INSTALL)
+    let mut record = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&agents, &app.environment.places, &program, &record);
+    plan.notes.extend(custom_home_note(app));
+    let report = InstallReport::new(Some(&program), &agents, &plan);
+    apply_plan(app, &args.apply, &mut record, &plan, &report, &INSTALL)
 }
 
 /// What the two commands say differently.
-pub struct Words {
+pub struct InstallMessages {
     pub nothing: &'static str,
     pub question: &'static str,
     pub declined: &'static str,
@@ -83,7 +83,7 @@ pub struct Words {
     pub would: &'static str,
 }
 
-const INSTALL: Words = Words {
+const INSTALL: InstallMessages = InstallMessages {
     nothing: "Nothing to change: the agents know of Throughline.",
     question: "Change these files? [y/N]",
     declined: "Nothing was changed.",
@@ -92,54 +92,54 @@ const INSTALL: Words = Words {
 };
 
 /// Shows a plan, asks, and carries it out.
-pub fn carry_out(
+pub fn apply_plan(
     app: &App<'_>,
-    how: &HowArgs,
-    record: &mut Record,
-    plan: &Plan,
-    report: &Report<'_>,
-    words: &Words,
-) -> anyhow::Result<Outcome> {
+    how: &ApplyArgs,
+    record: &mut InstallManifest,
+    plan: &InstallPlan,
+    report: &InstallReport<'_>,
+    words: &InstallMessages,
+) -> anyhow::Result<Exit> {
     if !how.json {
-        report.say(app);
+        report.print(app);
     }
     let mut applied = false;
     if how.dry_run || plan.changes.is_empty() {
-        if !how.json && plan.changes.is_empty() && plan.refused.is_empty() {
+        if !how.json && plan.changes.is_empty() && plan.skipped.is_empty() {
             say(words.nothing);
         } else if !how.json {
             let files = count(plan.changes.len(), "file");
             say(&format!("{} {files}.", words.would));
         }
     } else {
-        if !how.yes && !confirmed(app, words.question)? {
+        if !how.yes && !confirm(app, words.question)? {
             say(words.declined);
-            return Ok(Outcome::NothingFound);
+            return Ok(Exit::NothingFound);
         }
         for change in &plan.changes {
-            apply::apply(&app.home, record, change)?;
+            apply::apply_change(&app.home, record, change)?;
         }
         applied = true;
         if !how.json {
             let files = count(plan.changes.len(), "file");
             say(&format!("{} {files}.", words.done));
-            report.say_notes();
+            report.print_notes();
         }
     }
     if how.json {
-        output::json(&report.with(applied))?;
+        output::print_json(&report.with_applied(applied))?;
     }
-    Ok(if plan.refused.is_empty() {
-        Outcome::Done
+    Ok(if plan.skipped.is_empty() {
+        Exit::Done
     } else {
-        Outcome::Failed
+        Exit::Failed
     })
 }
 
 /// Asks the person at the terminal.
-pub fn confirmed(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
-    if !app.environment.watched || !app.environment.asked {
-        return Err(hinted(
+pub fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
+    if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
+        return Err(error_with_hint(
             "nobody is there to confirm it",
             "add --yes, or see with --dry-run what would change",
         ));
@@ -151,21 +151,21 @@ pub fn confirmed(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
 }
 
 /// Returns the agents that were named, or those of this machine.
-pub fn chosen(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'static Integration>> {
+pub fn select_agents(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'static Integration>> {
     if named.is_empty() {
-        return Ok(install::here(
+        return Ok(install::detect_agents(
             &app.environment.places,
             &app.environment.path,
         ));
     }
     let mut agents = Vec::new();
     for flavor in named {
-        let Some(integration) = Integration::of(*flavor) else {
-            return Err(hinted(
+        let Some(integration) = Integration::for_flavor(*flavor) else {
+            return Err(error_with_hint(
                 format!("{} cannot be told of Throughline", flavor.title()),
                 format!(
                     "its sessions are read all the same; those that can are {}",
-                    names()
+                    integration_names()
                 ),
             ));
         };
@@ -174,13 +174,13 @@ pub fn chosen(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'static In
     Ok(agents)
 }
 
-fn names() -> String {
+fn integration_names() -> String {
     let names: Vec<_> = INTEGRATIONS.iter().map(|it| it.flavor.name()).collect();
     names.join(", ")
 }
 
 /// Agents start us without our options; what they start must find the same memory.
-pub fn home_note(app: &App<'_>) -> Option<String> {
+pub fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
             "Memory lies in {}: agents find it only when THROUGHLINE_HOME says so where they are started.",
@@ -189,8 +189,8 @@ pub fn home_note(app: &App<'_>) -> Option<String> {
     })
 }
 
-fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Outcome> {
-    plugin::write(folder)?;
+fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
+    plugin::write_plugin_files(folder)?;
     let folder = app.environment.cwd.join(folder);
     let folder = output::shell::quote(&folder.display().to_string());
     say(&format!(
@@ -212,31 +212,31 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Outcome> {
         say(&format!("  {line}"));
     }
     let program = Program::of(app.environment);
-    if program.word != "throughline" {
+    if program.command != "throughline" {
         say("warning: throughline is not on PATH, where the plugin looks for it");
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// What a plan comes to, for people and programs.
 #[derive(Serialize)]
-pub struct Report<'a> {
+pub struct InstallReport<'a> {
     /// How agents start us.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip)]
-    why: Option<&'a str>,
+    reason: Option<&'a str>,
     agents: Vec<Flavor>,
-    changes: Vec<Changed<'a>>,
-    refused: Vec<Refused<'a>>,
+    changes: Vec<FileChangeReport<'a>>,
+    refused: Vec<SkippedFileReport<'a>>,
     notes: &'a [String],
     applied: bool,
     #[serde(skip)]
-    plan: &'a Plan,
+    plan: &'a InstallPlan,
 }
 
 #[derive(Clone, Serialize)]
-struct Changed<'a> {
+struct FileChangeReport<'a> {
     agent: Flavor,
     file: &'a Path,
     action: &'static str,
@@ -244,27 +244,31 @@ struct Changed<'a> {
 }
 
 #[derive(Clone, Serialize)]
-struct Refused<'a> {
+struct SkippedFileReport<'a> {
     agent: Flavor,
     file: &'a Path,
     why: &'a str,
 }
 
-impl<'a> Report<'a> {
-    pub fn new(program: Option<&'a Program>, agents: &[&Integration], plan: &'a Plan) -> Self {
+impl<'a> InstallReport<'a> {
+    pub fn new(
+        program: Option<&'a Program>,
+        agents: &[&Integration],
+        plan: &'a InstallPlan,
+    ) -> Self {
         Self {
-            command: program.map(|program| program.hook("")),
-            why: program.map(|program| program.why.as_str()),
+            command: program.map(|program| program.hook_command("")),
+            reason: program.map(|program| program.reason.as_str()),
             agents: agents.iter().map(|agent| agent.flavor).collect(),
-            changes: plan.changes.iter().map(Changed::new).collect(),
-            refused: plan.refused.iter().map(Refused::new).collect(),
+            changes: plan.changes.iter().map(FileChangeReport::new).collect(),
+            refused: plan.skipped.iter().map(SkippedFileReport::new).collect(),
             notes: &plan.notes,
             applied: false,
             plan,
         }
     }
 
-    fn with(&self, applied: bool) -> Self {
+    fn with_applied(&self, applied: bool) -> Self {
         Self {
             command: self.command.clone(),
             agents: self.agents.clone(),
@@ -275,67 +279,67 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub fn say(&self, app: &App<'_>) {
+    pub fn print(&self, app: &App<'_>) {
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
         if !titles.is_empty() {
             say(&format!("Agents: {}.", titles.join(", ")));
         }
-        if let (Some(command), Some(why)) = (&self.command, self.why)
+        if let (Some(command), Some(why)) = (&self.command, self.reason)
             && !self.changes.is_empty()
         {
             say(&format!("They start `{command}`: {why}."));
         }
-        let paint = Paint {
-            color: app.environment.color && app.environment.watched,
+        let paint = TextStyle {
+            color: app.environment.color && app.environment.stderr_is_terminal,
         };
         for change in &self.plan.changes {
             let path = change.path.display();
-            say(&format!("\n  {} {path}", action(change)));
-            say_painted(show::diff(change, paint).trim_end());
+            say(&format!("\n  {} {path}", change_action(change)));
+            say_styled(show::diff(change, paint).trim_end());
         }
-        for refusal in &self.plan.refused {
+        for refusal in &self.plan.skipped {
             say(&format!(
                 "warning: {} is left as it is: {}",
                 refusal.path.display(),
-                refusal.why
+                refusal.reason
             ));
         }
         if self.changes.is_empty() {
-            self.say_notes();
+            self.print_notes();
         } else {
             say("");
         }
     }
 
-    pub fn say_notes(&self) {
+    pub fn print_notes(&self) {
         for note in self.notes {
             say(&format!("note: {note}"));
         }
     }
 }
 
-impl<'a> Changed<'a> {
-    fn new(change: &'a Change) -> Self {
+impl<'a> FileChangeReport<'a> {
+    fn new(change: &'a ConfigFileChange) -> Self {
         Self {
             agent: change.agent,
             file: &change.path,
-            action: action(change),
-            diff: show::diff(change, Paint { color: false }),
+            action: change_action(change),
+            diff: show::diff(change, TextStyle { color: false }),
         }
     }
 }
 
-impl<'a> Refused<'a> {
-    fn new(refusal: &'a Refusal) -> Self {
+impl<'a> SkippedFileReport<'a> {
+    fn new(refusal: &'a SkippedFile) -> Self {
         Self {
             agent: refusal.agent,
             file: &refusal.path,
-            why: &refusal.why,
+            why: &refusal.reason,
         }
     }
 }
 
-fn action(change: &Change) -> &'static str {
+fn change_action(change: &ConfigFileChange) -> &'static str {
     match (&change.before, &change.after) {
         (None, _) => "create",
         (_, None) => "remove",

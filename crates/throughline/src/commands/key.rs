@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::commands::App;
-use crate::commands::encrypt::show;
+use crate::commands::encrypt::format_key_place;
 use crate::keychain::SystemKeychain;
-use crate::output::{self, Outcome, say};
+use crate::output::{self, Exit, say};
 
 /// Say where the key of the store lies, or keep a copy of it
 ///
@@ -29,49 +29,54 @@ pub struct KeyArgs {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct KeyReport {
     encrypted: bool,
-    seal: Option<store::seal::Seal>,
+    seal: Option<store::seal::EncryptionInfo>,
 }
 
-pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.take_from {
         store::seal::use_key_file(&app.home, file)?;
     }
     if let Some(file) = &args.copy_to {
-        return copy(app, file);
+        return copy_key(app, file);
     }
-    let seal = store::seal::seal(&app.home, &SystemKeychain)?;
+    let seal = store::seal::encryption_info(&app.home, &SystemKeychain)?;
     let is_encrypted = seal.is_some();
     if args.json {
-        output::json(&Shown {
+        output::print_json(&KeyReport {
             encrypted: is_encrypted,
             seal,
         })?;
     } else if let Some(seal) = seal {
-        writeln!(std::io::stdout(), "{}  in {}", seal.key, show(&seal.place))?;
+        writeln!(
+            std::io::stdout(),
+            "{}  in {}",
+            seal.key,
+            format_key_place(&seal.place)
+        )?;
     } else {
         say("The store is not encrypted.");
     }
     Ok(if is_encrypted {
-        Outcome::Done
+        Exit::Done
     } else {
-        Outcome::NothingFound
+        Exit::NothingFound
     })
 }
 
-fn copy(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Outcome> {
+fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {
     match store::seal::copy_key(&app.home, &SystemKeychain, file)? {
         Some(id) => {
             say(&format!(
                 "Wrote key {id} to {}. Move it away from this machine.",
                 file.display()
             ));
-            Ok(Outcome::Done)
+            Ok(Exit::Done)
         }
         None => {
             say("The store is not encrypted.");
-            Ok(Outcome::NothingFound)
+            Ok(Exit::NothingFound)
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serve::Desk;
+use serve::ServeContext;
 use store::Store;
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
-use crate::output::{Outcome, hinted};
+use crate::output::{Exit, error_with_hint};
 
 /// Serve memory to an agent over MCP, on standard input and output
 ///
@@ -23,9 +23,9 @@ pub struct McpArgs {
     folder: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Outcome> {
-    if app.environment.asked {
-        return Err(hinted(
+pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
+    if app.environment.stdin_is_terminal {
+        return Err(error_with_hint(
             "an agent talks to this command, and nobody can by hand",
             "put `throughline mcp` into the agent's MCP configuration; docs/MCP.md shows how",
         ));
@@ -33,7 +33,7 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Outcome> {
     let folder = args.folder.as_ref().unwrap_or(&app.environment.cwd);
     let folder = std::path::absolute(folder)
         .with_context(|| format!("{} is no folder", folder.display()))?;
-    let (settings, home) = (app.settings(), app.home.clone());
+    let (settings, home) = (app.serve_settings(), app.home.clone());
     let clock = app.environment.clock_handle();
     let given = settings.clone();
     let open = move || {
@@ -42,10 +42,10 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Outcome> {
             tracing::error!("{error}");
             error
         })?;
-        Ok(Desk::new(Arc::new(store), given, clock))
+        Ok(ServeContext::new(Arc::new(store), given, clock))
     };
     serve::mcp::serve_stdio(&settings, folder, open).context("cannot serve")?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Opens the store, to read where nothing can be written.
@@ -54,7 +54,7 @@ fn open(home: &Path, now: Timestamp) -> store::Result<Store> {
         Err(error) if error.is_read_only() => Store::open_to_read_with(home, &SystemKeychain),
         opened => {
             let store = opened?;
-            if let Err(error) = store.drop_safety_copy(Some(now)) {
+            if let Err(error) = store.remove_safety_copy(Some(now)) {
                 tracing::warn!(%error, "the safety copy is not removed");
             }
             Ok(store)

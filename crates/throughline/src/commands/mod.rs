@@ -48,17 +48,17 @@ use std::path::PathBuf;
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::{Flavor, Workspace};
-use store::{Recovered, Store};
+use store::{Store, SwapRecovery};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
 use crate::daemon;
 use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
-use crate::output::{Outcome, hinted, say, time};
+use crate::output::{Exit, error_with_hint, say, time};
 
 /// How many workspaces are compared with a part of a name.
-const WORKSPACES_LIKE_MAX: usize = 1000;
+const WORKSPACE_MATCHES_MAX: usize = 1000;
 
 /// What every command works with.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub struct App<'a> {
     pub home: PathBuf,
 }
 
-pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
+pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
     let home = cli
         .home
         .clone()
@@ -89,7 +89,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
         config_path,
         home,
     };
-    if needs_the_store_alone(&cli.command) && daemon::step_aside(&app.home) {
+    if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
         say("Stopped the daemon, which is started again when it is needed.");
     }
     match &cli.command {
@@ -140,7 +140,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Outcome> {
 }
 
 /// Says whether a command puts another file in the place of the store.
-fn needs_the_store_alone(command: &Command) -> bool {
+fn needs_exclusive_store(command: &Command) -> bool {
     match command {
         Command::Restore(_) | Command::Encrypt(_) | Command::Decrypt(_) | Command::Rekey(_) => true,
         Command::Doctor(args) => args.repairs(),
@@ -152,30 +152,30 @@ impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
         let opened = Store::open_with(&self.home, &SystemKeychain);
-        let store = self.named(opened)?;
+        let store = self.with_open_context(opened)?;
         match store.recovered() {
             None => {}
-            Some(Recovered::Finished) => {
+            Some(SwapRecovery::Finished) => {
                 say("Finished an exchange of the store that was interrupted.");
             }
-            Some(Recovered::RolledBack) => {
+            Some(SwapRecovery::RolledBack) => {
                 say("Undid an exchange of the store that was interrupted; the store is as before.");
             }
         }
-        if let Err(error) = store.drop_safety_copy(Some(self.environment.now)) {
+        if let Err(error) = store.remove_safety_copy(Some(self.environment.now)) {
             tracing::warn!(%error, "the safety copy is not removed");
         }
         Ok(store)
     }
 
-    fn named(&self, opened: store::Result<Store>) -> anyhow::Result<Store> {
+    fn with_open_context(&self, opened: store::Result<Store>) -> anyhow::Result<Store> {
         opened.with_context(|| format!("cannot open the store in {}", self.home.display()))
     }
 
     /// Opens the store of somebody who has ingested before.
     pub fn open_existing(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("there is no memory in {} yet", self.home.display()),
                 "run `throughline ingest` first",
             ));
@@ -183,35 +183,35 @@ impl App<'_> {
         match self.open() {
             // Whoever only asks needs no more than to read.
             Err(error) if is_read_only(&error) => {
-                self.named(Store::open_to_read_with(&self.home, &SystemKeychain))
+                self.with_open_context(Store::open_to_read_with(&self.home, &SystemKeychain))
             }
             opened => opened,
         }
     }
 
     /// Returns what answers to agents depend on.
-    pub fn settings(&self) -> ::serve::Settings {
+    pub fn serve_settings(&self) -> ::serve::ServeSettings {
         let compacts = self.environment.compaction;
         let compacts = compacts.unwrap_or(self.config.compaction.enabled);
-        ::serve::Settings {
+        ::serve::ServeSettings {
             injection: self
                 .config
                 .injection
                 .settings(self.environment.injection_off),
-            related: self.config.workspaces.related.clone(),
+            related_workspaces: self.config.workspaces.related.clone(),
             scope: self.config.scope(),
-            mcp: ::serve::Mcp {
+            mcp: ::serve::McpSettings {
                 write: self.config.mcp.write.clone(),
             },
             compaction: compacts.then(|| self.config.compaction.limits()),
             summary: None,
-            models: None,
+            model_provider: None,
         }
     }
 
     /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
     /// deals with and reports.
-    pub fn open_to_ask(&self) -> anyhow::Result<Store> {
+    pub fn open_for_query(&self) -> anyhow::Result<Store> {
         match Store::open_to_ask(&self.home) {
             Ok(Some(store)) => Ok(store),
             Ok(None) | Err(_) => self.open_existing(),
@@ -219,11 +219,11 @@ impl App<'_> {
     }
 
     /// Reads a time on the command line.
-    pub fn moment(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
-        text.map(|text| time::parse(text, self.environment.now, &self.environment.zone))
+    pub fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
+        text.map(|text| time::parse_time(text, self.environment.now, &self.environment.zone))
             .transpose()
             .map_err(|error| {
-                hinted(
+                error_with_hint(
                     error,
                     "the time is read in your own zone unless it names one",
                 )
@@ -231,27 +231,29 @@ impl App<'_> {
     }
 
     /// Returns the workspace around the current folder, as sessions there have it.
-    pub fn workspace_here(&self) -> Workspace {
+    pub fn current_workspace(&self) -> Workspace {
         let here = capture::git::workspace_of(&self.environment.cwd);
-        self.config.scope().alias(here)
+        self.config.scope().resolve_alias(here)
     }
 
     /// Returns the workspace that a part of its address or folder names, else the one around the
     /// current folder; by the key the store knows it by.
-    pub fn workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
+    pub fn find_workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
         let Some(part) = part else {
             let here = &self.environment.cwd;
             return Ok(::serve::prompt::workspace_of(
                 store,
-                &self.settings(),
+                &self.serve_settings(),
                 here,
             )?);
         };
-        let mut like = store.workspaces_like(part, WORKSPACES_LIKE_MAX)?;
+        let mut like = store.workspaces_matching(part, WORKSPACE_MATCHES_MAX)?;
         if let Some(exact) = like.iter().position(|w| w.key == part || w.root == part) {
             return Ok(like.swap_remove(exact));
         }
-        let mut called = like.iter().filter(|workspace| workspace.name() == part);
+        let mut called = like
+            .iter()
+            .filter(|workspace| workspace.short_name() == part);
         if let (Some(only), None) = (called.next(), called.next()) {
             return Ok(only.clone());
         }
@@ -261,12 +263,12 @@ impl App<'_> {
         let examples = like.into_iter().take(5);
         let keys: Vec<_> = examples.map(|workspace| workspace.key).collect();
         Err(if keys.is_empty() {
-            hinted(
+            error_with_hint(
                 format!("no workspace has {part:?} in its address or folder"),
                 "`throughline sessions --json` shows the workspaces that are known",
             )
         } else {
-            hinted(
+            error_with_hint(
                 format!("several workspaces have {part:?} in their address or folder"),
                 format!("such as {}", keys.join(", ")),
             )
@@ -275,7 +277,7 @@ impl App<'_> {
 
     /// Says whether there is a store, or what is left of one.
     pub fn has_store(&self) -> bool {
-        let path = Store::path_in(&self.home);
+        let path = Store::database_path(&self.home);
         path.exists() || path.with_extension("db-wal").exists()
     }
 }

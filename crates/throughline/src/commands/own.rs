@@ -7,25 +7,25 @@ use memory::Usage;
 use store::ModelCall;
 
 use crate::commands::App;
-use crate::commands::sessions::{cut_id, tokens};
-use crate::output::table::table;
-use crate::output::text::safe;
-use crate::output::{self, Outcome, say, time};
+use crate::commands::sessions::{format_tokens, short_session_id};
+use crate::output::table::format_table;
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say, time};
 
 pub fn run(
     app: &App<'_>,
     since: Option<Timestamp>,
     limit: usize,
     json: bool,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let calls = store.model_calls(since, limit)?;
     let zoned = app.environment.now.to_zoned(app.environment.zone.clone());
-    let today = store.spent(zoned.start_of_day()?.timestamp())?;
+    let today = store.spending_since(zoned.start_of_day()?.timestamp())?;
     let limits = &app.config.model;
     if json {
-        output::json(&serde_json::json!({
-            "calls": calls.iter().map(as_json).collect::<Vec<_>>(),
+        output::print_json(&serde_json::json!({
+            "calls": calls.iter().map(call_json).collect::<Vec<_>>(),
             "today": {"tokens": today.tokens, "cost_usd": today.usd},
             "daily_tokens": limits.daily_tokens,
             "daily_usd": limits.daily_usd,
@@ -36,16 +36,16 @@ pub fn run(
         print(app, &calls)?;
         say(&format!(
             "Today: {} of {} tokens, ${:.4} of ${:.2}.",
-            tokens(today.tokens),
-            tokens(limits.daily_tokens),
+            format_tokens(today.tokens),
+            format_tokens(limits.daily_tokens),
             today.usd,
             limits.daily_usd
         ));
     }
     Ok(if calls.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
@@ -72,26 +72,27 @@ fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {
             ..
         } = call.usage;
         rows.push(vec![
-            time::show(Some(call.at), &app.environment.zone),
-            safe(&call.purpose),
-            call.session
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |id| cut_id(&safe(id.native()))),
-            safe(&call.model),
-            tokens(input),
-            tokens(output),
-            tokens(cache_read),
-            tokens(cache_write),
+            time::format_time(Some(call.at), &app.environment.zone),
+            sanitize(&call.purpose),
+            call.session.as_ref().map_or_else(
+                || "-".to_owned(),
+                |id| short_session_id(&sanitize(id.native())),
+            ),
+            sanitize(&call.model),
+            format_tokens(input),
+            format_tokens(output),
+            format_tokens(cache_read),
+            format_tokens(cache_write),
             call.usd
                 .map_or_else(|| "?".to_owned(), |usd| format!("${usd:.4}")),
-            safe(&call.outcome),
+            sanitize(&call.outcome),
         ]);
     }
-    write!(stdout().lock(), "{}", table(&rows))?;
+    write!(stdout().lock(), "{}", format_table(&rows))?;
     Ok(())
 }
 
-fn as_json(call: &ModelCall) -> serde_json::Value {
+fn call_json(call: &ModelCall) -> serde_json::Value {
     serde_json::json!({
         "at": call.at,
         "purpose": call.purpose,

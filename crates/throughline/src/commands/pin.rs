@@ -4,8 +4,8 @@ use memory::{Fact, FactKind, RecordId, Workspace};
 use store::{NewFact, Store, StoredRecord};
 
 use crate::commands::App;
-use crate::commands::remember::{HoldsArgs, Statement, state};
-use crate::output::{Outcome, hinted, say};
+use crate::commands::remember::{FactScopeArgs, UserFact, remember_fact};
+use crate::output::{Exit, error_with_hint, say};
 
 /// Keep a fact, a record or a text for ever
 ///
@@ -18,7 +18,7 @@ pub struct PinArgs {
     what: Vec<String>,
 
     #[command(flatten)]
-    holds: HoldsArgs,
+    scope: FactScopeArgs,
 }
 
 /// Let a pinned fact be an ordinary one again
@@ -29,51 +29,51 @@ pub struct UnpinArgs {
     id: String,
 }
 
-pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     let store = app.open()?;
     let what = args.what.join(" ");
     if let Ok(id) = what.parse::<RecordId>()
-        && let Some(record) = store.record(id)?
+        && let Some(record) = store.read_record(id)?
     {
         let workspace = match &record.workspace {
-            Some(key) => Some(app.workspace(&store, Some(key))?),
+            Some(key) => Some(app.find_workspace(&store, Some(key))?),
             None => None,
         };
-        let merged = store.remember(of_record(&record, workspace, app))?;
+        let merged = store.remember(fact_from_record(&record, workspace, app))?;
         say(&format!("Pinned: {}", merged.id.short()));
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
-    if is_id(&what)
-        && let Some(fact) = the_fact_if_any(&store, &what)?
+    if looks_like_id(&what)
+        && let Some(fact) = lookup_fact(&store, &what)?
     {
         store.set_pinned(fact.id, true)?;
         say(&format!("Pinned: {}", fact.id.short()));
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
-    let statement = Statement {
+    let statement = UserFact {
         text: &what,
         kind: FactKind::Note,
         tags: &[],
         pinned: true,
-        holds: &args.holds,
+        scope: &args.scope,
     };
-    state(app, &store, &statement, false)
+    remember_fact(app, &store, &statement, false)
 }
 
-pub fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Outcome> {
+pub fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let fact = the_fact(&store, &args.id)?;
+    let fact = find_fact(&store, &args.id)?;
     if !fact.pinned {
         say(&format!("{} is not pinned", fact.id.short()));
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     }
     store.set_pinned(fact.id, false)?;
     say(&format!("No longer pinned: {}", fact.id.short()));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// The record's own words, as many as a fact may have, with the trust that the record has.
-fn of_record(record: &StoredRecord, workspace: Option<Workspace>, app: &App<'_>) -> NewFact {
+fn fact_from_record(record: &StoredRecord, workspace: Option<Workspace>, app: &App<'_>) -> NewFact {
     let words: Vec<_> = record
         .content
         .split_whitespace()
@@ -91,24 +91,24 @@ fn of_record(record: &StoredRecord, workspace: Option<Workspace>, app: &App<'_>)
     }
 }
 
-fn is_id(text: &str) -> bool {
+fn looks_like_id(text: &str) -> bool {
     (8..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the one fact whose id begins with `prefix`.
-pub fn the_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
-    the_fact_if_any(store, prefix)?.ok_or_else(|| {
-        hinted(
+pub fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
+    lookup_fact(store, prefix)?.ok_or_else(|| {
+        error_with_hint(
             format!("no fact begins with {prefix:?}"),
             "`throughline facts` lists them",
         )
     })
 }
 
-fn the_fact_if_any(store: &Store, prefix: &str) -> anyhow::Result<Option<Fact>> {
-    let mut named = store.facts_named(prefix, 2)?;
+fn lookup_fact(store: &Store, prefix: &str) -> anyhow::Result<Option<Fact>> {
+    let mut named = store.facts_by_prefix(prefix, 2)?;
     if named.len() > 1 {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("several facts begin with {prefix:?}"),
             "give more of the id; `throughline facts --json` has the whole ids",
         ));

@@ -3,8 +3,8 @@
 use memory::FactKind;
 
 use crate::commands::App;
-use crate::commands::remember::{HoldsArgs, Statement, state};
-use crate::output::Outcome;
+use crate::commands::remember::{FactScopeArgs, UserFact, remember_fact};
+use crate::output::Exit;
 
 /// Keep a preference: how you want things done
 ///
@@ -17,20 +17,20 @@ pub struct PreferArgs {
     text: Vec<String>,
 
     #[command(flatten)]
-    holds: HoldsArgs,
+    scope: FactScopeArgs,
 
     /// Print what became of it as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Outcome> {
-    let statement = Statement {
+pub fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
+    let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Preference,
         tags: &[],
         pinned: false,
-        holds: &args.holds,
+        scope: &args.scope,
     };
-    state(app, &app.open()?, &statement, args.json)
+    remember_fact(app, &app.open()?, &statement, args.json)
 }

@@ -7,10 +7,10 @@ use indicatif::ProgressBar;
 use redact::{PersonalData, Redactor, personal_data};
 use serde::{Deserialize, Serialize};
 use store::forget::Traces;
-use store::{RescanProgress, Which};
+use store::{RescanProgress, RescanScope};
 
 use crate::commands::App;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Take the secrets out of a text: standard input to standard output
 ///
@@ -44,21 +44,21 @@ pub struct RedactArgs {
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct RedactInput {
     #[serde(default)]
     id: serde_json::Value,
     text: String,
 }
 
 #[derive(Serialize)]
-struct CleanItem {
+struct RedactOutput {
     id: serde_json::Value,
     text: String,
     /// Why the text is tagged `sensitive`: kinds of personal data, or a value that may be a secret.
     sensitive: Vec<&'static str>,
 }
 
-pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     if args.rescan {
         return rescan(app, args);
     }
@@ -70,7 +70,7 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
             if line.trim().is_empty() {
                 continue;
             }
-            let item: Item = serde_json::from_str(&line)
+            let item: RedactInput = serde_json::from_str(&line)
                 .with_context(|| format!("line {number} is not an {{\"id\", \"text\"}} object"))?;
             let clean = redactor.clean(&item.text);
             let personal = personal_data(clean.as_str(), None);
@@ -82,7 +82,7 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
             if args.explain {
                 explain(&redactor, &item.text, &format!("line {number}: "));
             }
-            let clean = CleanItem {
+            let clean = RedactOutput {
                 id: item.id,
                 text,
                 sensitive,
@@ -100,18 +100,21 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
         write!(out, "{}", redactor.clean(&text).as_str())?;
     }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Brings the store up to today's rules.
-fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
+fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let which = if args.all {
-        Which::All
+        RescanScope::All
     } else {
-        Which::Outdated
+        RescanScope::Outdated
     };
-    let bar = app.environment.watched.then(ProgressBar::no_length);
+    let bar = app
+        .environment
+        .stderr_is_terminal
+        .then(ProgressBar::no_length);
     let progress = |done: RescanProgress| {
         if let Some(bar) = &bar {
             bar.set_length(done.sessions_total as u64);
@@ -119,7 +122,7 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
         }
     };
     let rescan = if args.dry_run {
-        store.survey_redaction(which, &progress)?
+        store.preview_rescan(which, &progress)?
     } else {
         store.rescan(which, app.environment.now, &progress)?
     };
@@ -127,7 +130,7 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
         bar.finish_and_clear();
     }
     if args.json {
-        output::json(&rescan)?;
+        output::print_json(&rescan)?;
     } else {
         let (looked_at, changed) = (rescan.looked_at, rescan.changed);
         let would = if args.dry_run {
@@ -143,12 +146,12 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Outcome> {
         }
     }
     if rescan.traces == Traces::Waiting {
-        return Err(hinted(
+        return Err(error_with_hint(
             "the texts are rewritten, but another process still reads the old state, so its bytes are still in the write-ahead log",
             "end that process (`throughline watch`?); the next command finishes the job",
         ));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 fn explain(redactor: &Redactor, text: &str, place: &str) {

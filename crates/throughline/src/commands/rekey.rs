@@ -1,9 +1,9 @@
 //! `throughline rekey`
 
 use crate::commands::App;
-use crate::commands::encrypt::{KeyArgs, report, tell};
+use crate::commands::encrypt::{KeyFileArgs, print_step, report_conversion};
 use crate::keychain::SystemKeychain;
-use crate::output::Outcome;
+use crate::output::Exit;
 
 /// Encrypt the store with a new key
 ///
@@ -11,13 +11,13 @@ use crate::output::Outcome;
 #[derive(Debug, clap::Args)]
 pub struct RekeyArgs {
     #[command(flatten)]
-    key: KeyArgs,
+    key: KeyFileArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Outcome> {
-    let place = args.key.place();
+pub fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
+    let place = args.key.key_place();
     let conversion = store::seal::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
-        tell(app, step)
+        print_step(app, step)
     })?;
-    report(app, &conversion)
+    report_conversion(app, &conversion)
 }

@@ -1,10 +1,10 @@
 //! `throughline remember`
 
 use memory::{FactKind, Trust};
-use store::{NewFact, Remembered, Store};
+use store::{FactOutcome, NewFact, Store};
 
 use crate::commands::App;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Keep a fact
 ///
@@ -17,7 +17,7 @@ pub struct RememberArgs {
     text: Vec<String>,
 
     #[command(flatten)]
-    holds: HoldsArgs,
+    scope: FactScopeArgs,
 
     /// A word to find it by; may be given several times
     #[arg(long, value_name = "TAG")]
@@ -30,7 +30,7 @@ pub struct RememberArgs {
 
 /// Where a fact holds.
 #[derive(Debug, clap::Args)]
-pub struct HoldsArgs {
+pub struct FactScopeArgs {
     /// It holds in this workspace instead of the one around the current folder
     #[arg(long, value_name = "PART", conflicts_with = "everywhere")]
     workspace: Option<String>,
@@ -42,32 +42,32 @@ pub struct HoldsArgs {
 
 /// A fact as a person states it.
 #[derive(Debug)]
-pub struct Statement<'a> {
+pub struct UserFact<'a> {
     pub text: &'a str,
     pub kind: FactKind,
     pub tags: &'a [String],
     pub pinned: bool,
-    pub holds: &'a HoldsArgs,
+    pub scope: &'a FactScopeArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Outcome> {
-    let statement = Statement {
+pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
+    let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Note,
         tags: &args.tag,
         pinned: false,
-        holds: &args.holds,
+        scope: &args.scope,
     };
-    state(app, &app.open()?, &statement, args.json)
+    remember_fact(app, &app.open()?, &statement, args.json)
 }
 
 /// Keeps what the user states, and says what became of it.
-pub fn state(
+pub fn remember_fact(
     app: &App<'_>,
     store: &Store,
-    statement: &Statement<'_>,
+    statement: &UserFact<'_>,
     json: bool,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Exit> {
     let text = statement
         .text
         .split_whitespace()
@@ -75,13 +75,13 @@ pub fn state(
         .join(" ");
     let words = text.split(' ').count();
     if text.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "there is nothing to remember",
             "say it in a few words",
         ));
     }
     if words > memory::fact::WORDS_MAX {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!(
                 "a fact has at most {} words, this has {words}",
                 memory::fact::WORDS_MAX
@@ -89,15 +89,15 @@ pub fn state(
             "say it shorter, or in several facts",
         ));
     }
-    let workspace = if statement.holds.everywhere {
+    let workspace = if statement.scope.everywhere {
         None
     } else {
-        Some(app.workspace(store, statement.holds.workspace.as_deref())?)
+        Some(app.find_workspace(store, statement.scope.workspace.as_deref())?)
     };
     if let Some(workspace) = &workspace
         && !app.config.scope().allows(workspace)
     {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("the workspace {} is not captured", workspace.root),
             "change `allow` or `deny` under [capture] in the configuration, or use --everywhere",
         ));
@@ -116,14 +116,14 @@ pub fn state(
         sources: Vec::new(),
     })?;
     if json {
-        output::json(&merged)?;
+        output::print_json(&merged)?;
     } else {
-        say(&told(&merged, &place));
+        say(&format_remembered(&merged, &place));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn told(merged: &Remembered, place: &str) -> String {
+fn format_remembered(merged: &FactOutcome, place: &str) -> String {
     let id = merged.id.short();
     let mut told = if merged.repeated {
         format!("Known already, counted again: {id} ({place})")

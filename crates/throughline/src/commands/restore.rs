@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use store::{CarriedTombstones, RedactionKey, RestoreFrom, Restored};
+use store::{CarriedTombstones, RedactionKey, RestoreResult, RestoreSource};
 
 use crate::commands::App;
-use crate::commands::backup::{progress_bar, show};
+use crate::commands::backup::{progress_bar, show_progress};
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Outcome, say};
+use crate::output::{self, Exit, say};
 
 /// Put a backup into the place of the store
 ///
@@ -30,7 +30,7 @@ pub struct RestoreArgs {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct RestoreOutput {
     records: u64,
     key: Option<String>,
     safety_copy: Option<PathBuf>,
@@ -39,35 +39,35 @@ struct Report {
     tombstones: CarriedTombstones,
 }
 
-pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Outcome> {
-    let from = RestoreFrom {
+pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
+    let from = RestoreSource {
         file: &args.file,
         key_file: args.key_file.as_deref(),
         keychain: &SystemKeychain,
     };
     let was_encrypted = matches!(
-        store::seal::Form::of(&store::Store::path_in(&app.home)),
-        Ok(store::seal::Form::Sealed(_))
+        store::seal::StoreFileKind::of(&store::Store::database_path(&app.home)),
+        Ok(store::seal::StoreFileKind::Encrypted(_))
     );
     let bar = progress_bar(app);
     let restored = store::restore(
         &app.home,
         &from,
         app.environment.now,
-        &mut |progress| show(&bar, progress),
+        &mut |progress| show_progress(&bar, progress),
         &mut |_| Ok(()),
     )?;
     bar.finish_and_clear();
     if args.json {
-        output::json(&report(restored))?;
+        output::print_json(&restore_report(restored))?;
     } else {
-        tell(args, &restored, was_encrypted);
+        print_restored(args, &restored, was_encrypted);
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn report(restored: Restored) -> Report {
-    Report {
+fn restore_report(restored: RestoreResult) -> RestoreOutput {
+    RestoreOutput {
         records: restored.records,
         key: restored.key.map(|(id, _)| id.to_string()),
         safety_copy: restored.safety_copy,
@@ -77,7 +77,7 @@ fn report(restored: Restored) -> Report {
     }
 }
 
-fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
+fn print_restored(args: &RestoreArgs, restored: &RestoreResult, was_encrypted: bool) {
     say(&format!(
         "Restored {} records from {}.",
         restored.records,
@@ -89,7 +89,7 @@ fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
             copy.display()
         ));
     }
-    tell_tombstones(&restored.tombstones);
+    print_tombstones(&restored.tombstones);
     for copy in &restored.removed_copies {
         say(&format!("Removed the older {}.", copy.display()));
     }
@@ -104,7 +104,7 @@ fn tell(args: &RestoreArgs, restored: &Restored, was_encrypted: bool) {
 }
 
 /// Says what stays forgotten.
-fn tell_tombstones(carried: &CarriedTombstones) {
+fn print_tombstones(carried: &CarriedTombstones) {
     if carried.tombstones > 0 {
         say(&format!(
             "Applied {} of the earlier store: {} and {} of the backup stay forgotten.",

@@ -8,9 +8,9 @@ use serde::Serialize;
 use store::Store;
 
 use crate::commands::App;
-use crate::commands::show::the_session;
+use crate::commands::show::find_session;
 use crate::output::shell::quote;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Say how to go on with a session in the agent it came from
 ///
@@ -33,7 +33,7 @@ pub struct ResumeArgs {
 
 /// How to go on with a session.
 #[derive(Debug, Serialize)]
-struct Plan {
+struct ResumeCommand {
     session: SessionId,
     agent: &'static str,
     folder: Option<String>,
@@ -45,32 +45,32 @@ struct Plan {
 /// How far the way from a subagent to the session of a person may be.
 const PARENTS_MAX: usize = 16;
 
-pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let plan = {
         let store = app.open_existing()?;
-        let asked = the_session(&store, &args.id)?;
-        let session = started_by(&store, asked.clone())?;
+        let asked = find_session(&store, &args.id)?;
+        let session = root_session(&store, asked.clone())?;
         if session.id != asked.id {
             say(&format!(
                 "{} is a subagent's session; this resumes the one that started it.",
                 asked.id
             ));
         }
-        plan(&session)?
+        resume_command(&session)?
     };
     if args.exec {
-        return exec(&plan);
+        return run_agent(&plan);
     }
     if args.json {
-        output::json(&plan)?;
+        output::print_json(&plan)?;
     } else {
         writeln!(stdout().lock(), "{}", plan.shell)?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Returns the session itself, or for a subagent's the one at the beginning.
-fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
+fn root_session(store: &Store, mut session: Session) -> anyhow::Result<Session> {
     for _ in 0..PARENTS_MAX {
         if session.kind != SessionKind::Subagent {
             return Ok(session);
@@ -78,7 +78,7 @@ fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
         let Some(parent) = session.parent.clone() else {
             break;
         };
-        let named = store.sessions_named(parent.as_str(), 1)?;
+        let named = store.sessions_by_prefix(parent.as_str(), 1)?;
         session = match named.into_iter().find(|found| found.id == parent) {
             Some(found) => found,
             // Its log was never seen, but its name is known, and subagents work in its folder.
@@ -90,7 +90,7 @@ fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
             },
         };
     }
-    Err(hinted(
+    Err(error_with_hint(
         format!(
             "{} is a subagent's session without a known parent",
             session.id
@@ -99,10 +99,10 @@ fn started_by(store: &Store, mut session: Session) -> anyhow::Result<Session> {
     ))
 }
 
-fn plan(session: &Session) -> anyhow::Result<Plan> {
+fn resume_command(session: &Session) -> anyhow::Result<ResumeCommand> {
     let native = session.id.native();
     if session.id != SessionId::of(session.flavor, native) {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!(
                 "{} is of an agent that this version does not know",
                 session.id
@@ -114,7 +114,7 @@ fn plan(session: &Session) -> anyhow::Result<Plan> {
     let sound = !native.is_empty() && !native.starts_with('-');
     let command = session.flavor.resume_command(native).filter(|_| sound);
     let Some(command) = command else {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("{} cannot resume {}", session.flavor.title(), session.id),
             "`throughline show` shows the session",
         ));
@@ -128,7 +128,7 @@ fn plan(session: &Session) -> anyhow::Result<Plan> {
         }
         None => words.join(" "),
     };
-    Ok(Plan {
+    Ok(ResumeCommand {
         session: session.id.clone(),
         agent: session.flavor.name(),
         folder: session.cwd.clone(),
@@ -142,7 +142,7 @@ fn plan(session: &Session) -> anyhow::Result<Plan> {
     clippy::disallowed_methods,
     reason = "the command is there to start the agent"
 )]
-fn exec(plan: &Plan) -> anyhow::Result<Outcome> {
+fn run_agent(plan: &ResumeCommand) -> anyhow::Result<Exit> {
     let Some((program, arguments)) = plan.command.split_first() else {
         anyhow::bail!("there is no command to run");
     };
@@ -150,7 +150,7 @@ fn exec(plan: &Plan) -> anyhow::Result<Outcome> {
     command.args(arguments);
     if let Some(folder) = &plan.folder {
         if !Path::new(folder).is_dir() {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("the session's folder {folder:?} is not there"),
                 "without --exec the command is printed, to be run elsewhere",
             ));
@@ -158,7 +158,7 @@ fn exec(plan: &Plan) -> anyhow::Result<Outcome> {
         command.current_dir(folder);
     }
     hand_over(&mut command).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => hinted(
+        std::io::ErrorKind::NotFound => error_with_hint(
             format!("{program} is not installed, or not in $PATH"),
             format!("the command is: {}", plan.shell),
         ),
@@ -168,17 +168,17 @@ fn exec(plan: &Plan) -> anyhow::Result<Outcome> {
 
 /// Becomes the command, so that the agent has the terminal and its signals for itself.
 #[cfg(unix)]
-fn hand_over(command: &mut std::process::Command) -> std::io::Result<Outcome> {
+fn hand_over(command: &mut std::process::Command) -> std::io::Result<Exit> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 #[cfg(not(unix))]
-fn hand_over(command: &mut std::process::Command) -> std::io::Result<Outcome> {
+fn hand_over(command: &mut std::process::Command) -> std::io::Result<Exit> {
     Ok(if command.status()?.success() {
-        Outcome::Done
+        Exit::Done
     } else {
-        Outcome::Failed
+        Exit::Failed
     })
 }
 
@@ -215,7 +215,7 @@ mod tests {
             outcome: None,
             evicted: 0,
         };
-        let planned = plan(&session).map(|plan| plan.shell);
+        let planned = resume_command(&session).map(|plan| plan.shell);
         let planned = planned.map_err(|error| error.to_string());
         assert_eq!(planned.as_deref().map_err(String::as_str), expected);
     }

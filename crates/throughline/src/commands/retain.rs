@@ -3,17 +3,17 @@
 use std::io::{Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use distill::digest::Digested;
+use distill::digest::DigestReport;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use jiff::Timestamp;
 use serde::Serialize;
-use store::housekeeping::{Chore, House};
-use store::retention::{AgePass, Eviction, Pass, Retained, Usage};
-use store::{Packed, Store};
+use store::housekeeping::{MaintenanceReport, MaintenanceTask};
+use store::retention::{DeleteAfterStatus, DiskUsage, EvictionPass, EvictionPlan, RetentionReport};
+use store::{PackReport, Store};
 
 use crate::commands::{App, ingest, serve};
-use crate::output::table::{bytes, count, table};
-use crate::output::{self, Outcome, say, time};
+use crate::output::table::{count, format_bytes, format_table};
+use crate::output::{self, Exit, say, time};
 
 /// Keep the store within its limits
 ///
@@ -34,77 +34,79 @@ pub struct RetainArgs {
 }
 
 /// Sessions of a plan that are shown one by one.
-const PLANNED_SHOWN: usize = 20;
+const PLAN_ROWS_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.dry_run {
         return dry_run(app, args, &store);
     }
     let stop = ingest::stop_on_interrupt()?;
-    let kept = distill_and_evict(app, &store, &stop, app.environment.now)?;
-    let bar = if app.environment.watched {
+    let kept = digest_and_evict(app, &store, &stop, app.environment.now)?;
+    let bar = if app.environment.stderr_is_terminal {
         ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
     } else {
         ProgressBar::hidden()
     };
-    let show = |packed: &Packed| bar.set_message(format!("{} sessions packed", packed.sessions));
+    let show =
+        |packed: &PackReport| bar.set_message(format!("{} sessions packed", packed.sessions));
     let raw_max_age = app.config.retention.policy().raw_max_age;
-    let house = store.keep_house(app.environment.now, raw_max_age, &stop, &show)?;
-    let given_back = house.packed.sessions > 0 && store.give_back(app.environment.now)?;
+    let house = store.run_due_tasks(app.environment.now, raw_max_age, &stop, &show)?;
+    let given_back =
+        house.packed.sessions > 0 && store.vacuum_if_worthwhile(app.environment.now)?;
     bar.finish_and_clear();
     if args.json {
-        output::json(&Report {
+        output::print_json(&RetainReport {
             analyzed: kept.digested.analyzed,
             retention: &kept.retained,
             housekeeping: &house,
         })?;
     } else {
-        kept.say();
-        say_house(&house, given_back);
+        kept.print();
+        print_maintenance(&house, given_back);
     }
     let interrupted = stop.load(Ordering::Relaxed);
     Ok(if interrupted {
-        Outcome::Interrupted
+        Exit::Interrupted
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct RetainReport<'a> {
     analyzed: usize,
-    retention: &'a Retained,
-    housekeeping: &'a House,
+    retention: &'a RetentionReport,
+    housekeeping: &'a MaintenanceReport,
 }
 
 /// What was digested, and what was removed.
 #[derive(Debug)]
-pub struct Kept {
-    pub digested: Digested,
-    pub retained: Retained,
+pub struct RetainOutcome {
+    pub digested: DigestReport,
+    pub retained: RetentionReport,
 }
 
 /// Makes the digests that are due, then evicts what the policy does not keep.
-pub fn distill_and_evict(
+pub fn digest_and_evict(
     app: &App<'_>,
     store: &Store,
     stop: &AtomicBool,
     now: Timestamp,
-) -> anyhow::Result<Kept> {
-    let stages = serve::stages(app)?;
+) -> anyhow::Result<RetainOutcome> {
+    let stages = serve::stage_settings(app)?;
     let (digested, retained) = ::serve::stages::digest_and_evict(store, &stages, stop, now)?;
-    Ok(Kept { digested, retained })
+    Ok(RetainOutcome { digested, retained })
 }
 
-impl Kept {
+impl RetainOutcome {
     /// Says whether there is anything to tell of.
-    pub fn did_anything(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         let evicted = self.retained.evicted.values().any(|sessions| *sessions > 0);
         evicted || self.digested.analyzed > 0 || !self.digested.failed.is_empty()
     }
 
-    pub fn say(&self) {
+    pub fn print(&self) {
         if self.digested.analyzed > 0 {
             say(&format!(
                 "Digested {}.",
@@ -114,7 +116,7 @@ impl Kept {
         for (session, why) in &self.digested.failed {
             say(&format!("warning: {session} has no digest: {why}"));
         }
-        say(&line(&self.retained));
+        say(&retention_line(&self.retained));
         for warning in warnings(&self.retained) {
             say(&format!("warning: {warning}"));
         }
@@ -122,9 +124,9 @@ impl Kept {
 }
 
 /// Returns the retention line of a report.
-fn line(retained: &Retained) -> String {
+fn retention_line(retained: &RetentionReport) -> String {
     let removed = retained.sessions();
-    let used = bytes(retained.final_usage);
+    let used = format_bytes(retained.final_usage);
     if removed == 0 {
         return format!("Nothing to remove, {used} in use.");
     }
@@ -134,22 +136,23 @@ fn line(retained: &Retained) -> String {
         .filter(|(_, sessions)| **sessions > 0)
         .collect();
     let sessions = count(removed, "session");
-    let stays = what_stays(removed, retained.data_loss.len());
+    let stays = remaining_text(removed, retained.data_loss.len());
     let why = match passes.as_slice() {
-        [(pass, _)] => format!("{sessions} {} ({stays})", reason(**pass)),
+        [(pass, _)] => format!("{sessions} {} ({stays})", removal_reason(**pass)),
         _ => {
-            let each =
-                |(pass, sessions): &(&Pass, &usize)| format!("{sessions} {}", reason(**pass));
+            let each = |(pass, sessions): &(&EvictionPass, &usize)| {
+                format!("{sessions} {}", removal_reason(**pass))
+            };
             let each: Vec<_> = passes.iter().map(each).collect();
             format!("{sessions} ({}; {stays})", each.join(", "))
         }
     };
-    let freed = bytes(retained.freed);
+    let freed = format_bytes(retained.freed);
     format!("Removed the text of {why}. Freed {freed}, {used} in use.")
 }
 
 /// Says what is left of sessions whose text was removed.
-fn what_stays(removed: usize, without_digest: usize) -> &'static str {
+fn remaining_text(removed: usize, without_digest: usize) -> &'static str {
     match (removed, without_digest) {
         (removed, lost) if lost == removed => "no digest is left",
         (_, 1..) => "the digests of the others stay",
@@ -158,18 +161,18 @@ fn what_stays(removed: usize, without_digest: usize) -> &'static str {
     }
 }
 
-const fn reason(pass: Pass) -> &'static str {
+const fn removal_reason(pass: EvictionPass) -> &'static str {
     match pass {
-        Pass::DeleteAfter => "after delete_after_days",
-        Pass::WorkspaceCap => "above the workspace's soft cap",
-        Pass::Age => "above the soft cap and past raw_max_age_days",
-        Pass::SoftCap => "above the soft cap",
-        Pass::HardCap => "above the hard cap",
-        Pass::Overflow => "above the hard cap, as a last resort",
+        EvictionPass::DeleteAfter => "after delete_after_days",
+        EvictionPass::WorkspaceCap => "above the workspace's soft cap",
+        EvictionPass::Age => "above the soft cap and past raw_max_age_days",
+        EvictionPass::SoftCap => "above the soft cap",
+        EvictionPass::HardCap => "above the hard cap",
+        EvictionPass::Overflow => "above the hard cap, as a last resort",
     }
 }
 
-fn warnings(retained: &Retained) -> Vec<String> {
+fn warnings(retained: &RetentionReport) -> Vec<String> {
     let mut all = Vec::new();
     if !retained.data_loss.is_empty() {
         let names: Vec<_> = retained
@@ -186,14 +189,14 @@ fn warnings(retained: &Retained) -> Vec<String> {
     }
     all.extend(delete_after_note(retained.age));
     if retained.over_hard_cap_bytes > 0 {
-        let over = bytes(retained.over_hard_cap_bytes);
+        let over = format_bytes(retained.over_hard_cap_bytes);
         all.push(format!(
             "the store is {over} above raw_hard_cap_bytes: pinned sessions stay, and so does what \
              was read since the last run"
         ));
     }
     if retained.over_distilled_cap_bytes > 0 {
-        let over = bytes(retained.over_distilled_cap_bytes);
+        let over = format_bytes(retained.over_distilled_cap_bytes);
         all.push(format!(
             "digests, facts and usage are {over} above distilled_cap_bytes; nothing was removed"
         ));
@@ -201,40 +204,44 @@ fn warnings(retained: &Retained) -> Vec<String> {
     all
 }
 
-fn delete_after_note(outcome: AgePass) -> Option<String> {
+fn delete_after_note(outcome: DeleteAfterStatus) -> Option<String> {
     match outcome {
-        AgePass::Done => None,
-        AgePass::HeldBack(more) => Some(format!(
+        DeleteAfterStatus::Done => None,
+        DeleteAfterStatus::HeldBack(more) => Some(format!(
             "{} more to remove after delete_after_days; at most a tenth goes in a day",
             count(more, "session")
         )),
-        AgePass::Paused => {
+        DeleteAfterStatus::Paused => {
             Some("the rest of what is past delete_after_days is removed tomorrow".to_owned())
         }
-        AgePass::ClockBehind => Some(
+        DeleteAfterStatus::ClockBehind => Some(
             "the clock is behind the sessions' own times, so delete_after_days was not applied"
                 .to_owned(),
         ),
-        AgePass::ClockAhead => Some(
+        DeleteAfterStatus::ClockAhead => Some(
             "the clock is far ahead of the newest session, so delete_after_days was not applied"
                 .to_owned(),
         ),
     }
 }
 
-fn say_house(house: &House, given_back: bool) {
+fn print_maintenance(house: &MaintenanceReport, given_back: bool) {
     for chore in &house.done {
         say(&match chore {
-            Chore::Archive if house.packed.sessions == 0 => "Archive: nothing to pack.".to_owned(),
-            Chore::Archive => format!(
+            MaintenanceTask::Archive if house.packed.sessions == 0 => {
+                "Archive: nothing to pack.".to_owned()
+            }
+            MaintenanceTask::Archive => format!(
                 "Archive: {} packed, {} of text in {} ({:.0} %).",
                 count(house.packed.sessions, "session"),
-                bytes(house.packed.text_bytes),
-                bytes(house.packed.packed_bytes),
+                format_bytes(house.packed.text_bytes),
+                format_bytes(house.packed.packed_bytes),
                 100.0 * house.packed.ratio(),
             ),
-            Chore::Consolidate => format!("Facts: {} merged.", house.merged_facts),
-            Chore::CleanUp => format!("Clean-up: {} deleted.", count(house.cleared, "unused row")),
+            MaintenanceTask::Consolidate => format!("Facts: {} merged.", house.merged_facts),
+            MaintenanceTask::CleanUp => {
+                format!("Clean-up: {} deleted.", count(house.cleared, "unused row"))
+            }
         });
     }
     if given_back {
@@ -242,27 +249,27 @@ fn say_house(house: &House, given_back: bool) {
     }
 }
 
-fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Outcome> {
+fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Exit> {
     let now = app.environment.now;
     let retention = &app.config.retention;
     let pending = store.pending_digests(memory::digest::VERSION, now - retention.quiet(), now)?;
     let (usage, eviction) = store.plan_eviction(&retention.policy(), retention.quiet(), now)?;
-    let due = store.chores_due(now)?;
+    let due = store.due_tasks(now)?;
     if args.json {
         #[derive(Serialize)]
         struct Planned<'a> {
-            usage: Usage,
+            usage: DiskUsage,
             pending_digests: usize,
-            eviction: &'a Eviction,
-            chores_due: Vec<Chore>,
+            eviction: &'a EvictionPlan,
+            chores_due: Vec<MaintenanceTask>,
         }
-        output::json(&Planned {
+        output::print_json(&Planned {
             usage,
             pending_digests: pending.len(),
             eviction: &eviction,
             chores_due: due,
         })?;
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     print_plan(app, &usage, &eviction)?;
     if !pending.is_empty() {
@@ -275,27 +282,31 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ou
     if !due.is_empty() {
         say(&format!("Chores that are due: {}.", due.join(", ")));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn print_plan(app: &App<'_>, usage: &Usage, eviction: &Eviction) -> anyhow::Result<()> {
+fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyhow::Result<()> {
     let retention = &app.config.retention;
     let mut out = stdout().lock();
     let rows = [
         ["", "IN USE", "CAP"].map(str::to_owned).to_vec(),
         vec![
             "raw".to_owned(),
-            bytes(usage.raw_bytes),
-            bytes(retention.raw_soft_cap_bytes.0),
+            format_bytes(usage.raw_bytes),
+            format_bytes(retention.raw_soft_cap_bytes.0),
         ],
         vec![
             "distilled".to_owned(),
-            bytes(usage.distilled_bytes),
-            bytes(retention.distilled_cap_bytes.0),
+            format_bytes(usage.distilled_bytes),
+            format_bytes(retention.distilled_cap_bytes.0),
         ],
-        vec!["free".to_owned(), bytes(usage.free_bytes), "-".to_owned()],
+        vec![
+            "free".to_owned(),
+            format_bytes(usage.free_bytes),
+            "-".to_owned(),
+        ],
     ];
-    write!(out, "{}", table(&rows))?;
+    write!(out, "{}", format_table(&rows))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
         say("Nothing to remove.");
@@ -305,25 +316,25 @@ fn print_plan(app: &App<'_>, usage: &Usage, eviction: &Eviction) -> anyhow::Resu
                 .map(str::to_owned)
                 .to_vec(),
         ];
-        rows.extend(sessions.iter().take(PLANNED_SHOWN).map(|evict| {
+        rows.extend(sessions.iter().take(PLAN_ROWS_MAX).map(|evict| {
             let loss = if evict.data_loss {
                 ", without a digest"
             } else {
                 ""
             };
             vec![
-                time::show(Some(evict.last), &app.environment.zone),
-                bytes(evict.bytes),
-                format!("{}{loss}", reason(evict.pass)),
+                time::format_time(Some(evict.last), &app.environment.zone),
+                format_bytes(evict.bytes),
+                format!("{}{loss}", removal_reason(evict.pass)),
                 evict.session.to_string(),
             ]
         }));
-        write!(out, "\n{}", table(&rows))?;
+        write!(out, "\n{}", format_table(&rows))?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
         let removed = count(sessions.len(), "session");
         say(&format!(
             "Would remove the text of {removed}, about {}; digests stay.",
-            bytes(all)
+            format_bytes(all)
         ));
     }
     if let Some(note) = delete_after_note(eviction.age) {

@@ -2,16 +2,16 @@
 
 use std::io::{Write, stdout};
 
-use memory::words::Words;
-use memory::{Fact, Flavor, Kind, SessionId};
-use recall::{Ask, Ranked, RankedHit};
+use memory::words::StemmedText;
+use memory::{Fact, Flavor, RecordKind, SessionId};
+use recall::{RankedHit, RankedHits, RecallQuery};
 use serde::Serialize;
-use store::{Query, Rung, Store};
+use store::{MatchLevel, Query, Store};
 
 use crate::commands::{App, parse_flavor, show};
 use crate::output::table::count;
-use crate::output::text::Paint;
-use crate::output::{self, Outcome, say, time};
+use crate::output::text::TextStyle;
+use crate::output::{self, Exit, say, time};
 
 /// Find something in what the agents and you did
 ///
@@ -30,7 +30,7 @@ pub struct SearchArgs {
     not: Vec<String>,
 
     #[command(flatten)]
-    filter: Filter,
+    filter: SearchFilterArgs,
 
     /// How many to show
     #[arg(short = 'n', long, default_value_t = 20, value_name = "NUMBER")]
@@ -47,7 +47,7 @@ pub struct SearchArgs {
 
 /// Where to look.
 #[derive(Debug, clap::Args)]
-struct Filter {
+struct SearchFilterArgs {
     /// Only this agent's sessions
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
@@ -61,8 +61,8 @@ struct Filter {
     session: Option<String>,
 
     /// Only records of this type; may be given several times
-    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
-    kind: Vec<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_record_kind)]
+    kind: Vec<RecordKind>,
 
     /// Only calls and results of this tool
     #[arg(long, value_name = "NAME")]
@@ -82,24 +82,24 @@ struct Filter {
 }
 
 /// Reads a record's type on the command line.
-pub fn parse_kind(name: &str) -> Result<Kind, String> {
-    Kind::from_name(name).ok_or_else(|| {
-        let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+pub fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
+    RecordKind::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("no such type; known are {}", known.join(", "))
     })
 }
 
-pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
-    let store = app.open_to_ask()?;
+pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
+    let store = app.open_for_query()?;
     let session = match &args.filter.session {
-        Some(prefix) => Some(show::the_session(&store, prefix)?.id),
+        Some(prefix) => Some(show::find_session(&store, prefix)?.id),
         None => None,
     };
     let filter = &args.filter;
     // Questions that are shown beside their answers take no place of their own.
     let hidden = if args.json { 0 } else { HIDDEN_MAX };
     let query = Query {
-        text: words(args),
+        text: query_text(args),
         kinds: filter.kind.clone(),
         flavor: filter.agent,
         workspace: filter.workspace.clone(),
@@ -107,29 +107,29 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Outcome> {
         tool: filter.tool.clone(),
         path: filter.path.clone(),
         workspace_key: None,
-        since: app.moment(filter.since.as_deref())?,
-        until: app.moment(filter.until.as_deref())?,
+        since: app.parse_time_arg(filter.since.as_deref())?,
+        until: app.parse_time_arg(filter.until.as_deref())?,
         limit: args.limit.saturating_add(hidden),
     };
-    let ask = Ask {
+    let ask = RecallQuery {
         query,
-        ..Ask::default()
+        ..RecallQuery::default()
     };
     let mut found = recall::search(&store, &ask, app.environment.now)?;
-    let facts = facts_of_evicted(&store, &ask.query, found.digest_only_sessions)?;
+    let facts = evicted_facts(&store, &ask.query, found.digest_only_sessions)?;
     if args.json {
         if !args.explain {
             found.hits.iter_mut().for_each(|hit| hit.parts.clear());
         }
         let (ranked, facts) = (&found, &facts);
-        output::json(&Answer { ranked, facts })?;
+        output::print_json(&SearchOutput { ranked, facts })?;
     } else {
-        print(app, args, &found, &facts)?;
+        print_results(app, args, &found, &facts)?;
     }
     Ok(if found.hits.is_empty() && facts.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
@@ -138,9 +138,9 @@ const HIDDEN_MAX: usize = 20;
 
 /// What is printed as JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct SearchOutput<'a> {
     #[serde(flatten)]
-    ranked: &'a Ranked,
+    ranked: &'a RankedHits,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     facts: &'a [EvictedFact],
 }
@@ -163,7 +163,7 @@ const WORKSPACES_MAX: usize = 1_000;
 
 /// Returns the facts that answer a question and were taken from sessions of which only the digest
 /// is left: the records that would be found in their place are gone.
-fn facts_of_evicted(
+fn evicted_facts(
     store: &Store,
     query: &Query,
     digest_only_sessions: u64,
@@ -177,9 +177,9 @@ fn facts_of_evicted(
         return Ok(Vec::new());
     }
     let part = query.workspace.as_deref().unwrap_or_default();
-    let workspaces = store.workspaces_like(part, WORKSPACES_MAX)?;
+    let workspaces = store.workspaces_matching(part, WORKSPACES_MAX)?;
     let keys: Vec<_> = workspaces.into_iter().map(|found| found.key).collect();
-    let about = store.facts_about(&Words::of(&query.text), &keys, None, 4 * FACTS_MAX)?;
+    let about = store.facts_about(&StemmedText::parse(&query.text), &keys, None, 4 * FACTS_MAX)?;
     let mut facts = Vec::new();
     for (fact, score) in about {
         let is_late = query.since.is_none_or(|since| fact.seen >= since);
@@ -198,13 +198,13 @@ fn facts_of_evicted(
 }
 
 /// Returns the question in one piece.
-fn words(args: &SearchArgs) -> String {
+fn query_text(args: &SearchArgs) -> String {
     let unwanted = args.not.iter().map(|word| format!(" -{word}"));
     args.query.join(" ") + &unwanted.collect::<String>()
 }
 
 /// Lets `-docs` stand for `--not=docs`, which no option of ours can be mistaken for.
-pub fn rewrite_unwanted(argument: String) -> String {
+pub fn rewrite_exclusion(argument: String) -> String {
     let is_word = |word: &str| {
         word.len() > 1 && word.starts_with(|c: char| c.is_alphabetic()) && !word.starts_with("n=")
     };
@@ -214,21 +214,21 @@ pub fn rewrite_unwanted(argument: String) -> String {
     }
 }
 
-fn print(
+fn print_results(
     app: &App<'_>,
     args: &SearchArgs,
-    found: &Ranked,
+    found: &RankedHits,
     facts: &[EvictedFact],
 ) -> anyhow::Result<()> {
     match (found.rung, found.hits.is_empty()) {
         (_, true) if !facts.is_empty() => {}
-        (Rung::NoWords, _) => say("There is no word in that to look for."),
+        (MatchLevel::NoWords, _) => say("There is no word in that to look for."),
         (_, true) => say("Nothing found."),
-        (Rung::Exact | Rung::Forms, false) => {}
-        (Rung::Related, false) => {
+        (MatchLevel::Exact | MatchLevel::Forms, false) => {}
+        (MatchLevel::Related, false) => {
             say("No record has all of these words; these have some of them, or mean the same.");
         }
-        (Rung::Fuzzy, false) => {
+        (MatchLevel::Fuzzy, false) => {
             say("No record has these words; these have words that are spelt nearly so.");
         }
     }
@@ -247,29 +247,29 @@ fn print(
     };
     let hits = found.hits.iter().filter(beside).take(args.limit);
     let hits: Vec<&RankedHit> = hits.collect();
-    for group in by_session(&hits) {
-        write!(out, "{}", session_text(app, group[0]))?;
+    for group in group_by_session(&hits) {
+        write!(out, "{}", format_session(app, group[0]))?;
         for hit in group {
-            write!(out, "{}", hit_text(app, hit))?;
+            write!(out, "{}", format_hit(app, hit))?;
             if args.explain {
-                write!(out, "{}", parts_text(hit))?;
+                write!(out, "{}", format_score(hit))?;
             }
         }
     }
     for EvictedFact { session, fact, .. } in facts {
-        let when = time::show(Some(fact.seen), &app.environment.zone);
+        let when = time::format_time(Some(fact.seen), &app.environment.zone);
         writeln!(
             out,
             "{}\n  {when}  fact (only the digest of this session is left)\n    {}",
-            output::text::safe(session.as_str()),
-            output::text::safe(&fact.text),
+            output::text::sanitize(session.as_str()),
+            output::text::sanitize(&fact.text),
         )?;
     }
     Ok(())
 }
 
 /// Returns the hits of each session together, the session of the best hit first.
-fn by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
+fn group_by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
     let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
     for hit in hits.iter().copied() {
         match groups
@@ -283,8 +283,8 @@ fn by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
     groups
 }
 
-fn session_text(app: &App<'_>, hit: &RankedHit) -> String {
-    let paint = Paint {
+fn format_session(app: &App<'_>, hit: &RankedHit) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let hit = &hit.hit;
@@ -293,20 +293,20 @@ fn session_text(app: &App<'_>, hit: &RankedHit) -> String {
         .as_deref()
         .map_or("-", memory::workspace::name);
     let title = hit.title.as_deref().unwrap_or("Untitled session");
-    let head = output::text::safe(&format!("{workspace}  {title}"));
+    let head = output::text::sanitize(&format!("{workspace}  {title}"));
     format!(
         "{}  {}\n",
         paint.bold(&head),
-        paint.dim(&output::text::safe(hit.session.as_str()))
+        paint.dim(&output::text::sanitize(hit.session.as_str()))
     )
 }
 
-fn hit_text(app: &App<'_>, ranked: &RankedHit) -> String {
+fn format_hit(app: &App<'_>, ranked: &RankedHit) -> String {
     let hit = &ranked.hit;
-    let paint = Paint {
+    let paint = TextStyle {
         color: app.environment.color,
     };
-    let when = time::show(hit.at, &app.environment.zone);
+    let when = time::format_time(hit.at, &app.environment.zone);
     let what = match (&hit.tool, &hit.path) {
         _ if hit.digest_only => "digest (only the digest of this session is left)".to_owned(),
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
@@ -320,14 +320,14 @@ fn hit_text(app: &App<'_>, ranked: &RankedHit) -> String {
         "  (no longer in its source)"
     };
     let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
-        let line = output::text::safe(asked.text.lines().next().unwrap_or_default());
+        let line = output::text::sanitize(asked.text.lines().next().unwrap_or_default());
         let line: String = line.chars().take(ASKED_CHARS_MAX).collect();
         format!("    {}\n", paint.dim(&format!("asked: {line}")))
     });
     format!(
         "  {when}  {}{note}\n{asked}    {}\n",
-        output::text::safe(&what),
-        paint.matches(&hit.snippet.text, &hit.snippet.matches),
+        output::text::sanitize(&what),
+        paint.highlight(&hit.snippet.text, &hit.snippet.matches),
     )
 }
 
@@ -336,7 +336,7 @@ const ASKED_CHARS_MAX: usize = 120;
 /// Parts of a score that are shown.
 const PARTS_SHOWN: usize = 8;
 
-fn parts_text(hit: &RankedHit) -> String {
+fn format_score(hit: &RankedHit) -> String {
     let parts: Vec<_> = hit
         .parts
         .iter()

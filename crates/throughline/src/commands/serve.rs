@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use serve::Desk;
-use serve::daemon::{self, DaemonError, Ended, Origin, Plan, Running};
-use serve::http::Limits;
-use serve::stages::{Logs, Stages};
+use serve::ServeContext;
+use serve::daemon::{self, DaemonError, DaemonInfo, DaemonOptions, ExitReason, StartupFiles};
+use serve::http::HttpLimits;
+use serve::stages::{LogSources, StageSettings};
 use store::Store;
 
 use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
-use crate::config::Serve;
-use crate::daemon::{ANSWER_MAX, Stays, start};
+use crate::config::ServeConfig;
+use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
 use crate::environment;
 use crate::keychain::SystemKeychain;
-use crate::model::{self, Lender};
-use crate::output::{self, Outcome, hinted, say};
+use crate::model::{self, ConfiguredModel};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Run the daemon: watch the agents' logs, answer over HTTP, keep memory in order
 ///
@@ -61,7 +61,7 @@ pub struct ServeArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.status {
         status(app, args)
     } else if args.new_token {
@@ -69,68 +69,74 @@ pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
     } else if args.stop {
         stop(app, args)
     } else if args.detach {
-        detach(app, args)
+        start_background(app, args)
     } else {
-        foreground(app, args)
+        run_daemon(app, args)
     }
 }
 
-fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
-    let stages = stages(app)?;
-    let mut settings = app.settings();
+fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let stages = stage_settings(app)?;
+    let mut settings = app.serve_settings();
     settings.summary.clone_from(&stages.summary);
-    settings.models.clone_from(&stages.models);
+    settings.model_provider.clone_from(&stages.model_provider);
     let open = || {
         let store = app.open().map_err(|error| match error.downcast() {
             Ok(error) => DaemonError::Store(error),
             Err(error) => DaemonError::Runtime(std::io::Error::other(format!("{error:#}"))),
         })?;
         let clock = app.environment.clock_handle();
-        Ok(Desk::new(Arc::new(store), settings, clock))
+        Ok(ServeContext::new(Arc::new(store), settings, clock))
     };
     let port = args.port.or(app.config.serve.port);
-    let given = environment::given_socket();
+    let given = environment::inherited_socket();
     // A daemon that a person did not start in a terminal opens no port that nobody asked for.
     let is_typed = !args.background && given.is_none();
-    let port = port.unwrap_or(if is_typed { Serve::FOREGROUND_PORT } else { 0 });
+    let port = port.unwrap_or(if is_typed {
+        ServeConfig::FOREGROUND_PORT
+    } else {
+        0
+    });
     let open_to_read = || Store::open_to_read_with(&app.home, &SystemKeychain);
     let minutes = app.config.serve.idle_minutes;
     // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
     let may_go = minutes > 0.0 && (args.background || given.is_some());
-    let plan = Plan {
+    let plan = DaemonOptions {
         home: app.home.clone(),
         port: (port > 0).then_some(port),
-        idle: may_go.then(|| Duration::from_secs_f64(60.0 * minutes)),
+        idle_timeout: may_go.then(|| Duration::from_secs_f64(60.0 * minutes)),
         background: args.background,
-        origin: Origin::of(
+        startup_files: StartupFiles::of(
             [app.config_path.clone()]
                 .into_iter()
                 .chain(app.environment.program.clone()),
         ),
-        logs: logs(app)?,
+        sources: logs(app)?,
         stages,
-        limits: Limits {
-            per_second: app.config.serve.requests_per_second,
+        limits: HttpLimits {
+            requests_per_second: app.config.serve.requests_per_second,
             burst: 2.0 * app.config.serve.requests_per_second,
-            ..Limits::default()
+            ..HttpLimits::default()
         },
-        given,
+        inherited_socket: given,
     };
     let ended = daemon::run(open, open_to_read, plan, |running| {
-        tell_start(running, args.json);
+        print_started(running, args.json);
     });
     match ended {
-        Ok(Ended::Stopped) => say("Stopped."),
-        Ok(Ended::Idle) => say("Nobody needed it any more; stopped."),
-        Ok(Ended::Outdated) => say("The program or its configuration is another now; stopped."),
+        Ok(ExitReason::Stopped) => say("Stopped."),
+        Ok(ExitReason::Idle) => say("Nobody needed it any more; stopped."),
+        Ok(ExitReason::Outdated) => {
+            say("The program or its configuration is another now; stopped.")
+        }
         Err(DaemonError::Running { home }) => {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("a daemon runs already for {}", home.display()),
                 "`throughline serve --status` shows it, `--stop` ends it",
             ));
         }
         Err(error @ DaemonError::Listen { .. }) => {
-            return Err(hinted(
+            return Err(error_with_hint(
                 error.to_string(),
                 "a socket's path must not be longer than 100 bytes: use another folder with --home",
             ));
@@ -138,38 +144,38 @@ fn foreground(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         Err(DaemonError::Store(error)) => return Err(error.into()),
         Err(error) => return Err(error.into()),
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn tell_start(running: &Running, json: bool) {
+fn print_started(running: &DaemonInfo, json: bool) {
     if json {
         // Whoever started it and does not listen does not want to know.
-        let _unheard = output::json(running);
+        let _unheard = output::print_json(running);
     }
     let place = running.address.as_deref().unwrap_or("the socket only");
     say(&format!("Listening on {place}; Ctrl-C stops it."));
 }
 
 /// Returns what the stages need.
-pub fn stages(app: &App<'_>) -> anyhow::Result<Stages> {
+pub fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
     let retention = &app.config.retention;
     let summary = app.config.summary.enabled;
-    Ok(Stages {
-        quiet: retention.quiet(),
+    Ok(StageSettings {
+        idle_after: retention.quiet(),
         prices: app.config.prices(),
         threads: ingest::threads(app),
-        facts: app.config.facts.extract,
-        facts_by_model: app.config.facts.by_model,
-        models: Lender::of(app),
-        summary: summary.then(|| model::settings(app)).transpose()?,
+        extract_facts: app.config.facts.extract,
+        extract_facts_with_model: app.config.facts.by_model,
+        model_provider: ConfiguredModel::of(app),
+        summary: summary.then(|| model::summary_settings(app)).transpose()?,
         policy: retention.policy(),
     })
 }
 
-fn logs(app: &App<'_>) -> anyhow::Result<Logs> {
+fn logs(app: &App<'_>) -> anyhow::Result<LogSources> {
     let adapters = ingest::adapters(app, &LogArgs::default())?;
-    Ok(Logs {
-        roots: ingest::usual_roots(app, &adapters),
+    Ok(LogSources {
+        roots: ingest::default_roots(app, &adapters),
         adapters,
         scope: app.config.scope(),
         threads: ingest::threads(app),
@@ -177,20 +183,20 @@ fn logs(app: &App<'_>) -> anyhow::Result<Logs> {
     })
 }
 
-fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
-    let Some(running) = daemon::running(&app.home) else {
+fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let Some(running) = daemon::running_daemon(&app.home) else {
         if args.json {
-            output::json(&json!({ "running": false }))?;
+            output::print_json(&json!({ "running": false }))?;
         } else {
             say(&format!("No daemon runs for {}.", app.home.display()));
         }
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     };
     let health = health(&app.home)
         .with_context(|| format!("the daemon (process {}) does not answer", running.pid))?;
     if args.json {
-        output::json(&json!({ "running": true, "daemon": running, "health": health }))?;
-        return Ok(Outcome::Done);
+        output::print_json(&json!({ "running": true, "daemon": running, "health": health }))?;
+        return Ok(Exit::Done);
     }
     let place = running.address.as_deref().unwrap_or("the socket only");
     say(&format!(
@@ -201,82 +207,82 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
         "It holds {} sessions, {} records and {} facts.",
         health["sessions"], health["records"], health["facts"]
     ));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 fn health(home: &Path) -> anyhow::Result<Value> {
-    let answered = daemon::call::call(home, "GET", "/health", ANSWER_MAX)?;
+    let answered = daemon::call::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
     if answered.status != 200 {
         anyhow::bail!("it answered {}: {}", answered.status, answered.body);
     }
     Ok(serde_json::from_str(&answered.body)?)
 }
 
-fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
-    let Some(running) = daemon::running(&app.home) else {
+fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let Some(running) = daemon::running_daemon(&app.home) else {
         if args.json {
-            output::json(&json!({ "stopped": false }))?;
+            output::print_json(&json!({ "stopped": false }))?;
         }
         say(&format!("No daemon runs for {}.", app.home.display()));
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     };
     crate::daemon::stop(&app.home).map_err(|stays| match stays {
-        Stays::Silent(error) => silent(&running, &error),
-        Stays::Busy => hinted(
+        DaemonStopError::NoAnswer(error) => no_answer_error(&running, &error),
+        DaemonStopError::Timeout => error_with_hint(
             "the daemon has not ended yet",
             format!("it is process {}; it may be killed", running.pid),
         ),
     })?;
     if args.json {
-        output::json(&json!({ "stopped": true }))?;
+        output::print_json(&json!({ "stopped": true }))?;
     }
     say("Stopped.");
     if app.config.serve.start {
         say("The next hook starts it again; `start = false` under [serve] keeps it off.");
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn silent(running: &Running, error: &std::io::Error) -> anyhow::Error {
-    hinted(
+fn no_answer_error(running: &DaemonInfo, error: &std::io::Error) -> anyhow::Error {
+    error_with_hint(
         format!("the daemon does not answer: {error}"),
         format!("it is process {}; it may be killed", running.pid),
     )
 }
 
 /// Starts one in the background, unless one runs.
-fn detach(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
+fn start_background(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     let running = start(app, args.port)?;
     if args.json {
-        output::json(&running)?;
+        output::print_json(&running)?;
     }
     say(&format!("The daemon runs as process {}.", running.pid));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Makes another token. The daemon that runs takes it at once.
-fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Outcome> {
-    if let Some(running) = daemon::running(&app.home) {
-        let asked = daemon::call::call(&app.home, "POST", "/daemon/token", ANSWER_MAX);
-        let answered = asked.map_err(|error| silent(&running, &error))?;
+fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+    if let Some(running) = daemon::running_daemon(&app.home) {
+        let asked = daemon::call::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
+        let answered = asked.map_err(|error| no_answer_error(&running, &error))?;
         if answered.status != 204 {
             anyhow::bail!("it answered {}: {}", answered.status, answered.body);
         }
     } else if app.home.is_dir() {
-        daemon::home::new_token(&app.home)?;
+        daemon::home::rotate_token(&app.home)?;
     } else {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("there is no memory in {} yet", app.home.display()),
             "run `throughline ingest` first",
         ));
     }
-    let path = daemon::home::token_in(&app.home);
+    let path = daemon::home::token_path(&app.home);
     if args.json {
-        output::json(&json!({ "token_file": path }))?;
+        output::print_json(&json!({ "token_file": path }))?;
     }
     say(&format!(
         "The token in {} is a new one; the old one opens nothing any more.",
         path.display()
     ));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

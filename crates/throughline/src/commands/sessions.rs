@@ -6,8 +6,8 @@ use memory::{Flavor, Session};
 use store::SessionFilter;
 
 use crate::commands::{App, parse_flavor};
-use crate::output::table::{cut, table};
-use crate::output::{self, Outcome, say, text, time};
+use crate::output::table::{format_table, truncate};
+use crate::output::{self, Exit, say, text, time};
 
 /// List the sessions, the latest first
 #[derive(Debug, clap::Args)]
@@ -51,33 +51,33 @@ pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
         limit: 10,
         ..SessionFilter::default()
     };
-    print(app, &app.open_existing()?.sessions(&filter)?)
+    print_sessions(app, &app.open_existing()?.sessions(&filter)?)
 }
 
-pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let sessions = store.sessions(&SessionFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
-        since: app.moment(args.since.as_deref())?,
-        until: app.moment(args.until.as_deref())?,
+        since: app.parse_time_arg(args.since.as_deref())?,
+        until: app.parse_time_arg(args.until.as_deref())?,
         all_kinds: args.all,
         gone: args.gone,
         limit: args.limit,
     })?;
     if args.json {
-        output::json(&sessions)?;
+        output::print_json(&sessions)?;
     } else {
-        print(app, &sessions)?;
+        print_sessions(app, &sessions)?;
     }
     Ok(if sessions.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
-fn print(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
+fn print_sessions(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
     if sessions.is_empty() {
         say("No sessions.");
         return Ok(());
@@ -94,35 +94,35 @@ fn print(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
         "TITLE",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(sessions.iter().map(|session| row(app, session)));
-    write!(stdout().lock(), "{}", table(&rows))?;
+    rows.extend(sessions.iter().map(|session| session_row(app, session)));
+    write!(stdout().lock(), "{}", format_table(&rows))?;
     Ok(())
 }
 
-fn row(app: &App<'_>, session: &Session) -> Vec<String> {
+fn session_row(app: &App<'_>, session: &Session) -> Vec<String> {
     let workspace = session
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
     let title = session.title.as_deref().unwrap_or("-");
-    let title = text::safe(title.lines().next().unwrap_or("-"));
+    let title = text::sanitize(title.lines().next().unwrap_or("-"));
     vec![
-        time::show(session.ended.or(session.started), &app.environment.zone),
+        time::format_time(session.ended.or(session.started), &app.environment.zone),
         session.flavor.to_string(),
-        cut(&text::safe(workspace), 24),
+        truncate(&text::sanitize(workspace), 24),
         session.prompts.to_string(),
         session.tool_calls.to_string(),
-        tokens(session.usage.total()),
-        outcome(session),
+        format_tokens(session.usage.total()),
+        outcome_text(session),
         // Enough of a UUID to be unique, whole where it is something else.
-        cut_id(&text::safe(session.id.native())),
-        cut(&title, 60),
+        short_session_id(&text::sanitize(session.id.native())),
+        truncate(&title, 60),
     ]
 }
 
 /// Returns how a session ended, whether anything but its digest is left, and whether its log has
 /// lost records.
-fn outcome(session: &Session) -> String {
+fn outcome_text(session: &Session) -> String {
     let outcome = session.outcome.map_or("-", memory::Outcome::name);
     if session.evicted > 0 && session.evicted == session.records {
         format!("{outcome}, digest only")
@@ -134,18 +134,18 @@ fn outcome(session: &Session) -> String {
 }
 
 /// Returns as much of a session's own id as names it in a list.
-pub fn cut_id(native: &str) -> String {
+pub fn short_session_id(native: &str) -> String {
     let dashes = native.bytes().filter(|byte| *byte == b'-').count();
     let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
     if is_uuid {
         native[..13].to_owned()
     } else {
-        cut(native, 40)
+        truncate(native, 40)
     }
 }
 
 /// Returns a number of tokens as people read it.
-pub fn tokens(tokens: u64) -> String {
+pub fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),
         1..10_000 => tokens.to_string(),

@@ -2,13 +2,13 @@
 
 use std::io::{Write, stdout};
 
-use memory::{Cost, Kind, RecordId, Session};
+use memory::{Cost, RecordId, RecordKind, Session};
 use store::{Store, StoredRecord};
 
-use crate::commands::sessions::tokens;
+use crate::commands::sessions::format_tokens;
 use crate::commands::{App, digest, usage};
-use crate::output::text::{Paint, indent, safe};
-use crate::output::{Outcome, hinted, time};
+use crate::output::text::{TextStyle, indent, sanitize};
+use crate::output::{Exit, error_with_hint, time};
 
 /// Show one session, or one record
 #[derive(Debug, clap::Args)]
@@ -29,33 +29,33 @@ pub struct ShowArgs {
 /// Lines shown of a tool's result unless asked for all.
 const LINES_SHOWN: usize = 12;
 
-pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Ok(id) = args.id.parse::<RecordId>()
-        && let Some(record) = store.record(id)?
+        && let Some(record) = store.read_record(id)?
     {
-        show_record(app, args, &record)?;
-        return Ok(Outcome::Done);
+        print_record(app, args, &record)?;
+        return Ok(Exit::Done);
     }
     let session = match args.id.parse::<RecordId>() {
         Ok(id) => store.session_of_digest(id)?,
         Err(_) => None,
     };
     let session = match session {
-        Some(of_digest) => the_session(&store, of_digest.as_str())?,
-        None => the_session(&store, &args.id)?,
+        Some(of_digest) => find_session(&store, of_digest.as_str())?,
+        None => find_session(&store, &args.id)?,
     };
     if args.json {
-        as_json(&store, &session)?;
+        print_session_json(&store, &session)?;
     } else {
-        as_text(app, args, &store, &session)?;
+        print_session(app, args, &store, &session)?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Returns the one session whose id begins with `prefix`.
-pub fn the_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
-    let mut named = store.sessions_named(prefix, 5)?;
+pub fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
+    let mut named = store.sessions_by_prefix(prefix, 5)?;
     // Of `abc` and `abc/agent-1`, the first is meant.
     if let Some(exact) = named
         .iter()
@@ -73,12 +73,12 @@ pub fn the_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
     }
     let names: Vec<_> = named.iter().map(|session| session.id.to_string()).collect();
     Err(if names.is_empty() {
-        hinted(
+        error_with_hint(
             format!("no session begins with {prefix:?}"),
             "`throughline sessions` lists them",
         )
     } else {
-        hinted(
+        error_with_hint(
             format!("several sessions begin with {prefix:?}"),
             format!("such as {}", names.join(", ")),
         )
@@ -86,7 +86,7 @@ pub fn the_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
 }
 
 /// Writes record after record, so that a long session needs no memory.
-fn as_json(store: &Store, session: &Session) -> anyhow::Result<()> {
+fn print_session_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     write!(
         out,
@@ -108,12 +108,17 @@ fn as_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> anyhow::Result<()> {
+fn print_session(
+    app: &App<'_>,
+    args: &ShowArgs,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<()> {
     let mut out = stdout().lock();
-    write!(out, "{}", heading(app, store, session)?)?;
+    write!(out, "{}", session_heading(app, store, session)?)?;
     if session.evicted > 0 {
         let (gone, all) = (session.evicted, session.records);
-        let why = why_removed(app, store, session)?;
+        let why = removal_note(app, store, session)?;
         writeln!(
             out,
             "\nThe text of {gone} of {all} records was removed{why}."
@@ -121,7 +126,7 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
         match store.digest(&session.id)? {
             Some(stored) => {
                 writeln!(out, "Only the digest of them is left:")?;
-                write!(out, "{}", digest::page(app, &stored.digest))?;
+                write!(out, "{}", digest::format_digest(app, &stored.digest))?;
             }
             None => writeln!(out, "No digest of them is left.")?,
         }
@@ -130,33 +135,33 @@ fn as_text(app: &App<'_>, args: &ShowArgs, store: &Store, session: &Session) -> 
     store.each_record(&session.id, |record| {
         if result.is_ok() {
             let is_lost = !record.in_source && !session.source_gone;
-            result = write!(out, "\n{}", record_text(app, args.full, &record, is_lost));
+            result = write!(out, "\n{}", format_record(app, args.full, &record, is_lost));
         }
     })?;
     Ok(result?)
 }
 
 /// Returns when and why the text of a session was removed, as the end of a sentence.
-pub fn why_removed(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
-    Ok(match store.removal(&session.id)? {
+pub fn removal_note(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+    Ok(match store.eviction_info(&session.id)? {
         Some(removal) => {
-            let when = time::show(Some(removal.at), &app.environment.zone);
+            let when = time::format_time(Some(removal.at), &app.environment.zone);
             format!(" on {when} {}", removal.reason())
         }
         None => String::new(),
     })
 }
 
-pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
     let zone = &app.environment.zone;
-    let paint = Paint {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let title = session.title.as_deref().unwrap_or("Untitled session");
-    let mut text = format!("{}\n", paint.bold(&safe(title)));
+    let mut text = format!("{}\n", paint.bold(&sanitize(title)));
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            text += &format!("{name:<10} {}\n", safe(&value));
+            text += &format!("{name:<10} {}\n", sanitize(&value));
         }
     };
     line("session", Some(session.id.to_string()));
@@ -174,8 +179,8 @@ pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
     line("parent", session.parent.as_ref().map(ToString::to_string));
     let times = format!(
         "{} to {}",
-        time::show(session.started, zone),
-        time::show(session.ended, zone)
+        time::format_time(session.started, zone),
+        time::format_time(session.ended, zone)
     );
     line("time", Some(times));
     let used = session.usage;
@@ -184,17 +189,17 @@ pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
         (used.total() > 0).then(|| {
             format!(
                 "{} in, {} out, {} read from cache, {} written to it",
-                tokens(used.input),
-                tokens(used.output),
-                tokens(used.cache_read),
-                tokens(used.cache_write)
+                format_tokens(used.input),
+                format_tokens(used.output),
+                format_tokens(used.cache_read),
+                format_tokens(used.cache_write)
             )
         }),
     );
-    let cost = usage::cost_of(app, store, session)?;
+    let cost = usage::session_cost(app, store, session)?;
     line(
         "cost",
-        (cost != Cost::default()).then(|| usage::dollars(&cost)),
+        (cost != Cost::default()).then(|| usage::format_cost(&cost)),
     );
     line(
         "outcome",
@@ -225,8 +230,8 @@ pub fn heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
 }
 
 /// `is_lost` records are noted as such. Where the whole log is gone, the heading says so.
-fn record_text(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) -> String {
-    let paint = Paint {
+fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) -> String {
+    let paint = TextStyle {
         color: app.environment.color,
     };
     let when = record.at.map(|at| {
@@ -237,16 +242,16 @@ fn record_text(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) 
     let tool = record.tool.as_deref().unwrap_or("tool");
     let path = record.path.as_deref().unwrap_or_default();
     let who = match record.kind {
-        Kind::Prompt => "you".to_owned(),
-        Kind::Assistant => "agent".to_owned(),
-        Kind::Thinking => "agent, thinking".to_owned(),
-        Kind::ToolUse => format!("{tool} called"),
-        Kind::ToolResult => format!("{tool} returned"),
-        Kind::Artifact => format!("{tool} changed {path}"),
-        Kind::Error if record.tool.is_some() => format!("{tool} failed"),
-        Kind::Error => "error".to_owned(),
-        Kind::Approval => "you decided".to_owned(),
-        Kind::Summary => "summary".to_owned(),
+        RecordKind::Prompt => "you".to_owned(),
+        RecordKind::Assistant => "agent".to_owned(),
+        RecordKind::Thinking => "agent, thinking".to_owned(),
+        RecordKind::ToolUse => format!("{tool} called"),
+        RecordKind::ToolResult => format!("{tool} returned"),
+        RecordKind::Artifact => format!("{tool} changed {path}"),
+        RecordKind::Error if record.tool.is_some() => format!("{tool} failed"),
+        RecordKind::Error => "error".to_owned(),
+        RecordKind::Approval => "you decided".to_owned(),
+        RecordKind::Summary => "summary".to_owned(),
     };
     let code = record
         .metadata
@@ -263,19 +268,22 @@ fn record_text(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) 
     let head = format!(
         "{}  {}{code}{note}",
         when.as_deref().unwrap_or("--:--:--"),
-        safe(&who)
+        sanitize(&who)
     );
     format!(
         "{}\n{}",
         paint.bold(&head),
-        indent(&shown(full, record), "    ")
+        indent(&shorten_content(full, record), "    ")
     )
 }
 
 /// Returns as much of a record's text as a reader wants to see at once.
-fn shown(full: bool, record: &StoredRecord) -> String {
-    let text = safe(&record.content);
-    let spoken = matches!(record.kind, Kind::Prompt | Kind::Assistant | Kind::Summary);
+fn shorten_content(full: bool, record: &StoredRecord) -> String {
+    let text = sanitize(&record.content);
+    let spoken = matches!(
+        record.kind,
+        RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary
+    );
     let lines = text.lines().count();
     if full || spoken || lines <= LINES_SHOWN {
         return text;
@@ -288,11 +296,11 @@ fn shown(full: bool, record: &StoredRecord) -> String {
     )
 }
 
-fn show_record(app: &App<'_>, args: &ShowArgs, record: &StoredRecord) -> anyhow::Result<()> {
+fn print_record(app: &App<'_>, args: &ShowArgs, record: &StoredRecord) -> anyhow::Result<()> {
     if args.json {
-        return crate::output::json(record);
+        return crate::output::print_json(record);
     }
-    let text = record_text(app, true, record, !record.in_source);
+    let text = format_record(app, true, record, !record.in_source);
     writeln!(stdout().lock(), "{}\n{text}", record.session)?;
     Ok(())
 }

@@ -2,16 +2,16 @@
 
 use std::io::{Write, stdout};
 
-use distill::renew::{self, Declined, Done, How, Settings};
+use distill::renew::{self, SummaryAuthor, SummaryError, SummarySettings, WrittenSummary};
 use memory::{Session, SessionId};
 use store::Store;
 
 use crate::commands::App;
-use crate::commands::sessions::tokens;
-use crate::commands::show::the_session;
+use crate::commands::sessions::format_tokens;
+use crate::commands::show::find_session;
 use crate::model;
-use crate::output::text::safe;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Write the running summary of a session now
 ///
@@ -40,22 +40,22 @@ pub struct SummarizeArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let session = the_session(&store, &args.id)?;
-    let settings = model::settings(app)?;
+    let session = find_session(&store, &args.id)?;
+    let settings = model::summary_settings(app)?;
     if args.dry_run {
         return dry_run(app, &store, &session.id, &settings);
     }
     if store.is_encrypted() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "the store is encrypted, and a summary would lie beside it in plain text",
             "--dry-run prints what would be written",
         ));
     }
-    let configured = app.config.model.goes_to().is_some();
+    let configured = app.config.model.destination().is_some();
     let done = if args.model || (configured && !args.embedded) {
-        let model = model::model(app)?;
+        let model = model::configured_model(app)?;
         model::with_asker(
             app,
             &store,
@@ -64,21 +64,27 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Outcome> {
             Some(&session.id),
             |asker| {
                 let now = app.environment.clock();
-                renew::summarize(&store, &session.id, &settings, How::Model(asker), now)
+                renew::write_summary(
+                    &store,
+                    &session.id,
+                    &settings,
+                    SummaryAuthor::Model(asker),
+                    now,
+                )
             },
         )?
     } else {
-        renew::summarize(
+        renew::write_summary(
             &store,
             &session.id,
             &settings,
-            How::Embedded,
+            SummaryAuthor::Embedded,
             app.environment.now,
         )
     };
     match done {
-        Ok(done) => report(args, &store, &session, &done),
-        Err(declined) => decline(&session.id, declined),
+        Ok(done) => report_summary(args, &store, &session, &done),
+        Err(declined) => report_declined(&session.id, declined),
     }
 }
 
@@ -86,26 +92,26 @@ fn dry_run(
     app: &App<'_>,
     store: &Store,
     session: &SessionId,
-    settings: &Settings,
-) -> anyhow::Result<Outcome> {
-    match renew::draft(store, session, settings, app.environment.now) {
+    settings: &SummarySettings,
+) -> anyhow::Result<Exit> {
+    match renew::draft_summary(store, session, settings, app.environment.now) {
         Ok(summary) => {
-            write!(stdout().lock(), "{}", safe(&summary.to_string()))?;
-            Ok(Outcome::Done)
+            write!(stdout().lock(), "{}", sanitize(&summary.to_string()))?;
+            Ok(Exit::Done)
         }
-        Err(declined) => decline(session, declined),
+        Err(declined) => report_declined(session, declined),
     }
 }
 
-fn report(
+fn report_summary(
     args: &SummarizeArgs,
     store: &Store,
     session: &Session,
-    done: &Done,
-) -> anyhow::Result<Outcome> {
+    done: &WrittenSummary,
+) -> anyhow::Result<Exit> {
     let path = store.summary_path(&session.id);
     if args.json {
-        output::json(&serde_json::json!({
+        output::print_json(&serde_json::json!({
             "session": session.id,
             "path": path,
             "version": done.version,
@@ -114,7 +120,7 @@ fn report(
             "denied": done.denied,
             "usage": done.usage,
         }))?;
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     say(&format!(
         "Wrote version {} of {}.",
@@ -126,37 +132,37 @@ fn report(
         say(&format!(
             "{} edits; {} tokens in, {} out, {} read from cache, {} written to it.",
             done.edits,
-            tokens(used.input),
-            tokens(used.output),
-            tokens(used.cache_read),
-            tokens(used.cache_write)
+            format_tokens(used.input),
+            format_tokens(used.output),
+            format_tokens(used.cache_read),
+            format_tokens(used.cache_write)
         ));
     }
     for denied in &done.denied {
-        say(&format!("Denied: {}.", safe(denied)));
+        say(&format!("Denied: {}.", sanitize(denied)));
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
-fn decline(session: &SessionId, declined: Declined) -> anyhow::Result<Outcome> {
+fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Result<Exit> {
     let hint = match &declined {
-        Declined::Nothing | Declined::NothingNew => {
+        SummaryError::EmptySession | SummaryError::NoNewRecords => {
             say(&format!("{session}: {declined}."));
-            return Ok(Outcome::NothingFound);
+            return Ok(Exit::NothingFound);
         }
-        Declined::Busy { .. } | Declined::Compacting | Declined::Overtaken => {
+        SummaryError::Busy { .. } | SummaryError::Compacting | SummaryError::LeaseLost => {
             "try again in a minute"
         }
-        Declined::Refused(_) => {
+        SummaryError::ModelUnavailable(_) => {
             "--embedded writes it without a model; `throughline usage --own` shows what was spent"
         }
-        Declined::NothingEdited { denied } => {
+        SummaryError::NoEdits { denied } => {
             for denied in denied {
-                say(&format!("Denied: {}.", safe(denied)));
+                say(&format!("Denied: {}.", sanitize(denied)));
             }
             "--embedded writes it without a model"
         }
         _ => return Err(declined.into()),
     };
-    Err(hinted(declined.to_string(), hint))
+    Err(error_with_hint(declined.to_string(), hint))
 }

@@ -3,9 +3,9 @@
 use std::io::{Write, stdout};
 
 use crate::commands::App;
-use crate::commands::show::the_session;
-use crate::output::text::safe;
-use crate::output::{self, Outcome, say};
+use crate::commands::show::find_session;
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say};
 
 /// Show the running summary of a session
 ///
@@ -26,24 +26,24 @@ pub struct SummaryArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let session = the_session(&store, &args.id)?;
+    let session = find_session(&store, &args.id)?;
     let Some(stored) = store.summary(&session.id)? else {
         say(&format!("{} has no summary yet.", session.id));
         say(&format!(
             "hint: `throughline summarize {}` makes one",
             session.id.native()
         ));
-        return Ok(Outcome::NothingFound);
+        return Ok(Exit::NothingFound);
     };
-    let notes = &stored.notes;
+    let notes = &stored.info;
     if args.json {
-        output::json(&serde_json::json!({
+        output::print_json(&serde_json::json!({
             "session": session.id,
             "path": stored.path,
             "version": notes.version,
-            "way": notes.way,
+            "way": notes.method,
             "made": notes.made,
             "last_summarized_id": notes.last,
             "tokens": notes.tokens,
@@ -55,7 +55,7 @@ pub fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Outcome> {
     } else if args.path {
         writeln!(stdout().lock(), "{}", stored.path.display())?;
     } else {
-        write!(stdout().lock(), "{}", safe(&stored.text))?;
+        write!(stdout().lock(), "{}", sanitize(&stored.text))?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -2,14 +2,16 @@
 
 use memory::Flavor;
 
-use crate::commands::install::{HowArgs, Report, Words, carry_out, chosen};
+use crate::commands::install::{
+    ApplyArgs, InstallMessages, InstallReport, apply_plan, select_agents,
+};
 use crate::commands::{App, parse_flavor};
 use crate::daemon;
 use crate::install;
-use crate::install::agents::{INTEGRATIONS, Integration, claude_settings};
+use crate::install::agents::{INTEGRATIONS, Integration, claude_settings_path};
 use crate::install::program::Program;
-use crate::install::record::Record;
-use crate::output::{Outcome, say};
+use crate::install::record::InstallManifest;
+use crate::output::{Exit, say};
 
 /// Take Throughline out of the agents again
 ///
@@ -22,10 +24,10 @@ pub struct UninstallArgs {
     agents: Vec<Flavor>,
 
     #[command(flatten)]
-    how: HowArgs,
+    apply: ApplyArgs,
 }
 
-const UNINSTALL: Words = Words {
+const UNINSTALL: InstallMessages = InstallMessages {
     nothing: "Nothing to change: no agent knows of Throughline.",
     question: "Change these files? [y/N]",
     declined: "Nothing was changed.",
@@ -33,17 +35,17 @@ const UNINSTALL: Words = Words {
     would: "Would change",
 };
 
-pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     let agents: Vec<&'static Integration> = if args.agents.is_empty() {
         INTEGRATIONS.iter().collect()
     } else {
-        chosen(app, &args.agents)?
+        select_agents(app, &args.agents)?
     };
     let places = &app.environment.places;
     let program = Program::of(app.environment);
-    let mut record = Record::load(&app.home)?;
+    let mut record = InstallManifest::load(&app.home)?;
     let mut plan = install::plan_removal(&agents, places, &program, &record, &app.home)?;
-    let settings = claude_settings(places);
+    let settings = claude_settings_path(places);
     let is_left = |agent: Flavor| !agents.iter().any(|it| it.flavor == agent);
     if is_left(Flavor::Grok) && plan.changes.iter().any(|change| change.path == settings) {
         plan.notes.push(
@@ -60,34 +62,34 @@ pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Outcome> {
                 .any(|change| change.agent == agent.flavor)
         })
         .collect();
-    let report = Report::new(None, &changed, &plan);
-    let outcome = carry_out(app, &args.how, &mut record, &plan, &report, &UNINSTALL)?;
-    if !args.how.dry_run && plan.refused.is_empty() {
-        forget_gone(app, &agents, &mut record)?;
+    let report = InstallReport::new(None, &changed, &plan);
+    let outcome = apply_plan(app, &args.apply, &mut record, &plan, &report, &UNINSTALL)?;
+    if !args.apply.dry_run && plan.skipped.is_empty() {
+        drop_stale_entries(app, &agents, &mut record)?;
     }
     // Without hooks nobody would start it or need it again.
-    let is_done = outcome == Outcome::Done && !args.how.dry_run && args.agents.is_empty();
-    if is_done && daemon::step_aside(&app.home) {
+    let is_done = outcome == Exit::Done && !args.apply.dry_run && args.agents.is_empty();
+    if is_done && daemon::stop_background(&app.home) {
         say("Stopped the daemon.");
     }
     Ok(outcome)
 }
 
 /// Takes files out of the record that hold nothing of ours any more, or are gone.
-fn forget_gone(
+fn drop_stale_entries(
     app: &App<'_>,
     agents: &[&'static Integration],
-    record: &mut Record,
+    record: &mut InstallManifest,
 ) -> anyhow::Result<()> {
     let is_asked = |name: &str| agents.iter().any(|agent| agent.flavor.name() == name);
     let gone: Vec<_> = record
         .files
         .iter()
-        .filter(|(path, entry)| is_asked(&entry.agent) && !install::has_ours(path))
+        .filter(|(path, entry)| is_asked(&entry.agent) && !install::has_our_entries(path))
         .map(|(path, _)| path.clone())
         .collect();
     for path in &gone {
-        record.drop(&app.home, path)?;
+        record.remove_entry(&app.home, path)?;
     }
     if !gone.is_empty() {
         record.save(&app.home)?;

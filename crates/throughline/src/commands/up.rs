@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use memory::Flavor;
 use serde::Serialize;
 
-use crate::commands::ingest::{self, Ingested, LogArgs};
-use crate::commands::install::confirmed;
+use crate::commands::ingest::{self, IngestOutcome, LogArgs};
+use crate::commands::install::confirm;
 use crate::commands::{App, install as command, sessions};
 use crate::config::Config;
-use crate::daemon::{self, Daemon};
+use crate::daemon::{self, DaemonStart};
 use crate::install::program::Program;
-use crate::install::record::Record;
+use crate::install::record::InstallManifest;
 use crate::install::{self, apply};
 use crate::output::table::count;
-use crate::output::{self, Outcome, say};
+use crate::output::{self, Exit, say};
 use crate::samples;
 
 /// Set everything up: read the logs, tell the agents, start the daemon
@@ -40,54 +40,50 @@ pub struct UpArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
     if args.sample {
-        return show_sample(app, args.json);
+        return ingest_samples(app, args.json);
     }
     let ingested = ingest::ingest(app, &LogArgs::default())?;
     if !args.json {
-        ingested.say();
+        ingested.print();
     }
     if ingested.sweep.interrupted {
-        return Ok(Outcome::Interrupted);
+        return Ok(Exit::Interrupted);
     }
-    let agents = tell_agents(app, args)?;
+    let agents = install_into_agents(app, args)?;
     let daemon = if args.no_daemon {
-        Daemon::Absent
+        DaemonStart::Absent
     } else {
         match daemon::start(app, None) {
-            Ok(_) => Daemon::Started,
-            Err(error) => Daemon::Failed(format!("{error:#}")),
+            Ok(_) => DaemonStart::Started,
+            Err(error) => DaemonStart::Failed(format!("{error:#}")),
         }
     };
     let is_failed = !agents.refused.is_empty();
     if args.json {
-        output::json(&Report {
-            ingest: ingested.report(),
+        output::print_json(&UpReport {
+            ingest: ingested.print_sweep(),
             agents,
             daemon,
         })?;
     } else {
-        say_daemon(&daemon);
-        say_next(&ingested);
+        print_daemon(&daemon);
+        print_next_steps(&ingested);
     }
-    Ok(if is_failed {
-        Outcome::Failed
-    } else {
-        Outcome::Done
-    })
+    Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    ingest: ingest::Report<'a>,
-    agents: Agents,
-    daemon: Daemon,
+struct UpReport<'a> {
+    ingest: ingest::IngestReport<'a>,
+    agents: AgentsReport,
+    daemon: DaemonStart,
 }
 
 /// What became of telling the agents.
 #[derive(Serialize)]
-struct Agents {
+struct AgentsReport {
     found: Vec<Flavor>,
     /// Files that were changed.
     changed: Vec<PathBuf>,
@@ -98,24 +94,25 @@ struct Agents {
 }
 
 /// Offers to tell the agents. Who cannot be asked is told how to do it.
-fn tell_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Agents> {
+fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsReport> {
     let places = &app.environment.places;
-    let here = install::here(places, &app.environment.path);
+    let here = install::detect_agents(places, &app.environment.path);
     let program = Program::of(app.environment);
-    let mut record = Record::load(&app.home)?;
-    let mut plan = install::plan(&here, places, &program, &record);
-    plan.notes.extend(command::home_note(app));
-    let report = command::Report::new(Some(&program), &here, &plan);
+    let mut record = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&here, places, &program, &record);
+    plan.notes.extend(command::custom_home_note(app));
+    let report = command::InstallReport::new(Some(&program), &here, &plan);
     let is_new = !plan.changes.is_empty();
     if !args.json && !here.is_empty() {
         say("");
-        report.say(app);
+        report.print(app);
     }
-    let can_ask = app.environment.watched && app.environment.asked && !args.json;
-    let agreed = is_new && (args.yes || (can_ask && confirmed(app, "Change these files? [y/N]")?));
+    let can_ask =
+        app.environment.stderr_is_terminal && app.environment.stdin_is_terminal && !args.json;
+    let agreed = is_new && (args.yes || (can_ask && confirm(app, "Change these files? [y/N]")?));
     if agreed {
         for change in &plan.changes {
-            apply::apply(&app.home, &mut record, change)?;
+            apply::apply_change(&app.home, &mut record, change)?;
         }
     }
     if !args.json {
@@ -123,7 +120,7 @@ fn tell_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Agents> {
         match (is_new, agreed) {
             (true, true) => {
                 say(&format!("Changed {files}."));
-                report.say_notes();
+                report.print_notes();
             }
             (true, false) => say(&format!(
                 "Left {files} as they are; `throughline install` changes them."
@@ -138,26 +135,26 @@ fn tell_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Agents> {
     } else {
         (Vec::new(), paths)
     };
-    Ok(Agents {
+    Ok(AgentsReport {
         found: here.iter().map(|agent| agent.flavor).collect(),
         changed,
         pending,
-        refused: plan.refused.iter().map(|it| it.path.clone()).collect(),
+        refused: plan.skipped.iter().map(|it| it.path.clone()).collect(),
         notes: plan.notes,
     })
 }
 
-fn say_daemon(daemon: &Daemon) {
+fn print_daemon(daemon: &DaemonStart) {
     match daemon {
-        Daemon::Started => say("The daemon runs: what agents write is read as they write it."),
-        Daemon::Absent => say("`throughline watch` keeps reading while agents work."),
-        Daemon::Failed(why) => say(&format!(
+        DaemonStart::Started => say("The daemon runs: what agents write is read as they write it."),
+        DaemonStart::Absent => say("`throughline watch` keeps reading while agents work."),
+        DaemonStart::Failed(why) => say(&format!(
             "warning: the daemon did not start: {why}; everything works without it"
         )),
     }
 }
 
-fn say_next(ingested: &Ingested) {
+fn print_next_steps(ingested: &IngestOutcome) {
     say("");
     if ingested.sweep.discovered == 0 {
         say("There are no sessions yet: work with an agent, or look at sample ones with");
@@ -171,12 +168,12 @@ fn say_next(ingested: &Ingested) {
 }
 
 /// Reads the sample sessions into a memory beside the usual one.
-fn show_sample(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
+fn ingest_samples(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     let mut name = app.home.file_name().unwrap_or_default().to_owned();
     name.push("-sample");
     let home = app.home.with_file_name(name);
     let logs = home.join("logs");
-    samples::write(&logs)?;
+    samples::write_samples(&logs)?;
     let sample = App {
         environment: app.environment,
         config: Config::default(),
@@ -185,10 +182,10 @@ fn show_sample(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
     };
     let ingested = ingest::ingest(&sample, &LogArgs::in_folder(logs))?;
     if json {
-        output::json(&ingested.report())?;
-        return Ok(Outcome::Done);
+        output::print_json(&ingested.print_sweep())?;
+        return Ok(Exit::Done);
     }
-    ingested.say();
+    ingested.print();
     say("");
     sessions::list_recent(&sample)?;
     let home = output::shell::quote(&sample.home.display().to_string());
@@ -197,5 +194,5 @@ fn show_sample(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
     say(&format!("  throughline --home {home} search threshold"));
     say(&format!("  throughline --home {home} show 4c5420d7"));
     say(&format!("Remove them with: rm -r {home}"));
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }

@@ -9,11 +9,11 @@ use memory::{Cost, Flavor, Prices, Session, Usage};
 use serde::Serialize;
 use store::{Store, UsageFilter, UsageRow};
 
-use crate::commands::sessions::{cut_id, tokens};
+use crate::commands::sessions::{format_tokens, short_session_id};
 use crate::commands::{App, own, parse_flavor};
-use crate::output::table::{count, cut, table};
-use crate::output::text::safe;
-use crate::output::{self, Outcome, say};
+use crate::output::table::{count, format_table, truncate};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say};
 
 /// Count the tokens that the agents used, and what they cost
 ///
@@ -22,8 +22,8 @@ use crate::output::{self, Outcome, say};
 #[derive(Debug, clap::Args)]
 pub struct UsageArgs {
     /// What to count by
-    #[arg(long, value_enum, default_value_t = By::Day, value_name = "WHAT")]
-    by: By,
+    #[arg(long, value_enum, default_value_t = GroupBy::Day, value_name = "WHAT")]
+    by: GroupBy,
 
     /// Only this agent's sessions
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
@@ -56,7 +56,7 @@ pub struct UsageArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum By {
+enum GroupBy {
     Day,
     Model,
     Session,
@@ -66,7 +66,7 @@ enum By {
 
 /// What was used under one name.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Group {
+struct UsageGroup {
     title: Option<String>,
     usage: Usage,
     requests: u64,
@@ -74,57 +74,57 @@ struct Group {
 }
 
 /// What stands for a name that no log told.
-const UNKNOWN: &str = "unknown";
+const UNKNOWN_LABEL: &str = "unknown";
 
-pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     if args.own {
-        let since = app.moment(args.since.as_deref())?;
+        let since = app.parse_time_arg(args.since.as_deref())?;
         return own::run(app, since, args.limit, args.json);
     }
     let rows = app.open_existing()?.usage(&UsageFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
         session: None,
-        since: app.moment(args.since.as_deref())?,
-        until: app.moment(args.until.as_deref())?,
+        since: app.parse_time_arg(args.since.as_deref())?,
+        until: app.parse_time_arg(args.until.as_deref())?,
     })?;
     let prices = app.config.prices();
-    let groups = grouped(&rows, args.by, &app.environment.zone, &prices);
-    let mut total = Group::default();
+    let groups = group_usage(&rows, args.by, &app.environment.zone, &prices);
+    let mut total = UsageGroup::default();
     for (_, group) in &groups {
         total.add(group);
     }
     let shown = &groups[..groups.len().min(args.limit)];
     if args.json {
-        output::json(&serde_json::json!({
+        output::print_json(&serde_json::json!({
             "by": args.by,
-            "groups": shown.iter().map(|(name, group)| json(name.as_deref(), group)).collect::<Vec<_>>(),
+            "groups": shown.iter().map(|(name, group)| group_json(name.as_deref(), group)).collect::<Vec<_>>(),
             "groups_left_out": groups.len() - shown.len(),
-            "total": json(None, &total),
+            "total": group_json(None, &total),
             "prices_as_of": prices.as_of,
         }))?;
     } else {
-        print(args.by, shown, &total)?;
+        print_groups(args.by, shown, &total)?;
         if groups.len() > shown.len() {
             let left = count(groups.len() - shown.len(), "more line");
             say(&format!("{left} in the total; -n shows them."));
         }
-        if rows.iter().any(|row| is_by_list(row, &prices)) {
-            let as_of = safe(&prices.as_of);
+        if rows.iter().any(|row| uses_list_price(row, &prices)) {
+            let as_of = sanitize(&prices.as_of);
             say(&format!(
                 "Costs that no log states are by the list prices of {as_of}."
             ));
         }
     }
     Ok(if groups.is_empty() {
-        Outcome::NothingFound
+        Exit::NothingFound
     } else {
-        Outcome::Done
+        Exit::Done
     })
 }
 
 /// Returns what a session cost, without its subagents.
-pub fn cost_of(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Cost> {
+pub fn session_cost(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Cost> {
     let rows = store.usage(&UsageFilter {
         session: Some(session.id.clone()),
         ..UsageFilter::default()
@@ -132,13 +132,13 @@ pub fn cost_of(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Resul
     let prices = app.config.prices();
     let mut cost = Cost::default();
     for row in &rows {
-        cost += priced(row, &prices);
+        cost += row_cost(row, &prices);
     }
     Ok(cost)
 }
 
 /// Returns a cost as people read it.
-pub fn dollars(cost: &Cost) -> String {
+pub fn format_cost(cost: &Cost) -> String {
     let sign = if cost.unpriced > 0 { "≥" } else { "" };
     match cost.usd {
         None if cost.unpriced > 0 => "?".to_owned(),
@@ -148,37 +148,40 @@ pub fn dollars(cost: &Cost) -> String {
     }
 }
 
-fn priced(row: &UsageRow, prices: &Prices) -> Cost {
+fn row_cost(row: &UsageRow, prices: &Prices) -> Cost {
     match row.cost_usd {
         Some(usd) => Cost::stated(usd),
         None => prices.cost(row.model.as_deref(), &row.usage),
     }
 }
 
-fn is_by_list(row: &UsageRow, prices: &Prices) -> bool {
+fn uses_list_price(row: &UsageRow, prices: &Prices) -> bool {
     let model = row.model.as_deref();
-    row.cost_usd.is_none() && model.is_some_and(|model| prices.of(model).is_some())
+    row.cost_usd.is_none() && model.is_some_and(|model| prices.price_of(model).is_some())
 }
 
 /// Adds the rows up under their names: days with the latest first, all else with the most tokens
 /// first.
-fn grouped(
+fn group_usage(
     rows: &[UsageRow],
-    by: By,
+    by: GroupBy,
     zone: &TimeZone,
     prices: &Prices,
-) -> Vec<(Option<String>, Group)> {
-    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+) -> Vec<(Option<String>, UsageGroup)> {
+    let mut groups: BTreeMap<Option<String>, UsageGroup> = BTreeMap::new();
     for row in rows {
-        groups.entry(name(row, by, zone)).or_default().add(&Group {
-            title: row.title.clone(),
-            usage: row.usage,
-            requests: row.requests,
-            cost: priced(row, prices),
-        });
+        groups
+            .entry(group_name(row, by, zone))
+            .or_default()
+            .add(&UsageGroup {
+                title: row.title.clone(),
+                usage: row.usage,
+                requests: row.requests,
+                cost: row_cost(row, prices),
+            });
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    if by == By::Day {
+    if by == GroupBy::Day {
         groups.reverse();
     } else {
         groups.sort_by_key(|(_, group)| Reverse(group.usage.total()));
@@ -186,19 +189,19 @@ fn grouped(
     groups
 }
 
-fn name(row: &UsageRow, by: By, zone: &TimeZone) -> Option<String> {
+fn group_name(row: &UsageRow, by: GroupBy, zone: &TimeZone) -> Option<String> {
     match by {
-        By::Day => row
+        GroupBy::Day => row
             .quarter
             .map(|at| at.to_zoned(zone.clone()).date().to_string()),
-        By::Model => row.model.clone(),
-        By::Session => Some(row.session.to_string()),
-        By::Workspace => row.workspace.clone(),
-        By::Agent => Some(row.agent.clone()),
+        GroupBy::Model => row.model.clone(),
+        GroupBy::Session => Some(row.session.to_string()),
+        GroupBy::Workspace => row.workspace.clone(),
+        GroupBy::Agent => Some(row.agent.clone()),
     }
 }
 
-impl Group {
+impl UsageGroup {
     fn add(&mut self, other: &Self) {
         self.title = self.title.take().or_else(|| other.title.clone());
         self.usage += other.usage;
@@ -207,7 +210,7 @@ impl Group {
     }
 }
 
-fn json(name: Option<&str>, group: &Group) -> serde_json::Value {
+fn group_json(name: Option<&str>, group: &UsageGroup) -> serde_json::Value {
     let usage = group.usage;
     serde_json::json!({
         "name": name,
@@ -223,17 +226,21 @@ fn json(name: Option<&str>, group: &Group) -> serde_json::Value {
     })
 }
 
-fn print(by: By, groups: &[(Option<String>, Group)], total: &Group) -> anyhow::Result<()> {
+fn print_groups(
+    by: GroupBy,
+    groups: &[(Option<String>, UsageGroup)],
+    total: &UsageGroup,
+) -> anyhow::Result<()> {
     if total.requests == 0 {
         say("No usage.");
         return Ok(());
     }
     let first = match by {
-        By::Day => "DAY",
-        By::Model => "MODEL",
-        By::Session => "SESSION",
-        By::Workspace => "WORKSPACE",
-        By::Agent => "AGENT",
+        GroupBy::Day => "DAY",
+        GroupBy::Model => "MODEL",
+        GroupBy::Session => "SESSION",
+        GroupBy::Workspace => "WORKSPACE",
+        GroupBy::Agent => "AGENT",
     };
     let head = [
         first,
@@ -245,49 +252,49 @@ fn print(by: By, groups: &[(Option<String>, Group)], total: &Group) -> anyhow::R
         "REQUESTS",
         "COST",
     ];
-    let titled = by == By::Session;
+    let titled = by == GroupBy::Session;
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     if titled {
         rows[0].push("TITLE".to_owned());
     }
     for (name, group) in groups {
-        let mut row = row(&label(name.as_deref(), by), group);
+        let mut row = group_row(&group_label(name.as_deref(), by), group);
         if titled {
             let title = group.title.as_deref().unwrap_or("-");
-            row.push(cut(&safe(title.lines().next().unwrap_or("-")), 40));
+            row.push(truncate(&sanitize(title.lines().next().unwrap_or("-")), 40));
         }
         rows.push(row);
     }
-    rows.push(row("total", total));
-    write!(stdout().lock(), "{}", table(&rows))?;
+    rows.push(group_row("total", total));
+    write!(stdout().lock(), "{}", format_table(&rows))?;
     Ok(())
 }
 
-fn label(name: Option<&str>, by: By) -> String {
+fn group_label(name: Option<&str>, by: GroupBy) -> String {
     let Some(name) = name else {
-        return UNKNOWN.to_owned();
+        return UNKNOWN_LABEL.to_owned();
     };
     match by {
-        By::Session => {
+        GroupBy::Session => {
             let native = name.split_once(':').map_or(name, |(_, native)| native);
-            cut_id(&safe(native))
+            short_session_id(&sanitize(native))
         }
         // Two workspaces may end alike, so they keep their whole name where it fits.
-        _ => cut(&safe(name), 40),
+        _ => truncate(&sanitize(name), 40),
     }
 }
 
-fn row(label: &str, group: &Group) -> Vec<String> {
+fn group_row(label: &str, group: &UsageGroup) -> Vec<String> {
     let usage = group.usage;
     vec![
         label.to_owned(),
-        tokens(usage.input),
-        tokens(usage.output),
-        tokens(usage.cache_read),
-        tokens(usage.cache_write),
-        tokens(usage.reasoning),
+        format_tokens(usage.input),
+        format_tokens(usage.output),
+        format_tokens(usage.cache_read),
+        format_tokens(usage.cache_write),
+        format_tokens(usage.reasoning),
         group.requests.to_string(),
-        dollars(&group.cost),
+        format_cost(&group.cost),
     ]
 }
 
@@ -329,12 +336,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(rows: &[UsageRow], by: By, zone: &TimeZone, expected: &[&str]) {
-        let shown: Vec<_> = grouped(rows, by, zone, &prices())
+    fn check(rows: &[UsageRow], by: GroupBy, zone: &TimeZone, expected: &[&str]) {
+        let shown: Vec<_> = group_usage(rows, by, zone, &prices())
             .iter()
             .map(|(name, group)| {
-                let name = name.as_deref().unwrap_or(UNKNOWN);
-                format!("{name} {} {}", group.usage.total(), dollars(&group.cost))
+                let name = name.as_deref().unwrap_or(UNKNOWN_LABEL);
+                format!(
+                    "{name} {} {}",
+                    group.usage.total(),
+                    format_cost(&group.cost)
+                )
             })
             .collect();
         assert_eq!(shown, expected);
@@ -350,7 +361,7 @@ mod tests {
         let india = TimeZone::fixed(jiff::tz::Offset::from_seconds(19_800).unwrap());
         check(
             &rows,
-            By::Day,
+            GroupBy::Day,
             &india,
             &[
                 "2026-03-02 2 $0.0000",
@@ -360,7 +371,7 @@ mod tests {
         );
         check(
             &rows,
-            By::Day,
+            GroupBy::Day,
             &TimeZone::UTC,
             &["2026-03-01 3 $0.0000", "unknown 4 $0.0000"],
         );
@@ -378,11 +389,16 @@ mod tests {
         ];
         check(
             &rows,
-            By::Model,
+            GroupBy::Model,
             &TimeZone::UTC,
             &["known 2000000 $3.50", "other 7 ?", "unknown 3 ?"],
         );
-        check(&rows, By::Agent, &TimeZone::UTC, &["claude 2000010 ≥$3.50"]);
-        check(&[], By::Agent, &TimeZone::UTC, &[]);
+        check(
+            &rows,
+            GroupBy::Agent,
+            &TimeZone::UTC,
+            &["claude 2000010 ≥$3.50"],
+        );
+        check(&[], GroupBy::Agent, &TimeZone::UTC, &[]);
     }
 }

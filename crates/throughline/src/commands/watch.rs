@@ -5,19 +5,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use capture::watch::RESCAN_EVERY;
-use capture::{Sweep, Watch};
+use capture::{SweepReport, WatchOptions};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::commands::App;
-use crate::commands::ingest::{LogArgs, adapters, roots, stop_on_interrupt, threads, warn};
+use crate::commands::ingest::{
+    LogArgs, adapters, print_sweep_warnings, roots, stop_on_interrupt, threads,
+};
 use crate::output::table::count;
-use crate::output::{self, Outcome, say, time};
-use crate::stages::{self, Stages};
+use crate::output::{self, Exit, say, time};
+use crate::stages::{self, StageRunner};
 
 /// How often sessions that have come to rest are looked for.
-const REST_EVERY: SignedDuration = SignedDuration::from_mins(5);
+const STAGES_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 /// How often it is asked what time it is.
-const TICK: Duration = Duration::from_secs(1);
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Read the agents' session logs as they are written
 ///
@@ -41,24 +43,24 @@ pub struct WatchArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
-    args.logs.check()?;
+pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
+    args.logs.validate()?;
     let stop = stop_on_interrupt()?;
     let adapters = adapters(app, &args.logs)?;
     let roots = roots(app, &args.logs, &adapters);
     let scope = app.config.scope();
-    let watch = Watch {
+    let watch = WatchOptions {
         adapters: &adapters,
         roots: &roots,
         scope: &scope,
         threads: threads(app),
         archive: app.config.capture.archive,
-        complete: args.logs.is_complete(),
-        rescan: RESCAN_EVERY,
+        all_roots: args.logs.covers_all_agents(),
+        rescan_every: RESCAN_EVERY,
         poll: args.poll,
     };
     let store = app.open()?;
-    let stages = Stages::new(app, &store, &stop)?;
+    let stages = StageRunner::new(app, &store, &stop)?;
     // One waiting message is enough: whoever is woken looks at everything that is pending.
     let (wake, woken) = sync_channel(1);
     let mut sweeps = 0_u64;
@@ -66,20 +68,20 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
     let now = || app.environment.clock();
     let watched = std::thread::scope(|scope| {
         let stages = &stages;
-        scope.spawn(move || follow(stages, &woken));
-        let mut on_sweep = |sweep: &Sweep| {
+        scope.spawn(move || run_stages_until_stopped(stages, &woken));
+        let mut on_sweep = |sweep: &SweepReport| {
             sweeps += 1;
             if sweep.records > 0 || sweeps == 1 {
                 let _is_awake = wake.try_send(());
             }
             if args.json {
-                printed = output::json(sweep);
+                printed = output::print_json(sweep);
                 if printed.is_err() {
                     // Nobody reads any more.
                     stop.store(true, Ordering::Relaxed);
                 }
             } else {
-                tell(app, sweep, sweeps == 1);
+                print_sweep(app, sweep, sweeps == 1);
             }
         };
         let watched = capture::watch(&store, &watch, &stop, &mut on_sweep, &now);
@@ -90,17 +92,17 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Outcome> {
     });
     watched?;
     printed?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Does what follows the reading, on a thread of its own, so that the reading waits for nothing: neither
 /// for a long digest nor for a model.
-fn follow(stages: &Stages<'_>, woken: &Receiver<()>) {
+fn run_stages_until_stopped(stages: &StageRunner<'_>, woken: &Receiver<()>) {
     let clock = || stages.app.environment.clock();
     let mut rested: Option<Timestamp> = None;
     let mut began = false;
     loop {
-        let is_woken = match woken.recv_timeout(TICK) {
+        let is_woken = match woken.recv_timeout(CLOCK_INTERVAL) {
             Ok(()) => true,
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => return,
@@ -111,26 +113,26 @@ fn follow(stages: &Stages<'_>, woken: &Receiver<()>) {
         // The first sweep may take minutes; half of a history is not distilled.
         began |= is_woken;
         let now = clock();
-        if began && rested.is_none_or(|at| now.duration_since(at) >= REST_EVERY) {
+        if began && rested.is_none_or(|at| now.duration_since(at) >= STAGES_INTERVAL) {
             rested = Some(now);
-            rest(stages, now);
+            run_all_stages(stages, now);
         } else if is_woken {
-            let renewed = stages.renew(now);
-            if let Some(written) = stages::summaries(&renewed) {
-                say_at(stages.app, &format!("wrote {written}"));
+            let renewed = stages.update_summaries(now);
+            if let Some(written) = stages::summaries_text(&renewed) {
+                say_with_time(stages.app, &format!("wrote {written}"));
             }
         }
     }
 }
 
 /// Runs all stages; what went wrong is tried again the next time.
-fn rest(stages: &Stages<'_>, now: Timestamp) {
-    match stages.all(now) {
+fn run_all_stages(stages: &StageRunner<'_>, now: Timestamp) {
+    match stages.run_all(now) {
         Ok(done) => {
-            if done.kept.did_anything() {
-                done.kept.say();
+            if done.retention.has_changes() {
+                done.retention.print();
             }
-            for line in done.lines() {
+            for line in done.report_lines() {
                 say(&line);
             }
         }
@@ -138,8 +140,8 @@ fn rest(stages: &Stages<'_>, now: Timestamp) {
     }
 }
 
-fn tell(app: &App<'_>, sweep: &Sweep, is_first: bool) {
-    warn(sweep);
+fn print_sweep(app: &App<'_>, sweep: &SweepReport, is_first: bool) {
+    print_sweep_warnings(sweep);
     let mut did = Vec::new();
     if sweep.records > 0 || is_first {
         let (records, logs) = (count(sweep.records, "record"), count(sweep.ingested, "log"));
@@ -161,11 +163,11 @@ fn tell(app: &App<'_>, sweep: &Sweep, is_first: bool) {
         did.push(format!("watching {}", count(sweep.discovered, "log")));
     }
     if !did.is_empty() {
-        say_at(app, &did.join(", "));
+        say_with_time(app, &did.join(", "));
     }
 }
 
-fn say_at(app: &App<'_>, what: &str) {
-    let at = time::show(Some(app.environment.clock()), &app.environment.zone);
+fn say_with_time(app: &App<'_>, what: &str) {
+    let at = time::format_time(Some(app.environment.clock()), &app.environment.zone);
     say(&format!("{at}  {what}"));
 }

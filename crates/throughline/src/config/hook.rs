@@ -4,16 +4,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Capture, Injection, Serve, Workspaces};
+use super::{CaptureConfig, InjectionConfig, ServeConfig, WorkspacesConfig};
 use crate::model::{ModelConfig, Provider};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Hook {
+pub struct HookConfig {
     pub deadline_ms: u64,
 }
 
-impl Default for Hook {
+impl Default for HookConfig {
     fn default() -> Self {
         Self { deadline_ms: 50 }
     }
@@ -23,43 +23,43 @@ impl Default for Hook {
 /// to read than an answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Answering {
-    capture: Capture,
+pub struct HookAnswerConfig {
+    capture: CaptureConfig,
     #[serde(alias = "workspace")]
-    workspaces: Workspaces,
-    injection: Injection,
-    pub hook: Hook,
-    pub serve: Serve,
+    workspaces: WorkspacesConfig,
+    injection: InjectionConfig,
+    pub hook: HookConfig,
+    pub serve: ServeConfig,
 }
 
-impl Answering {
+impl HookAnswerConfig {
     /// Reads a file. One that was asked for must be there; the usual one need not.
     pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        Ok(super::read(asked, usual)?.unwrap_or_default())
+        Ok(super::read_toml(asked, usual)?.unwrap_or_default())
     }
 
-    pub fn settings(&self, injection_off: bool) -> serve::Settings {
-        serve::Settings {
+    pub fn settings(&self, injection_off: bool) -> serve::ServeSettings {
+        serve::ServeSettings {
             injection: self.injection.settings(injection_off),
-            related: self.workspaces.related.clone(),
+            related_workspaces: self.workspaces.related.clone(),
             scope: self.capture.scope(&self.workspaces),
-            ..serve::Settings::default()
+            ..serve::ServeSettings::default()
         }
     }
 }
 
 /// What a daemon needs of the environment for the model that the configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelVariables {
+pub struct ModelEnvironment {
     /// A model is asked.
     pub is_used: bool,
     /// The variable with its key; empty where none is named.
-    pub key: String,
+    pub key_variable: String,
     /// It is another program, which reads variables of its own.
     pub is_program: bool,
 }
 
-impl ModelVariables {
+impl ModelEnvironment {
     /// Reads them from a configuration file. One that cannot be read names no model.
     pub fn load(config: &Path) -> Self {
         #[derive(Default, Deserialize)]
@@ -67,7 +67,7 @@ impl ModelVariables {
         struct WithModel {
             model: ModelConfig,
         }
-        let model = match super::read::<WithModel>(None, config) {
+        let model = match super::read_toml::<WithModel>(None, config) {
             Ok(config) => config.unwrap_or_default().model,
             Err(error) => {
                 tracing::debug!(%error, "the daemon is started without a model's variables");
@@ -79,7 +79,7 @@ impl ModelVariables {
         }
         Self {
             is_used: true,
-            key: model.key_env,
+            key_variable: model.key_env,
             is_program: model.provider == Provider::Cli,
         }
     }

@@ -2,58 +2,58 @@
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize};
-use store::retention::{Policy, WorkspacePolicy};
+use store::retention::{RetentionPolicy, WorkspacePolicy};
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Retention {
-    pub raw_soft_cap_bytes: Size,
-    pub raw_hard_cap_bytes: Size,
+pub struct RetentionConfig {
+    pub raw_soft_cap_bytes: ByteSize,
+    pub raw_hard_cap_bytes: ByteSize,
     pub raw_max_age_days: u32,
     pub delete_after_days: u32,
-    pub distilled_cap_bytes: Size,
+    pub distilled_cap_bytes: ByteSize,
     pub quiet_minutes: u32,
-    pub workspace: Vec<Workspace>,
+    pub workspace: Vec<WorkspaceRetentionConfig>,
 }
 
 /// What is different for a workspace.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workspace {
+pub struct WorkspaceRetentionConfig {
     #[serde(rename = "match")]
     pub part: String,
-    pub raw_soft_cap_bytes: Option<Size>,
+    pub raw_soft_cap_bytes: Option<ByteSize>,
     pub raw_max_age_days: Option<u32>,
     pub delete_after_days: Option<u32>,
 }
 
-impl Default for Retention {
+impl Default for RetentionConfig {
     fn default() -> Self {
         Self {
-            raw_soft_cap_bytes: Size(2 << 30),
-            raw_hard_cap_bytes: Size(4 << 30),
+            raw_soft_cap_bytes: ByteSize(2 << 30),
+            raw_hard_cap_bytes: ByteSize(4 << 30),
             raw_max_age_days: 90,
             delete_after_days: 0,
-            distilled_cap_bytes: Size(512 << 20),
+            distilled_cap_bytes: ByteSize(512 << 20),
             quiet_minutes: 30,
             workspace: Vec::new(),
         }
     }
 }
 
-impl Retention {
-    pub fn policy(&self) -> Policy {
-        let own = |own: &Workspace| WorkspacePolicy {
+impl RetentionConfig {
+    pub fn policy(&self) -> RetentionPolicy {
+        let own = |own: &WorkspaceRetentionConfig| WorkspacePolicy {
             workspace: own.part.clone(),
             raw_soft_cap_bytes: own.raw_soft_cap_bytes.map(|size| size.0),
-            raw_max_age: own.raw_max_age_days.map(days),
-            delete_after: own.delete_after_days.map(days),
+            raw_max_age: own.raw_max_age_days.map(days_or_never),
+            delete_after: own.delete_after_days.map(days_or_never),
         };
-        Policy {
+        RetentionPolicy {
             raw_soft_cap_bytes: self.raw_soft_cap_bytes.0,
             raw_hard_cap_bytes: self.raw_hard_cap_bytes.0,
-            raw_max_age: days(self.raw_max_age_days),
-            delete_after: days(self.delete_after_days),
+            raw_max_age: days_or_never(self.raw_max_age_days),
+            delete_after: days_or_never(self.delete_after_days),
             distilled_cap_bytes: self.distilled_cap_bytes.0,
             workspaces: self.workspace.iter().map(own).collect(),
         }
@@ -63,7 +63,7 @@ impl Retention {
         SignedDuration::from_mins(i64::from(self.quiet_minutes))
     }
 
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn validate(&self) -> anyhow::Result<()> {
         if self.raw_soft_cap_bytes.0 > self.raw_hard_cap_bytes.0 {
             anyhow::bail!("raw_soft_cap_bytes is above raw_hard_cap_bytes");
         }
@@ -72,25 +72,25 @@ impl Retention {
 }
 
 /// Zero days stand for never.
-fn days(days: u32) -> Option<SignedDuration> {
+fn days_or_never(days: u32) -> Option<SignedDuration> {
     (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days)))
 }
 
 /// A number of bytes, written as one or as `2 GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Size(pub u64);
+pub struct ByteSize(pub u64);
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum ByteSizeInput {
             Bytes(u64),
             Text(String),
         }
-        match Written::deserialize(deserializer)? {
-            Written::Bytes(bytes) => Ok(Self(bytes)),
-            Written::Text(text) => parse(&text).map(Self).ok_or_else(|| {
+        match ByteSizeInput::deserialize(deserializer)? {
+            ByteSizeInput::Bytes(bytes) => Ok(Self(bytes)),
+            ByteSizeInput::Text(text) => parse_byte_size(&text).map(Self).ok_or_else(|| {
                 let hint = "write a number of bytes, or one like \"500 MB\" or \"2 GiB\"";
                 serde::de::Error::custom(format!("{text:?} is not a size; {hint}"))
             }),
@@ -110,7 +110,7 @@ const UNITS: &[(&str, u64)] = &[
     ("tib", 1 << 40),
 ];
 
-fn parse(text: &str) -> Option<u64> {
+fn parse_byte_size(text: &str) -> Option<u64> {
     let text = text.trim().replace('_', "");
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -143,7 +143,7 @@ mod tests {
             ("-1 GB", None),
             ("99999999999 TB", None),
         ] {
-            assert_eq!(parse(text), bytes, "{text}");
+            assert_eq!(parse_byte_size(text), bytes, "{text}");
         }
     }
 
@@ -152,13 +152,13 @@ mod tests {
         let text = "raw_soft_cap_bytes = 5\nraw_max_age_days = 0\n\
                     [[workspace]]\nmatch = \"acme\"\nraw_max_age_days = 7\n\
                     delete_after_days = 30";
-        let retention: Retention = toml::from_str(text).unwrap();
+        let retention: RetentionConfig = toml::from_str(text).unwrap();
         let policy = retention.policy();
         assert_eq!((policy.raw_soft_cap_bytes, policy.raw_max_age), (5, None));
-        assert_eq!(policy.workspaces[0].raw_max_age, Some(days(7)));
-        assert_eq!(policy.workspaces[0].delete_after, Some(days(30)));
+        assert_eq!(policy.workspaces[0].raw_max_age, Some(days_or_never(7)));
+        assert_eq!(policy.workspaces[0].delete_after, Some(days_or_never(30)));
         assert_eq!(policy.delete_after, None);
-        let wrong: Retention = toml::from_str("raw_soft_cap_bytes = \"5 GiB\"").unwrap();
-        assert!(wrong.check().is_err());
+        let wrong: RetentionConfig = toml::from_str("raw_soft_cap_bytes = \"5 GiB\"").unwrap();
+        assert!(wrong.validate().is_err());
     }
 }

@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use memory::{
-    Flavor, Kind, MessageId, Record, RecordId, SessionId, SessionPatch, Trust, Workspace,
+    Flavor, MessageId, Record, RecordId, RecordKind, SessionId, SessionPatch, Trust, Workspace,
 };
 use serde::Deserialize;
-use store::{Batch, Cursor, From, Incoming, Oddities, Query, Reading, Store};
+use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, Query, ReadPhase, Store};
 
 /// One record of a corpus.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Row {
+pub struct CorpusRow {
     pub ns: String,
     pub id: String,
     pub session: String,
@@ -30,7 +30,7 @@ pub struct Row {
 
 /// One question, and where its answer is.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Question {
+pub struct EvalQuestion {
     pub ns: String,
     pub query: String,
     #[serde(default)]
@@ -43,54 +43,55 @@ pub struct Question {
 
 /// A store that holds corpora, and the names its records have there.
 #[derive(Debug)]
-pub struct Library {
+pub struct EvalStore {
     pub store: Store,
-    names: HashMap<RecordId, String>,
+    corpus_ids: HashMap<RecordId, String>,
 }
 
-impl Library {
+impl EvalStore {
     pub fn open(home: &Path) -> anyhow::Result<Self> {
         Ok(Self {
             store: Store::open(home)?,
-            names: HashMap::new(),
+            corpus_ids: HashMap::new(),
         })
     }
 
     /// Takes rows in, through the same door as every record.
-    pub fn add(&mut self, rows: Vec<Row>) -> anyhow::Result<()> {
-        let mut door = self.store.door();
+    pub fn ingest(&mut self, rows: Vec<CorpusRow>) -> anyhow::Result<()> {
+        let mut door = self.store.sanitizer();
         let mut sessions = BTreeMap::new();
         let mut names = Vec::with_capacity(rows.len());
         let mut records = Vec::with_capacity(rows.len());
         for row in rows {
             let session = SessionId::of(Flavor::Claude, &row.session);
-            let at = row.ts.as_deref().and_then(moment);
+            let at = row.ts.as_deref().and_then(parse_corpus_time);
             let (patch, _) = sessions.entry(row.session.clone()).or_insert_with(|| {
                 let workspace = Workspace {
-                    key: key(&row.ns),
+                    key: workspace_key(&row.ns),
                     root: format!("/{}", row.ns),
                 };
                 let patch = SessionPatch::new(session.clone(), Flavor::Claude);
                 (patch, Some(workspace))
             });
             if let Some(at) = at {
-                patch.touch(at);
+                patch.include_time(at);
             }
             names.push(row.id.clone());
-            records.push(record(row, session, at));
+            records.push(corpus_record(row, session, at));
         }
-        let cleaned = door.clean(Incoming {
+        let cleaned = door.clean(IncomingEntries {
             records,
             sessions: sessions.into_values().collect(),
             usage: Vec::new(),
         });
-        self.names.extend(cleaned.ids.iter().copied().zip(names));
-        let from = From {
+        self.corpus_ids
+            .extend(cleaned.ids.iter().copied().zip(names));
+        let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/corpus.jsonl"),
             cursor: Cursor::default(),
-            reading: Reading::Continued,
-            odd: Oddities::default(),
+            phase: ReadPhase::Appended,
+            issues: ParseIssues::default(),
             log: None,
         };
         let batch = Batch::new(&mut door, cleaned, from);
@@ -103,43 +104,43 @@ impl Library {
     }
 
     /// Returns the name a record has in its corpus.
-    pub fn name(&self, id: RecordId) -> Option<&str> {
-        self.names.get(&id).map(String::as_str)
+    pub fn corpus_id(&self, id: RecordId) -> Option<&str> {
+        self.corpus_ids.get(&id).map(String::as_str)
     }
 
     /// Asks as somebody would who works in the workspace of a namespace, before `until`.
-    pub fn ask(
+    pub fn search(
         &self,
         ns: &str,
         text: &str,
         until: Option<&str>,
         limit: usize,
         now: Timestamp,
-    ) -> anyhow::Result<recall::Ranked> {
-        let ask = recall::Ask {
+    ) -> anyhow::Result<recall::RankedHits> {
+        let ask = recall::RecallQuery {
             query: Query {
                 text: text.to_owned(),
-                workspace_key: Some(key(ns)),
-                until: until.and_then(moment),
+                workspace_key: Some(workspace_key(ns)),
+                until: until.and_then(parse_corpus_time),
                 limit,
                 ..Query::default()
             },
-            ..recall::Ask::default()
+            ..recall::RecallQuery::default()
         };
         Ok(recall::search(&self.store, &ask, now)?)
     }
 }
 
 /// Returns the key of a namespace's workspace.
-pub fn key(ns: &str) -> String {
+pub fn workspace_key(ns: &str) -> String {
     format!("corpus/{ns}")
 }
 
-fn record(row: Row, session: SessionId, at: Option<Timestamp>) -> Record {
+fn corpus_record(row: CorpusRow, session: SessionId, at: Option<Timestamp>) -> Record {
     let (kind, trust) = match row.role.as_str() {
-        "user" => (Kind::Prompt, Trust::User),
-        "tool" => (Kind::ToolUse, Trust::Tool),
-        _ => (Kind::Assistant, Trust::Model),
+        "user" => (RecordKind::Prompt, Trust::User),
+        "tool" => (RecordKind::ToolUse, Trust::Tool),
+        _ => (RecordKind::Assistant, Trust::Model),
     };
     let speaker = row
         .speaker
@@ -161,12 +162,12 @@ fn record(row: Row, session: SessionId, at: Option<Timestamp>) -> Record {
             .into_iter()
             .collect(),
         trust,
-        context: memory::Context::default(),
+        context: memory::RecordEnvironment::default(),
     }
 }
 
 /// Reads a time with or without its zone, or a day.
-fn moment(text: &str) -> Option<Timestamp> {
+fn parse_corpus_time(text: &str) -> Option<Timestamp> {
     let text = text.replace('/', "-");
     let utc = |date: DateTime| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp());
     text.parse()
@@ -176,7 +177,7 @@ fn moment(text: &str) -> Option<Timestamp> {
 }
 
 /// Reads the rows of `NAME.jsonl` or `NAME.jsonl.gz` in a folder.
-pub fn read<T: for<'de> Deserialize<'de>>(
+pub fn read_jsonl<T: for<'de> Deserialize<'de>>(
     folder: &Path,
     name: &str,
     mut each: impl FnMut(T) -> anyhow::Result<()>,

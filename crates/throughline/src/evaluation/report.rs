@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use crate::evaluation::corpus::{self, Library, Question, Row};
+use crate::evaluation::corpus::{self, CorpusRow, EvalQuestion, EvalStore};
 use crate::evaluation::measures::{Means, percentile};
-use crate::evaluation::silence::{Reaction, everyday, react};
+use crate::evaluation::silence::{PromptReaction, everyday_prompts, send_prompt};
 use crate::output::say;
 
 /// How deep an order is looked at.
@@ -31,15 +31,15 @@ const MEASURES: [&str; 6] = [
 
 /// The questions of one folder, answered.
 #[derive(Debug, Default)]
-struct Answers {
+struct SetResults {
     name: String,
     records: Means,
     sessions: Means,
-    took_ms: Vec<f64>,
+    latencies_ms: Vec<f64>,
     /// What came of questions whose evidence is among the best hits.
-    answerable: Vec<Reaction>,
+    answerable: Vec<PromptReaction>,
     /// Of those, how many are given evidence.
-    given: usize,
+    shown_evidence: usize,
 }
 
 /// Loads each folder's corpus, asks its questions and the others', and returns the report.
@@ -49,11 +49,11 @@ pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<S
         let name = folder
             .file_name()
             .map_or("?".into(), |name| name.to_string_lossy().into_owned());
-        let mut library = Library::open(&home.join(&name))?;
-        let (rows, seconds) = load(&mut library, folder)?;
+        let mut library = EvalStore::open(&home.join(&name))?;
+        let (rows, seconds) = load_corpus(&mut library, folder)?;
         say(&format!("{name}: {rows} records in {seconds:.1} s"));
         let mut questions = Vec::new();
-        corpus::read(folder, "queries", |question: Question| {
+        corpus::read_jsonl(folder, "queries", |question: EvalQuestion| {
             questions.push(question);
             Ok(())
         })?;
@@ -62,39 +62,39 @@ pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<S
     let mut answers = Vec::new();
     for (name, library, questions) in &sets {
         say(&format!("{name}: {} questions", questions.len()));
-        answers.push(ask(name, library, questions, now)?);
+        answers.push(answer_questions(name, library, questions, now)?);
     }
-    let unrelated = unrelated(&sets, now)?;
-    Ok(tables(&mut answers, &unrelated))
+    let unrelated = send_unrelated(&sets, now)?;
+    Ok(format_report(&mut answers, &unrelated))
 }
 
-fn load(library: &mut Library, folder: &Path) -> anyhow::Result<(usize, f64)> {
+fn load_corpus(library: &mut EvalStore, folder: &Path) -> anyhow::Result<(usize, f64)> {
     let start = Instant::now();
     let mut count = 0;
-    let mut rows: Vec<Row> = Vec::new();
-    corpus::read(folder, "corpus", |row: Row| {
+    let mut rows: Vec<CorpusRow> = Vec::new();
+    corpus::read_jsonl(folder, "corpus", |row: CorpusRow| {
         count += 1;
         // A batch holds rows of one namespace, as a log holds one workspace's.
         if rows.len() == BATCH_ROWS || rows.last().is_some_and(|last| last.ns != row.ns) {
-            library.add(std::mem::take(&mut rows))?;
+            library.ingest(std::mem::take(&mut rows))?;
         }
         rows.push(row);
         Ok(())
     })?;
-    library.add(rows)?;
+    library.ingest(rows)?;
     library.flush()?;
     Ok((count, start.elapsed().as_secs_f64()))
 }
 
-fn ask(
+fn answer_questions(
     name: &str,
-    library: &Library,
-    questions: &[Question],
+    library: &EvalStore,
+    questions: &[EvalQuestion],
     now: Timestamp,
-) -> anyhow::Result<Answers> {
-    let mut answers = Answers {
+) -> anyhow::Result<SetResults> {
+    let mut answers = SetResults {
         name: name.to_owned(),
-        ..Answers::default()
+        ..SetResults::default()
     };
     let places: Vec<usize> = (0..questions.len()).collect();
     let sent: BTreeSet<&usize> = sample(&places, OWN_MAX).collect();
@@ -104,12 +104,14 @@ fn ask(
         }
         let start = Instant::now();
         let asof = question.asof.as_deref();
-        let ranked = library.ask(&question.ns, &question.query, asof, DEPTH, now)?;
-        answers.took_ms.push(start.elapsed().as_secs_f64() * 1000.0);
+        let ranked = library.search(&question.ns, &question.query, asof, DEPTH, now)?;
+        answers
+            .latencies_ms
+            .push(start.elapsed().as_secs_f64() * 1000.0);
         let ids: Vec<&str> = ranked
             .hits
             .iter()
-            .filter_map(|hit| library.name(hit.hit.id))
+            .filter_map(|hit| library.corpus_id(hit.hit.id))
             .collect();
         let sessions: Vec<&str> = ranked
             .sessions
@@ -122,17 +124,17 @@ fn ask(
             .map(|hit| hit.hit.session.native())
             .collect();
         let is_answerable = if question.gold.is_empty() {
-            among(&top, &question.gold_sessions)
+            contains_gold(&top, &question.gold_sessions)
         } else {
             answers.records.add(&ids, &question.gold);
-            among(&ids, &question.gold)
+            contains_gold(&ids, &question.gold)
         };
         if !question.gold_sessions.is_empty() {
             answers.sessions.add(&sessions, &question.gold_sessions);
         }
         if is_answerable && sent.contains(&at) {
-            let reaction = react(library, &question.ns, &question.query, now)?;
-            answers.given += usize::from(is_given(&reaction, question, &ids, &top));
+            let reaction = send_prompt(library, &question.ns, &question.query, now)?;
+            answers.shown_evidence += usize::from(shows_evidence(&reaction, question, &ids, &top));
             answers.answerable.push(reaction);
         }
     }
@@ -140,7 +142,12 @@ fn ask(
 }
 
 /// Says whether evidence is among what is shown.
-fn is_given(reaction: &Reaction, question: &Question, ids: &[&str], sessions: &[&str]) -> bool {
+fn shows_evidence(
+    reaction: &PromptReaction,
+    question: &EvalQuestion,
+    ids: &[&str],
+    sessions: &[&str],
+) -> bool {
     reaction.injects
         && reaction.shown.iter().any(|shown| {
             if !question.gold.is_empty() {
@@ -156,7 +163,7 @@ fn is_given(reaction: &Reaction, question: &Question, ids: &[&str], sessions: &[
         })
 }
 
-fn among(found: &[&str], gold: &[String]) -> bool {
+fn contains_gold(found: &[&str], gold: &[String]) -> bool {
     found
         .iter()
         .take(INJECTED_MAX)
@@ -164,11 +171,11 @@ fn among(found: &[&str], gold: &[String]) -> bool {
 }
 
 /// Sends each corpus what others' questions ask, and what people type every day.
-fn unrelated(
-    sets: &[(String, Library, Vec<Question>)],
+fn send_unrelated(
+    sets: &[(String, EvalStore, Vec<EvalQuestion>)],
     now: Timestamp,
-) -> anyhow::Result<BTreeMap<String, Vec<Reaction>>> {
-    let mut reactions: BTreeMap<String, Vec<Reaction>> = BTreeMap::new();
+) -> anyhow::Result<BTreeMap<String, Vec<PromptReaction>>> {
+    let mut reactions: BTreeMap<String, Vec<PromptReaction>> = BTreeMap::new();
     for (name, library, questions) in sets {
         let mut places: Vec<&str> = questions.iter().map(|q| q.ns.as_str()).collect();
         places.dedup();
@@ -176,10 +183,12 @@ fn unrelated(
         say(&format!("{name}: prompts that it cannot answer"));
         let mut send = |text: &str| {
             let ns = place.next().copied().unwrap_or_default();
-            react(library, ns, text, now)
+            send_prompt(library, ns, text, now)
         };
         // Sets of one family are about the same things.
-        let others = sets.iter().filter(|set| family(&set.0) != family(name));
+        let others = sets
+            .iter()
+            .filter(|set| set_family(&set.0) != set_family(name));
         for (other, _, foreign) in others {
             let list = reactions.entry(format!("{other} in {name}")).or_default();
             for question in sample(foreign, FOREIGN_MAX) {
@@ -187,7 +196,7 @@ fn unrelated(
             }
         }
         let list = reactions.entry(format!("everyday in {name}")).or_default();
-        for text in everyday() {
+        for text in everyday_prompts() {
             list.push(send(text)?);
         }
     }
@@ -199,41 +208,44 @@ fn sample<T>(all: &[T], max: usize) -> impl Iterator<Item = &T> {
     all.iter().step_by(all.len().div_ceil(max).max(1))
 }
 
-fn family(name: &str) -> &str {
+fn set_family(name: &str) -> &str {
     name.split_once('-').map_or(name, |(family, _)| family)
 }
 
-fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<Reaction>>) -> String {
-    let mut out = measures(answers);
+fn format_report(
+    answers: &mut [SetResults],
+    unrelated: &BTreeMap<String, Vec<PromptReaction>>,
+) -> String {
+    let mut out = format_measures(answers);
     out += "\n| confidence from | answered of what could be | unrelated prompts that get something |\n|---|---|---|\n";
-    let positives: Vec<&Reaction> = answers.iter().flat_map(|a| &a.answerable).collect();
-    let negatives: Vec<&Reaction> = unrelated.values().flatten().collect();
+    let positives: Vec<&PromptReaction> = answers.iter().flat_map(|a| &a.answerable).collect();
+    let negatives: Vec<&PromptReaction> = unrelated.values().flatten().collect();
     for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
         let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 {
             " (default)"
         } else {
             ""
         };
-        let above = |reaction: &&Reaction| reaction.confidence >= floor;
+        let above = |reaction: &&PromptReaction| reaction.confidence >= floor;
         out += &format!(
             "| {floor:.1}{mark} | {:.1} % | {:.1} % |\n",
-            share(&positives, above),
-            share(&negatives, above)
+            percent_of(&positives, above),
+            percent_of(&negatives, above)
         );
     }
     out += &format!(
         "\nSent as prompts: at most {OWN_MAX} of a set's own questions and {FOREIGN_MAX} of each other set's.\n"
     );
     out += "\n| prompts | count | get something | are given evidence |\n|---|---|---|---|\n";
-    let injects = |reaction: &&Reaction| reaction.injects;
+    let injects = |reaction: &&PromptReaction| reaction.injects;
     for answers in answers.iter() {
         let all: Vec<_> = answers.answerable.iter().collect();
-        let given = 100.0 * answers.given as f64 / all.len().max(1) as f64;
+        let given = 100.0 * answers.shown_evidence as f64 / all.len().max(1) as f64;
         out += &format!(
             "| {} | {} | {:.1} % | {given:.1} % |\n",
             answers.name,
             all.len(),
-            share(&all, injects)
+            percent_of(&all, injects)
         );
     }
     for (name, reactions) in unrelated {
@@ -241,23 +253,23 @@ fn tables(answers: &mut [Answers], unrelated: &BTreeMap<String, Vec<Reaction>>) 
         out += &format!(
             "| {name} | {} | {:.1} % | – |\n",
             all.len(),
-            share(&all, injects)
+            percent_of(&all, injects)
         );
     }
     out += &format!(
         "| all unrelated | {} | {:.1} % | – |\n",
         negatives.len(),
-        share(&negatives, injects)
+        percent_of(&negatives, injects)
     );
     out
 }
 
-fn share(reactions: &[&Reaction], is: impl Fn(&&Reaction) -> bool) -> f64 {
+fn percent_of(reactions: &[&PromptReaction], is: impl Fn(&&PromptReaction) -> bool) -> f64 {
     let count = reactions.iter().filter(|reaction| is(reaction)).count();
     100.0 * count as f64 / reactions.len().max(1) as f64
 }
 
-fn measures(answers: &mut [Answers]) -> String {
+fn format_measures(answers: &mut [SetResults]) -> String {
     let mut out = format!(
         "| set | level | questions | {} | p50 ms | p95 ms |\n",
         MEASURES.join(" | ")
@@ -266,8 +278,8 @@ fn measures(answers: &mut [Answers]) -> String {
     out += "|\n";
     for answers in answers.iter_mut() {
         let (p50, p95) = (
-            percentile(&mut answers.took_ms, 0.5),
-            percentile(&mut answers.took_ms, 0.95),
+            percentile(&mut answers.latencies_ms, 0.5),
+            percentile(&mut answers.latencies_ms, 0.95),
         );
         for (level, means) in [("record", &answers.records), ("session", &answers.sessions)] {
             if means.count == 0 {

@@ -5,15 +5,15 @@ use std::io::{BufRead, Write};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::corpus::{Library, Row};
+use crate::evaluation::corpus::{CorpusRow, EvalStore};
 use crate::evaluation::silence;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-enum Request {
+enum EvalRequest {
     Hello,
     Ingest {
-        records: Vec<Row>,
+        records: Vec<CorpusRow>,
     },
     Flush,
     Search {
@@ -35,17 +35,17 @@ enum Request {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Reply {
+struct EvalReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     ok: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    names: Option<Names>,
+    names: Option<FeatureNames>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    results: Option<Vec<Found>>,
+    results: Option<Vec<EvalHit>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sessions: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,14 +62,14 @@ struct Reply {
 
 /// What the numbers of an explained answer are called.
 #[derive(Debug, Serialize)]
-struct Names {
+struct FeatureNames {
     features: &'static [&'static str],
     session_features: &'static [&'static str],
     gate: &'static [&'static str],
 }
 
 #[derive(Debug, Serialize)]
-struct Found {
+struct EvalHit {
     id: String,
     score: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -78,7 +78,7 @@ struct Found {
 
 /// Answers until the input ends or says goodbye.
 pub fn serve(
-    library: &mut Library,
+    library: &mut EvalStore,
     input: &mut impl BufRead,
     output: &mut impl Write,
     now: Timestamp,
@@ -93,13 +93,13 @@ pub fn serve(
             continue;
         }
         let reply = match serde_json::from_str(&line) {
-            Ok(Request::Bye) => return Ok(()),
+            Ok(EvalRequest::Bye) => return Ok(()),
             Ok(request) => answer(library, request, now),
             Err(error) => Err(error.into()),
         };
-        let reply = reply.unwrap_or_else(|error| Reply {
+        let reply = reply.unwrap_or_else(|error| EvalReply {
             error: Some(format!("{error:#}")),
-            ..Reply::default()
+            ..EvalReply::default()
         });
         serde_json::to_writer(&mut *output, &reply)?;
         output.write_all(b"\n")?;
@@ -107,57 +107,61 @@ pub fn serve(
     }
 }
 
-fn answer(library: &mut Library, request: Request, now: Timestamp) -> anyhow::Result<Reply> {
-    let done = Reply {
+fn answer(
+    library: &mut EvalStore,
+    request: EvalRequest,
+    now: Timestamp,
+) -> anyhow::Result<EvalReply> {
+    let done = EvalReply {
         ok: Some(true),
-        ..Reply::default()
+        ..EvalReply::default()
     };
     Ok(match request {
-        Request::Hello => Reply {
+        EvalRequest::Hello => EvalReply {
             name: Some("throughline"),
-            names: Some(Names {
+            names: Some(FeatureNames {
                 features: &recall::rank::NAMES,
                 session_features: &recall::sessions::NAMES,
                 gate: &recall::gate::NAMES,
             }),
             ..done
         },
-        Request::Ingest { records } => {
-            library.add(records)?;
+        EvalRequest::Ingest { records } => {
+            library.ingest(records)?;
             done
         }
-        Request::Flush => {
+        EvalRequest::Flush => {
             library.flush()?;
             done
         }
-        Request::Search {
+        EvalRequest::Search {
             ns,
             query,
             k,
             asof,
             explain,
         } => {
-            let ranked = library.ask(&ns, &query, asof.as_deref(), k, now)?;
-            found(library, &ranked, explain)
+            let ranked = library.search(&ns, &query, asof.as_deref(), k, now)?;
+            search_reply(library, &ranked, explain)
         }
-        Request::Context { ns, prompt } => {
-            let reaction = silence::react(library, &ns, &prompt, now)?;
-            Reply {
+        EvalRequest::Context { ns, prompt } => {
+            let reaction = silence::send_prompt(library, &ns, &prompt, now)?;
+            EvalReply {
                 confidence: Some(reaction.confidence),
                 gate: Some(reaction.gate.to_vec()),
                 injects: Some(reaction.injects),
                 shown: Some(reaction.shown),
-                ..Reply::default()
+                ..EvalReply::default()
             }
         }
-        Request::Bye => done,
+        EvalRequest::Bye => done,
     })
 }
 
-fn found(library: &Library, ranked: &recall::Ranked, explain: bool) -> Reply {
+fn search_reply(library: &EvalStore, ranked: &recall::RankedHits, explain: bool) -> EvalReply {
     let result = |hit: &recall::RankedHit| {
-        Some(Found {
-            id: library.name(hit.hit.id)?.to_owned(),
+        Some(EvalHit {
+            id: library.corpus_id(hit.hit.id)?.to_owned(),
             score: hit.hit.score,
             features: if explain {
                 hit.features.to_vec()
@@ -172,13 +176,13 @@ fn found(library: &Library, ranked: &recall::Ranked, explain: bool) -> Reply {
         .iter()
         .map(|session| session.features.to_vec())
         .collect();
-    Reply {
+    EvalReply {
         results: Some(ranked.hits.iter().filter_map(result).collect()),
         sessions: Some(ranked.sessions.iter().map(session).collect()),
         session_features: explain.then_some(features),
         confidence: Some(ranked.confidence),
         gate: explain.then(|| ranked.gate.to_vec()),
-        ..Reply::default()
+        ..EvalReply::default()
     }
 }
 
@@ -192,7 +196,7 @@ mod tests {
 
     fn answer(request: &str) -> serde_json::Value {
         let dir = tempfile::tempdir().unwrap();
-        let mut library = Library::open(dir.path()).unwrap();
+        let mut library = EvalStore::open(dir.path()).unwrap();
         let corpus = CORPUS.replace('\n', " ");
         let input = format!("{corpus}\n{{\"op\":\"flush\"}}\n{request}\n");
         let mut output = Vec::new();

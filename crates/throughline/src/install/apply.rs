@@ -3,29 +3,42 @@
 use std::path::{Path, PathBuf};
 
 use super::file;
-use super::plan::{Change, Keep};
-use super::record::{Entry, Record, hash};
+use super::plan::{ConfigFileChange, OriginalCopy};
+use super::record::{InstallManifest, ManifestEntry, content_hash};
 
 /// Changes one file. The record is written first: whoever is interrupted can still undo it.
-pub fn apply(home: &Path, record: &mut Record, change: &Change) -> anyhow::Result<()> {
+pub fn apply_change(
+    home: &Path,
+    record: &mut InstallManifest,
+    change: &ConfigFileChange,
+) -> anyhow::Result<()> {
     match &change.after {
-        Some(after) if change.keep != Keep::Nothing => put_in(home, record, change, after),
-        after => take_out(home, record, change, after.as_deref()),
+        Some(after) if change.original != OriginalCopy::Discard => {
+            apply_install(home, record, change, after)
+        }
+        after => apply_removal(home, record, change, after.as_deref()),
     }
 }
 
-fn put_in(home: &Path, record: &mut Record, change: &Change, after: &str) -> anyhow::Result<()> {
+fn apply_install(
+    home: &Path,
+    record: &mut InstallManifest,
+    change: &ConfigFileChange,
+    after: &str,
+) -> anyhow::Result<()> {
     let known = record.files.get(&change.path);
-    let original = match &change.keep {
-        Keep::Text(Some(text)) => Some(Record::keep(home, &change.path, text)?),
-        Keep::Text(None) | Keep::Nothing => None,
-        Keep::AsBefore => known.and_then(|entry| entry.original.clone()),
+    let original = match &change.original {
+        OriginalCopy::Save(Some(text)) => {
+            Some(InstallManifest::save_original(home, &change.path, text)?)
+        }
+        OriginalCopy::Save(None) | OriginalCopy::Discard => None,
+        OriginalCopy::Unchanged => known.and_then(|entry| entry.original.clone()),
     };
-    let entry = Entry {
+    let entry = ManifestEntry {
         agent: change.agent.name().to_owned(),
         original,
-        after: hash(after),
-        made: change.made.clone(),
+        after: content_hash(after),
+        made: change.created_members.clone(),
         folders: known.map(|entry| entry.folders.clone()).unwrap_or_default(),
     };
     record.files.insert(change.path.clone(), entry);
@@ -40,10 +53,10 @@ fn put_in(home: &Path, record: &mut Record, change: &Change, after: &str) -> any
     Ok(())
 }
 
-fn take_out(
+fn apply_removal(
     home: &Path,
-    record: &mut Record,
-    change: &Change,
+    record: &mut InstallManifest,
+    change: &ConfigFileChange,
     after: Option<&str>,
 ) -> anyhow::Result<()> {
     match after {
@@ -54,15 +67,15 @@ fn take_out(
             let entry = record.files.get(&change.path);
             let folders = entry.map(|entry| entry.folders.clone()).unwrap_or_default();
             file::remove(&change.path, &folders)?;
-            hand_on(record, change, &folders);
+            reassign_folders(record, change, &folders);
         }
     }
-    record.drop(home, &change.path)?;
+    record.remove_entry(home, &change.path)?;
     record.save(home)
 }
 
 /// Leaves folders that others of our files still lie in to the last of those.
-fn hand_on(record: &mut Record, change: &Change, folders: &[PathBuf]) {
+fn reassign_folders(record: &mut InstallManifest, change: &ConfigFileChange, folders: &[PathBuf]) {
     for folder in folders.iter().filter(|folder| folder.exists()) {
         let heir = record
             .files

@@ -4,24 +4,24 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::json::edit::{self, Step};
+use super::json::edit::{self, JsonPathStep};
 use super::json::scan;
 use super::ours::{self, SERVER, SERVER_LISTS};
 use super::toml;
 
 /// What we want in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wants {
+pub enum DesiredContent {
     /// Entries among others in a JSON object.
-    Json(Vec<Want>),
+    Json(Vec<DesiredEntry>),
     /// Our server in a TOML file, started by this program.
     Toml { program: String },
     /// The whole file.
-    Whole(String),
+    WholeFile(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum DesiredEntry {
     /// A hook that runs `command`, written as `group` behind the others of the event.
     Hook {
         event: &'static str,
@@ -31,7 +31,7 @@ pub enum Want {
     /// Our server in the list of that name.
     Server { list: &'static str, server: String },
     /// A member without which the agent would not read the file.
-    Needed {
+    Member {
         key: &'static str,
         value: &'static str,
     },
@@ -39,19 +39,19 @@ pub enum Want {
 
 /// Why a file is left as it is.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ConfigEditError {
     #[error(transparent)]
-    Json(#[from] edit::Refused),
+    Json(#[from] edit::JsonEditError),
     #[error(transparent)]
-    Toml(#[from] toml::Refused),
+    Toml(#[from] toml::TomlEditError),
     #[error("it has a server called {SERVER} that does not run Throughline")]
-    OtherServer,
+    ForeignServer,
     #[error("it was not written by Throughline")]
-    NotOurs,
+    ForeignFile,
 }
 
-impl From<scan::Malformed> for Refused {
-    fn from(malformed: scan::Malformed) -> Self {
+impl From<scan::JsonSyntaxError> for ConfigEditError {
+    fn from(malformed: scan::JsonSyntaxError) -> Self {
         Self::Json(malformed.into())
     }
 }
@@ -61,43 +61,43 @@ pub const MARKER: &str = "// Throughline:";
 
 /// How a file is changed, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ConfigFormat {
     Json,
     Toml,
-    Whole,
+    WholeFile,
 }
 
-impl Format {
+impl ConfigFormat {
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
-            Some("js") => Self::Whole,
+            Some("js") => Self::WholeFile,
             _ => Self::Json,
         }
     }
 }
 
 /// Says whether everything wanted is there, and nothing of ours that is not wanted.
-pub fn is_installed(text: &str, wants: &Wants) -> Result<bool, Refused> {
+pub fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
     match wants {
-        Wants::Json(wants) => is_in_json(text, wants),
-        Wants::Toml { program } => Ok(toml::has(text, program)?),
-        Wants::Whole(whole) => Ok(text == whole),
+        DesiredContent::Json(wants) => is_installed_in_json(text, wants),
+        DesiredContent::Toml { program } => Ok(toml::has_server_for(text, program)?),
+        DesiredContent::WholeFile(whole) => Ok(text == whole),
     }
 }
 
-fn is_in_json(text: &str, wants: &[Want]) -> Result<bool, Refused> {
+fn is_installed_in_json(text: &str, wants: &[DesiredEntry]) -> Result<bool, ConfigEditError> {
     if is_blank(text) {
         return Ok(false);
     }
     let root = scan::scan(text)?.to_value();
-    let hooks = ours::hooks(&root);
-    let wanted = |want: &&Want| matches!(want, Want::Hook { .. });
-    let is_there = |want: &Want| match want {
-        Want::Hook { event, command, .. } => hooks
+    let hooks = ours::find_our_hooks(&root);
+    let wanted = |want: &&DesiredEntry| matches!(want, DesiredEntry::Hook { .. });
+    let is_there = |want: &DesiredEntry| match want {
+        DesiredEntry::Hook { event, command, .. } => hooks
             .iter()
             .any(|found| found.event == *event && found.command == *command),
-        Want::Server { list, server } => {
+        DesiredEntry::Server { list, server } => {
             let wanted: Value = serde_json::from_str(server).unwrap_or_default();
             let there = &root[list][SERVER];
             ["command", "args"]
@@ -105,26 +105,28 @@ fn is_in_json(text: &str, wants: &[Want]) -> Result<bool, Refused> {
                 .all(|key| there[key] == wanted[key])
                 && there.is_object()
         }
-        Want::Needed { key, .. } => root.get(key).is_some(),
+        DesiredEntry::Member { key, .. } => root.get(key).is_some(),
     };
     let count = wants.iter().filter(wanted).count();
     Ok(hooks.len() == count && wants.iter().all(is_there))
 }
 
 /// Puts what is wanted into a text that has nothing of ours.
-pub fn with(text: &str, wants: &Wants) -> Result<String, Refused> {
+pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
     let wants = match wants {
-        Wants::Json(wants) => wants,
-        Wants::Toml { program } => return Ok(toml::with(text, program)?),
-        Wants::Whole(whole) => return Ok(whole.clone()),
+        DesiredContent::Json(wants) => wants,
+        DesiredContent::Toml { program } => return Ok(toml::add_server(text, program)?),
+        DesiredContent::WholeFile(whole) => return Ok(whole.clone()),
     };
     let is_new = is_blank(text);
     let mut after = if is_new { "{}".into() } else { text.to_owned() };
     for want in wants {
         after = match want {
-            Want::Hook { event, group, .. } => edit::append(&after, &["hooks", event], group)?,
-            Want::Server { list, server } => edit::set(&after, &[list, SERVER], server)?,
-            Want::Needed { key, value } => edit::set(&after, &[key], value)?,
+            DesiredEntry::Hook { event, group, .. } => {
+                edit::append(&after, &["hooks", event], group)?
+            }
+            DesiredEntry::Server { list, server } => edit::set(&after, &[list, SERVER], server)?,
+            DesiredEntry::Member { key, value } => edit::set(&after, &[key], value)?,
         };
         // What is written must be read again as it was meant.
         scan::scan(&after)?;
@@ -136,8 +138,8 @@ pub fn with(text: &str, wants: &Wants) -> Result<String, Refused> {
 }
 
 /// Names the members that [`with`] would have to make, outermost first.
-pub fn missing(text: &str, wants: &Wants) -> Result<Vec<String>, Refused> {
-    let Wants::Json(wants) = wants else {
+pub fn missing_members(text: &str, wants: &DesiredContent) -> Result<Vec<String>, ConfigEditError> {
+    let DesiredContent::Json(wants) = wants else {
         return Ok(Vec::new());
     };
     let root = if is_blank(text) {
@@ -153,13 +155,13 @@ pub fn missing(text: &str, wants: &Wants) -> Result<Vec<String>, Refused> {
     };
     for want in wants {
         match want {
-            Want::Hook { event, .. } => {
+            DesiredEntry::Hook { event, .. } => {
                 note(root.get("hooks").is_some(), "hooks".to_owned());
                 let is_there = root["hooks"].get(event).is_some();
                 note(is_there, format!("hooks.{event}"));
             }
-            Want::Server { list, .. } => note(root.get(list).is_some(), (*list).to_owned()),
-            Want::Needed { key, .. } => note(root.get(key).is_some(), (*key).to_owned()),
+            DesiredEntry::Server { list, .. } => note(root.get(list).is_some(), (*list).to_owned()),
+            DesiredEntry::Member { key, .. } => note(root.get(key).is_some(), (*key).to_owned()),
         }
     }
     Ok(missing)
@@ -167,28 +169,32 @@ pub fn missing(text: &str, wants: &Wants) -> Result<Vec<String>, Refused> {
 
 /// Takes everything of ours out. Lists that this leaves empty go if we `made` them, or if nobody
 /// knows who did.
-pub fn without(text: &str, format: Format, made: Option<&[String]>) -> Result<String, Refused> {
+pub fn remove_entries(
+    text: &str,
+    format: ConfigFormat,
+    made: Option<&[String]>,
+) -> Result<String, ConfigEditError> {
     match format {
-        Format::Toml => Ok(toml::without(text)?),
-        Format::Whole => Ok(text.to_owned()),
-        Format::Json if is_blank(text) => Ok(text.to_owned()),
-        Format::Json => without_json(text, made),
+        ConfigFormat::Toml => Ok(toml::remove_server(text)?),
+        ConfigFormat::WholeFile => Ok(text.to_owned()),
+        ConfigFormat::Json if is_blank(text) => Ok(text.to_owned()),
+        ConfigFormat::Json => remove_json_entries(text, made),
     }
 }
 
-fn without_json(text: &str, made: Option<&[String]>) -> Result<String, Refused> {
+fn remove_json_entries(text: &str, made: Option<&[String]>) -> Result<String, ConfigEditError> {
     let root = scan::scan(text)?.to_value();
     let is_made = |name: &str| made.is_none_or(|made| made.iter().any(|made| made == name));
     let mut after = text.to_owned();
     let mut emptied = Vec::new();
-    for found in ours::hooks(&root) {
+    for found in ours::find_our_hooks(&root) {
         after = edit::remove(&after, &found.path)?;
         emptied.push(vec!["hooks".to_owned(), found.event]);
         emptied.push(vec!["hooks".to_owned()]);
     }
     for list in SERVER_LISTS {
         if ours::is_our_server(&root[list][SERVER]) {
-            after = edit::remove(&after, &steps(&[list, SERVER]))?;
+            after = edit::remove(&after, &json_path(&[list, SERVER]))?;
             emptied.push(vec![(*list).to_owned()]);
         }
     }
@@ -200,15 +206,15 @@ fn without_json(text: &str, made: Option<&[String]>) -> Result<String, Refused> 
         let root = scan::scan(&after)?.to_value();
         if root.pointer(&pointer).is_some_and(is_empty) && is_made(&path.join(".")) {
             let path: Vec<_> = path.iter().map(String::as_str).collect();
-            after = edit::remove(&after, &steps(&path))?;
+            after = edit::remove(&after, &json_path(&path))?;
         }
     }
-    without_needed(after, made.unwrap_or_default())
+    remove_added_members(after, made.unwrap_or_default())
 }
 
 /// Takes out what only our hooks needed. Where somebody has put their own among those since, they need it
 /// too.
-fn without_needed(text: String, made: &[String]) -> Result<String, Refused> {
+fn remove_added_members(text: String, made: &[String]) -> Result<String, ConfigEditError> {
     let root = scan::scan(&text)?.to_value();
     let is_made = |name: &str| made.iter().any(|made| made == name);
     if is_made("hooks") && root.get("hooks").is_some() {
@@ -218,14 +224,14 @@ fn without_needed(text: String, made: &[String]) -> Result<String, Refused> {
         |name: &str| name == "hooks" || name.contains('.') || SERVER_LISTS.contains(&name);
     let mut after = text;
     for key in made.iter().filter(|name| !is_list(name)) {
-        after = edit::remove(&after, &steps(&[key]))?;
+        after = edit::remove(&after, &json_path(&[key]))?;
     }
     Ok(after)
 }
 
 /// Says whether somebody else's server has our name.
-pub fn has_other_server(text: &str, format: Format) -> Result<bool, Refused> {
-    if format != Format::Json || is_blank(text) {
+pub fn has_foreign_server(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
+    if format != ConfigFormat::Json || is_blank(text) {
         return Ok(false);
     }
     let root = scan::scan(text)?.to_value();
@@ -237,25 +243,25 @@ pub fn has_other_server(text: &str, format: Format) -> Result<bool, Refused> {
 }
 
 /// Says whether anything of ours is in the text.
-pub fn has_any(text: &str, format: Format) -> Result<bool, Refused> {
+pub fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
     match format {
-        Format::Toml => Ok(toml::has_any(text)?),
-        Format::Whole => Ok(text.starts_with(MARKER)),
-        Format::Json => Ok(without_json_or_blank(text)? != text),
+        ConfigFormat::Toml => Ok(toml::has_server(text)?),
+        ConfigFormat::WholeFile => Ok(text.starts_with(MARKER)),
+        ConfigFormat::Json => Ok(without_json_or_blank(text)? != text),
     }
 }
 
-fn without_json_or_blank(text: &str) -> Result<String, Refused> {
-    without(text, Format::Json, Some(&[]))
+fn without_json_or_blank(text: &str) -> Result<String, ConfigEditError> {
+    remove_entries(text, ConfigFormat::Json, Some(&[]))
 }
 
 /// Says whether a text holds nothing at all, or an object without members.
-pub fn says_nothing(text: &str, format: Format) -> bool {
+pub fn is_empty_document(text: &str, format: ConfigFormat) -> bool {
     match format {
-        Format::Json => {
+        ConfigFormat::Json => {
             is_blank(text) || scan::scan(text).is_ok_and(|root| is_empty(&root.to_value()))
         }
-        Format::Toml | Format::Whole => is_blank(text),
+        ConfigFormat::Toml | ConfigFormat::WholeFile => is_blank(text),
     }
 }
 
@@ -271,8 +277,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn steps(path: &[&str]) -> Vec<Step> {
+fn json_path(path: &[&str]) -> Vec<JsonPathStep> {
     path.iter()
-        .map(|key| Step::Key((*key).to_owned()))
+        .map(|key| JsonPathStep::Key((*key).to_owned()))
         .collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::output::hinted;
+use crate::output::error_with_hint;
 
 /// A configuration that is larger is something else.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if fs::symlink_metadata(path).is_ok() {
-                return Err(hinted(
+                return Err(error_with_hint(
                     format!("{} is a link that leads nowhere", path.display()),
                     "remove it, or make what it points to",
                 ));
@@ -32,7 +32,7 @@ pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8(bytes);
     text.map(Some).map_err(|_| {
-        hinted(
+        error_with_hint(
             format!("{} is not UTF-8", path.display()),
             "it was not touched",
         )
@@ -45,12 +45,12 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result
     // Who keeps the configuration elsewhere and links to it wants it changed there.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));
-    let made = make_folders(folder)?;
-    let aside = aside(&real);
-    let written = write_aside(&real, &aside, after).and_then(|()| {
+    let made = create_folders(folder)?;
+    let aside = temporary_path(&real);
+    let written = write_temporary(&real, &aside, after).and_then(|()| {
         let now = read(path)?;
         if now.as_deref() != before {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!(
                     "{} was changed by another program meanwhile",
                     path.display()
@@ -82,9 +82,9 @@ pub fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_aside(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> {
+fn write_temporary(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> {
     let failed = || format!("cannot write {}", aside.display());
-    let mut file = private(aside).with_context(failed)?;
+    let mut file = create_private(aside).with_context(failed)?;
     file.write_all(text.as_bytes()).with_context(failed)?;
     if let Ok(metadata) = fs::metadata(real) {
         fs::set_permissions(aside, metadata.permissions()).with_context(failed)?;
@@ -93,7 +93,7 @@ fn write_aside(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Makes a file that its owner alone can read.
-pub fn private(path: &Path) -> std::io::Result<File> {
+pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -104,13 +104,13 @@ pub fn private(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-fn aside(real: &Path) -> PathBuf {
+fn temporary_path(real: &Path) -> PathBuf {
     let name = real.file_name().unwrap_or_default().to_string_lossy();
     let id = std::process::id();
     real.with_file_name(format!(".{name}.throughline-{id}"))
 }
 
-fn make_folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn create_folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let mut made: Vec<_> = folder
         .ancestors()

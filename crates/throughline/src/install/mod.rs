@@ -21,53 +21,53 @@ pub mod toml;
 
 use std::path::{Path, PathBuf};
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 
 use self::agents::{INTEGRATIONS, Integration};
-use self::document::Format;
-use self::plan::{Change, Installed, Target};
+use self::document::ConfigFormat;
+use self::plan::{ConfigFileChange, InstallTarget, InstalledFile};
 use self::program::Program;
-use self::record::Record;
+use self::record::InstallManifest;
 
 /// What a command is about to do.
 #[derive(Debug, Default)]
-pub struct Plan {
-    pub changes: Vec<Change>,
+pub struct InstallPlan {
+    pub changes: Vec<ConfigFileChange>,
     /// Files that are left as they are because something is wrong with them.
-    pub refused: Vec<Refusal>,
+    pub skipped: Vec<SkippedFile>,
     /// What else there is to know.
     pub notes: Vec<String>,
 }
 
 #[derive(Debug)]
-pub struct Refusal {
+pub struct SkippedFile {
     pub agent: Flavor,
     pub path: PathBuf,
-    pub why: String,
+    pub reason: String,
 }
 
 /// The agents of this machine that can be told of us.
-pub fn here(places: &Places, path: &[PathBuf]) -> Vec<&'static Integration> {
+pub fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
     INTEGRATIONS
         .iter()
-        .filter(|integration| integration.is_here(places, path))
+        .filter(|integration| integration.is_detected(places, path))
         .collect()
 }
 
 /// Plans what telling these agents of us changes.
-pub fn plan(
+pub fn plan_install(
     agents: &[&'static Integration],
-    places: &Places,
+    places: &AgentEnv,
     program: &Program,
-    record: &Record,
-) -> Plan {
-    let mut plan = Plan::default();
+    record: &InstallManifest,
+) -> InstallPlan {
+    let mut plan = InstallPlan::default();
     // A plugin's hooks are Claude Code's alone.
     let has_claude = agents
         .iter()
         .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(places))
-        || has_ours(&agents::claude_settings(places));
+        || has_our_entries(&agents::claude_settings_path(places));
     for agent in agents {
         let title = agent.flavor.title();
         for obstacle in agent.obstacles(places) {
@@ -78,11 +78,11 @@ pub fn plan(
         }
         let changes_before = plan.changes.len();
         for target in agent.targets(places, program) {
-            let own_hooks = target.path == agents::grok_hooks(places);
-            if own_hooks && has_claude && !has_ours(&target.path) {
+            let own_hooks = target.path == agents::grok_hooks_path(places);
+            if own_hooks && has_claude && !has_our_entries(&target.path) {
                 plan.notes.push(format!(
                     "{title} runs the hooks of Claude Code in {} too; they are not written twice.",
-                    agents::claude_settings(places).display()
+                    agents::claude_settings_path(places).display()
                 ));
                 continue;
             }
@@ -92,13 +92,13 @@ pub fn plan(
                 // It would be added again each time, and never be taken out.
                 let error = anyhow::anyhow!(
                     "this program is called {:?}, and entries are known by the name `throughline`: link it by that name on PATH",
-                    program.word
+                    program.command
                 );
-                plan.refuse(target.agent, target.path, &error);
+                plan.skip(target.agent, target.path, &error);
             }
         }
         if plan
-            .refused
+            .skipped
             .iter()
             .any(|refusal| refusal.agent == agent.flavor)
         {
@@ -117,12 +117,12 @@ pub fn plan(
 /// agents where we would have put them.
 pub fn plan_removal(
     agents: &[&'static Integration],
-    places: &Places,
+    places: &AgentEnv,
     program: &Program,
-    record: &Record,
+    record: &InstallManifest,
     home: &Path,
-) -> anyhow::Result<Plan> {
-    let mut plan = Plan::default();
+) -> anyhow::Result<InstallPlan> {
+    let mut plan = InstallPlan::default();
     for agent in agents {
         let name = agent.flavor.name();
         let known = record.files.iter().filter(|(_, entry)| entry.agent == name);
@@ -145,15 +145,15 @@ pub fn plan_removal(
     Ok(plan)
 }
 
-impl Plan {
-    fn add(&mut self, target: &Target, record: &Record) {
+impl InstallPlan {
+    fn add(&mut self, target: &InstallTarget, record: &InstallManifest) {
         let planned = file::read(&target.path).and_then(|text| {
             let entry = record.files.get(&target.path);
-            Ok(plan::install(target, text.as_deref(), entry)?)
+            Ok(plan::plan_file_install(target, text.as_deref(), entry)?)
         });
         match planned {
             Ok(change) => self.changes.extend(change),
-            Err(error) => self.refuse(target.agent, target.path.clone(), &error),
+            Err(error) => self.skip(target.agent, target.path.clone(), &error),
         }
     }
 
@@ -161,42 +161,42 @@ impl Plan {
         &mut self,
         agent: Flavor,
         path: PathBuf,
-        record: &Record,
+        record: &InstallManifest,
         home: &Path,
     ) -> anyhow::Result<()> {
         let entry = record.files.get(&path);
         let original = entry.and_then(|entry| entry.original.as_deref());
         let original = original
-            .map(|name| Record::original(home, name))
+            .map(|name| InstallManifest::read_original(home, name))
             .transpose()?;
         let planned = file::read(&path).and_then(|text| {
-            let installed = Installed {
+            let installed = InstalledFile {
                 agent,
                 path: path.clone(),
                 text,
                 entry,
                 original,
             };
-            Ok(plan::uninstall(&installed)?)
+            Ok(plan::plan_file_removal(&installed)?)
         });
         match planned {
             Ok(change) => self.changes.extend(change),
-            Err(error) => self.refuse(agent, path, &error),
+            Err(error) => self.skip(agent, path, &error),
         }
         Ok(())
     }
 
-    fn refuse(&mut self, agent: Flavor, path: PathBuf, error: &anyhow::Error) {
-        self.refused.push(Refusal {
+    fn skip(&mut self, agent: Flavor, path: PathBuf, error: &anyhow::Error) {
+        self.skipped.push(SkippedFile {
             agent,
             path,
-            why: format!("{error:#}"),
+            reason: format!("{error:#}"),
         });
     }
 }
 
 /// Says whether there is anything of ours in a file.
-pub fn has_ours(path: &Path) -> bool {
+pub fn has_our_entries(path: &Path) -> bool {
     let text = file::read(path).ok().flatten();
-    text.is_some_and(|text| document::has_any(&text, Format::of(path)).unwrap_or(false))
+    text.is_some_and(|text| document::has_entries(&text, ConfigFormat::of(path)).unwrap_or(false))
 }

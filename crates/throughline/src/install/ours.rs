@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json::edit::Step;
+use super::json::edit::JsonPathStep;
 
 /// The name of our server in every agent's list.
 pub const SERVER: &str = "throughline";
@@ -13,29 +13,41 @@ const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 
 /// A hook of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledHook {
     pub event: String,
     pub command: String,
     /// What to take out: the handler, or the group that holds nothing else.
-    pub path: Vec<Step>,
+    pub path: Vec<JsonPathStep>,
 }
 
 /// Finds our hooks, last ones first, so that they can be taken out one after the other.
-pub fn hooks(root: &Value) -> Vec<Found> {
+pub fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
     let mut found = Vec::new();
     for (event, groups) in root["hooks"].as_object().into_iter().flatten() {
-        let path = [Step::Key("hooks".to_owned()), Step::Key(event.clone())];
+        let path = [
+            JsonPathStep::Key("hooks".to_owned()),
+            JsonPathStep::Key(event.clone()),
+        ];
         let groups = groups.as_array().into_iter().flatten().enumerate();
         for (place, group) in groups.collect::<Vec<_>>().into_iter().rev() {
-            let path: Vec<_> = path.iter().cloned().chain([Step::Place(place)]).collect();
-            in_group(event, group, &path, &mut found);
+            let path: Vec<_> = path
+                .iter()
+                .cloned()
+                .chain([JsonPathStep::Index(place)])
+                .collect();
+            find_in_group(event, group, &path, &mut found);
         }
     }
     found
 }
 
-fn in_group(event: &str, group: &Value, path: &[Step], found: &mut Vec<Found>) {
-    let of = |command: &str, path: Vec<Step>| Found {
+fn find_in_group(
+    event: &str,
+    group: &Value,
+    path: &[JsonPathStep],
+    found: &mut Vec<InstalledHook>,
+) {
+    let of = |command: &str, path: Vec<JsonPathStep>| InstalledHook {
         event: event.to_owned(),
         command: command.to_owned(),
         path,
@@ -55,7 +67,10 @@ fn in_group(event: &str, group: &Value, path: &[Step], found: &mut Vec<Found>) {
     }
     for (place, command) in ours.iter().enumerate().rev() {
         if let Some(command) = command {
-            let inner = [Step::Key("hooks".to_owned()), Step::Place(place)];
+            let inner = [
+                JsonPathStep::Key("hooks".to_owned()),
+                JsonPathStep::Index(place),
+            ];
             let path = path.iter().cloned().chain(inner).collect();
             found.push(of(command, path));
         }
@@ -137,14 +152,14 @@ mod tests {
             "Stop": [{"hooks": [other, handler]}, {"hooks": [handler]}],
             "sessionStart": [{"bash": "throughline hook --event sessionStart"}],
         }});
-        let paths: Vec<_> = hooks(&root)
+        let paths: Vec<_> = find_our_hooks(&root)
             .into_iter()
             .map(|found| (found.event, found.path.len(), found.path[2].clone()))
             .collect();
         let expected = [
-            ("Stop".to_owned(), 3, Step::Place(1)),
-            ("Stop".to_owned(), 5, Step::Place(0)),
-            ("sessionStart".to_owned(), 3, Step::Place(0)),
+            ("Stop".to_owned(), 3, JsonPathStep::Index(1)),
+            ("Stop".to_owned(), 5, JsonPathStep::Index(0)),
+            ("sessionStart".to_owned(), 3, JsonPathStep::Index(0)),
         ];
         assert_eq!(paths, expected);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::agents::SHIM;
+use super::agents::PLUGIN_SCRIPT;
 
 macro_rules! file {
     ($path:literal) => {
@@ -13,7 +13,7 @@ macro_rules! file {
 }
 
 /// Every file of the plugin, by its path below the folder.
-pub const FILES: &[(&str, &str)] = &[
+pub const PLUGIN_FILES: &[(&str, &str)] = &[
     file!("README.md"),
     file!(".claude-plugin/marketplace.json"),
     file!("plugins/throughline/.claude-plugin/plugin.json"),
@@ -24,12 +24,12 @@ pub const FILES: &[(&str, &str)] = &[
     file!("plugins/throughline/commands/remember.md"),
     file!("gemini/gemini-extension.json"),
     file!("gemini/hooks/hooks.json"),
-    ("opencode/throughline.js", SHIM),
+    ("opencode/throughline.js", PLUGIN_SCRIPT),
 ];
 
 /// Writes the plugin into a folder, over an earlier one.
-pub fn write(folder: &Path) -> anyhow::Result<()> {
-    for (name, text) in FILES {
+pub fn write_plugin_files(folder: &Path) -> anyhow::Result<()> {
+    for (name, text) in PLUGIN_FILES {
         let path = folder.join(name);
         let failed = || format!("cannot write {}", path.display());
         if let Some(parent) = path.parent() {
@@ -50,7 +50,7 @@ mod tests {
     use crate::install::ours;
 
     fn json(name: &str) -> Value {
-        let (_, text) = FILES.iter().find(|(path, _)| *path == name).unwrap();
+        let (_, text) = PLUGIN_FILES.iter().find(|(path, _)| *path == name).unwrap();
         serde_json::from_str(text).unwrap()
     }
 
@@ -70,7 +70,10 @@ mod tests {
                 }
             }
         }
-        let known = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let known = PLUGIN_FILES
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
         assert_eq!(found, known);
     }
 
@@ -122,7 +125,7 @@ mod tests {
         ] {
             let hooks = json(name);
             let events = hooks["hooks"].as_object().unwrap();
-            let found = ours::hooks(&hooks);
+            let found = ours::find_our_hooks(&hooks);
             assert_eq!(found.len(), events.len(), "{name}");
             for event in events.keys() {
                 assert!(known.contains(&event.as_str()), "{name} {event}");
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_skill_says_its_name_and_when_to_use_it_within_the_limits() {
-        let (_, skill) = FILES
+        let (_, skill) = PLUGIN_FILES
             .iter()
             .find(|(path, _)| path.ends_with("SKILL.md"))
             .unwrap();
@@ -166,10 +169,10 @@ mod tests {
     #[test]
     fn an_earlier_plugin_is_written_over() {
         let dir = tempfile::tempdir().unwrap();
-        write(dir.path()).unwrap();
+        write_plugin_files(dir.path()).unwrap();
         std::fs::write(dir.path().join("README.md"), "old").unwrap();
-        write(dir.path()).unwrap();
-        for (name, text) in FILES {
+        write_plugin_files(dir.path()).unwrap();
+        for (name, text) in PLUGIN_FILES {
             assert_eq!(
                 std::fs::read_to_string(dir.path().join(name)).unwrap(),
                 *text

@@ -8,8 +8,8 @@ use crate::output::shell;
 /// The word by which agents start Throughline, and why that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    pub word: String,
-    pub why: String,
+    pub command: String,
+    pub reason: String,
 }
 
 impl Program {
@@ -17,10 +17,10 @@ impl Program {
     /// the command changes; so the path is written only where the name would not be found.
     pub fn of(environment: &Environment) -> Self {
         let own = environment.program.as_deref();
-        match (on_path("throughline", &environment.path), own) {
+        match (find_on_path("throughline", &environment.path), own) {
             (Some(found), own) => Self {
-                word: "throughline".to_owned(),
-                why: if own.is_none_or(|own| is_same(&found, own)) {
+                command: "throughline".to_owned(),
+                reason: if own.is_none_or(|own| is_same_file(&found, own)) {
                     "it is on PATH".to_owned()
                 } else {
                     format!(
@@ -30,38 +30,38 @@ impl Program {
                 },
             },
             (None, Some(own)) => Self {
-                word: own.display().to_string(),
-                why:
+                command: own.display().to_string(),
+                reason:
                     "throughline is not on PATH; put it there and run this again, and the command \
                       stays the same when the program moves"
                         .to_owned(),
             },
             (None, None) => Self {
-                word: "throughline".to_owned(),
-                why: "where this program lies is unknown; put it on PATH".to_owned(),
+                command: "throughline".to_owned(),
+                reason: "where this program lies is unknown; put it on PATH".to_owned(),
             },
         }
     }
 
     /// Says whether what we write would be known as ours again.
     pub fn is_recognised(&self) -> bool {
-        let name = Path::new(&self.word).file_stem();
+        let name = Path::new(&self.command).file_stem();
         name.is_some_and(|name| name == "throughline")
     }
 
     /// Returns the command line of a hook.
-    pub fn hook(&self, arguments: &str) -> String {
+    pub fn hook_command(&self, arguments: &str) -> String {
         let word = if cfg!(windows) {
-            format!("\"{}\"", self.word)
+            format!("\"{}\"", self.command)
         } else {
-            shell::quote(&self.word)
+            shell::quote(&self.command)
         };
         format!("{word} hook {arguments}").trim_end().to_owned()
     }
 }
 
 /// Returns the first program of that name on PATH.
-pub fn on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
+pub fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
     let suffix = std::env::consts::EXE_SUFFIX;
     path.iter()
         .map(|folder| folder.join(format!("{name}{suffix}")))
@@ -79,7 +79,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-fn is_same(a: &Path, b: &Path) -> bool {
+fn is_same_file(a: &Path, b: &Path) -> bool {
     match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,

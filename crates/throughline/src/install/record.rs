@@ -9,21 +9,21 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::file;
-use crate::output::hinted;
+use crate::output::error_with_hint;
 
-const RECORD: &str = "installed.json";
-const ORIGINALS: &str = "originals";
+const MANIFEST_FILE: &str = "installed.json";
+const ORIGINALS_FOLDER: &str = "originals";
 
 #[derive(Debug, Deserialize, Serialize)]
-pub struct Record {
+pub struct InstallManifest {
     version: u32,
     /// By the path that the agent knows the file by.
-    pub files: BTreeMap<PathBuf, Entry>,
+    pub files: BTreeMap<PathBuf, ManifestEntry>,
 }
 
 /// One file that we changed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     pub agent: String,
     /// The copy of the file from before, in the folder of originals. None: there was no file.
     pub original: Option<String>,
@@ -35,7 +35,7 @@ pub struct Entry {
     pub folders: Vec<PathBuf>,
 }
 
-impl Default for Record {
+impl Default for InstallManifest {
     fn default() -> Self {
         Self {
             version: 1,
@@ -44,21 +44,21 @@ impl Default for Record {
     }
 }
 
-impl Record {
+impl InstallManifest {
     pub fn load(home: &Path) -> anyhow::Result<Self> {
-        let path = home.join(RECORD);
+        let path = home.join(MANIFEST_FILE);
         let Some(text) = file::read(&path)? else {
             return Ok(Self::default());
         };
         let record: Self = serde_json::from_str(&text).map_err(|error| {
-            hinted(
+            error_with_hint(
                 format!("{} cannot be read: {error}", path.display()),
                 "move it away: what is installed is then found by looking, and the originals \
                      stay beside it",
             )
         })?;
         if record.version != 1 {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("{} is of a later release", path.display()),
                 "update throughline",
             ));
@@ -68,47 +68,47 @@ impl Record {
 
     /// Writes the record, or removes it when it says nothing.
     pub fn save(&self, home: &Path) -> anyhow::Result<()> {
-        let path = home.join(RECORD);
+        let path = home.join(MANIFEST_FILE);
         if self.files.is_empty() {
             // The folder itself goes too if memory has never been in it.
-            file::remove(&path, &[home.to_owned(), home.join(ORIGINALS)])?;
+            file::remove(&path, &[home.to_owned(), home.join(ORIGINALS_FOLDER)])?;
             return Ok(());
         }
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        put(&path, &text)
+        write_private(&path, &text)
     }
 
     /// Keeps a text as the original of a file, and returns its name.
-    pub fn keep(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
-        let hash = hash(&path.to_string_lossy());
+    pub fn save_original(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
+        let hash = content_hash(&path.to_string_lossy());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{}-{name}", &hash[..8]);
-        let folder = home.join(ORIGINALS);
+        let folder = home.join(ORIGINALS_FOLDER);
         private_folder(home)?;
         private_folder(&folder)?;
-        put(&folder.join(&name), text)?;
+        write_private(&folder.join(&name), text)?;
         Ok(name)
     }
 
-    pub fn original(home: &Path, name: &str) -> anyhow::Result<String> {
-        let path = home.join(ORIGINALS).join(name);
+    pub fn read_original(home: &Path, name: &str) -> anyhow::Result<String> {
+        let path = home.join(ORIGINALS_FOLDER).join(name);
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Takes a file out of the record, with its original.
-    pub fn drop(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
+    pub fn remove_entry(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
         if let Some(entry) = self.files.remove(path)
             && let Some(name) = entry.original
         {
-            file::remove(&home.join(ORIGINALS).join(name), &[])?;
+            file::remove(&home.join(ORIGINALS_FOLDER).join(name), &[])?;
         }
         Ok(())
     }
 }
 
 /// Returns the name of a text: the same only for the same bytes.
-pub fn hash(text: &str) -> String {
+pub fn content_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
@@ -129,14 +129,14 @@ fn private_folder(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes a file of ours in one step, for its owner alone.
-fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let failed = || format!("cannot write {}", path.display());
     if let Some(folder) = path.parent() {
         private_folder(folder)?;
     }
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");
-    let mut file = file::private(Path::new(&aside)).with_context(failed)?;
+    let mut file = file::create_private(Path::new(&aside)).with_context(failed)?;
     file.write_all(text.as_bytes()).with_context(failed)?;
     file.sync_all().with_context(failed)?;
     fs::rename(&aside, path).with_context(failed)

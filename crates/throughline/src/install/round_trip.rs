@@ -6,14 +6,14 @@ use memory::Flavor;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::document::{self, Format, Want, Wants};
+use super::document::{self, ConfigFormat, DesiredContent, DesiredEntry};
 use super::json::edit;
 use super::json::scan::scan;
-use super::plan::{self, Change, Installed, Keep, Target};
-use super::record::{Entry, hash};
+use super::plan::{self, ConfigFileChange, InstallTarget, InstalledFile, OriginalCopy};
+use super::record::{ManifestEntry, content_hash};
 
-fn hook(event: &'static str) -> Want {
-    Want::Hook {
+fn hook(event: &'static str) -> DesiredEntry {
+    DesiredEntry::Hook {
         event,
         command: "throughline hook".to_owned(),
         group: r#"{"hooks":[{"type":"command","command":"throughline hook","timeout":5}]}"#
@@ -21,72 +21,72 @@ fn hook(event: &'static str) -> Want {
     }
 }
 
-fn json_target() -> Target {
-    let server = Want::Server {
+fn json_target() -> InstallTarget {
+    let server = DesiredEntry::Server {
         list: "mcpServers",
         server: r#"{"command":"throughline","args":["mcp"]}"#.to_owned(),
     };
-    let needed = Want::Needed {
+    let needed = DesiredEntry::Member {
         key: "version",
         value: "1",
     };
-    Target {
+    InstallTarget {
         agent: Flavor::Claude,
         path: PathBuf::from("settings.json"),
-        wants: Wants::Json(vec![needed, hook("SessionStart"), hook("Stop"), server]),
+        desired: DesiredContent::Json(vec![needed, hook("SessionStart"), hook("Stop"), server]),
     }
 }
 
-fn toml_target() -> Target {
-    Target {
+fn toml_target() -> InstallTarget {
+    InstallTarget {
         agent: Flavor::Codex,
         path: PathBuf::from("config.toml"),
-        wants: Wants::Toml {
+        desired: DesiredContent::Toml {
             program: "throughline".to_owned(),
         },
     }
 }
 
 /// Returns what the record says after a change.
-fn entry(change: &Change) -> (Entry, Option<String>) {
-    let Keep::Text(original) = change.keep.clone() else {
+fn entry(change: &ConfigFileChange) -> (ManifestEntry, Option<String>) {
+    let OriginalCopy::Save(original) = change.original.clone() else {
         panic!("a first change keeps its original");
     };
-    let entry = Entry {
+    let entry = ManifestEntry {
         agent: change.agent.name().to_owned(),
         original: original.as_ref().map(|_| "kept".to_owned()),
-        after: hash(change.after.as_ref().unwrap()),
-        made: change.made.clone(),
+        after: content_hash(change.after.as_ref().unwrap()),
+        made: change.created_members.clone(),
         folders: Vec::new(),
     };
     (entry, original)
 }
 
 fn remove(
-    target: &Target,
+    target: &InstallTarget,
     text: &str,
-    entry: Option<&Entry>,
+    entry: Option<&ManifestEntry>,
     original: Option<String>,
 ) -> Option<String> {
-    let installed = Installed {
+    let installed = InstalledFile {
         agent: target.agent,
         path: target.path.clone(),
         text: Some(text.to_owned()),
         entry,
         original,
     };
-    plan::uninstall(&installed).unwrap().unwrap().after
+    plan::plan_file_removal(&installed).unwrap().unwrap().after
 }
 
 /// Installs, installs again, and uninstalls with the record.
-fn check(target: &Target, text: Option<&str>) -> Result<(), TestCaseError> {
-    let Ok(Some(change)) = plan::install(target, text, None) else {
+fn check(target: &InstallTarget, text: Option<&str>) -> Result<(), TestCaseError> {
+    let Ok(Some(change)) = plan::plan_file_install(target, text, None) else {
         return Err(TestCaseError::fail("refused"));
     };
     let after = change.after.clone().unwrap();
     let (entry, original) = entry(&change);
-    prop_assert!(document::is_installed(&after, &target.wants).unwrap());
-    let again = plan::install(target, Some(&after), Some(&entry)).unwrap();
+    prop_assert!(document::is_installed(&after, &target.desired).unwrap());
+    let again = plan::plan_file_install(target, Some(&after), Some(&entry)).unwrap();
     prop_assert!(again.is_none(), "again: {again:?}");
     let back = remove(target, &after, Some(&entry), original);
     prop_assert_eq!(back.as_deref(), text);
@@ -231,7 +231,7 @@ proptest! {
     #[test]
     fn without_the_original_the_meaning_comes_back(text in configuration()) {
         let target = json_target();
-        let change = plan::install(&target, Some(&text), None).unwrap().unwrap();
+        let change = plan::plan_file_install(&target, Some(&text), None).unwrap().unwrap();
         let (mut entry, _) = entry(&change);
         entry.after = String::new();
         let after = change.after.unwrap();
@@ -243,7 +243,7 @@ proptest! {
     #[test]
     fn what_the_user_adds_meanwhile_stays(text in configuration(), rewritten in any::<bool>()) {
         let target = json_target();
-        let change = plan::install(&target, Some(&text), None).unwrap().unwrap();
+        let change = plan::plan_file_install(&target, Some(&text), None).unwrap().unwrap();
         let (entry, original) = entry(&change);
         let mut edited = edit::set(change.after.as_ref().unwrap(), &["mine"], "[1]").unwrap();
         edited = edit::append(&edited, &["hooks", "Stop"], "{\"command\":\"mine\"}").unwrap();
@@ -269,7 +269,7 @@ proptest! {
     #[test]
     fn toml_edits_of_the_user_stay(text in toml()) {
         let target = toml_target();
-        let change = plan::install(&target, Some(&text), None).unwrap().unwrap();
+        let change = plan::plan_file_install(&target, Some(&text), None).unwrap().unwrap();
         let (entry, original) = entry(&change);
         let edited = format!("# mine\n{}\n[mine]\nx = 1\n", change.after.as_ref().unwrap());
         let back = remove(&target, &edited, Some(&entry), original).unwrap();
@@ -300,13 +300,15 @@ fn entries_of_an_older_release_are_replaced() {
         ]}]
     }, "mcpServers": {"throughline": {"command": "/old/throughline", "args": ["mcp"]}}}"#;
     let target = json_target();
-    let change = plan::install(&target, Some(old), None).unwrap().unwrap();
+    let change = plan::plan_file_install(&target, Some(old), None)
+        .unwrap()
+        .unwrap();
     let after = change.after.unwrap();
     let value = scan(&after).unwrap().to_value();
-    assert_eq!(super::ours::hooks(&value).len(), 2, "{after}");
+    assert_eq!(super::ours::find_our_hooks(&value).len(), 2, "{after}");
     assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 1);
     assert_eq!(value["mcpServers"]["throughline"]["command"], "throughline");
-    let bare = document::without(&after, Format::Json, None).unwrap();
+    let bare = document::remove_entries(&after, ConfigFormat::Json, None).unwrap();
     let value = scan(&bare).unwrap().to_value();
     let lint = json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "lint"}]}]}, "version": 1});
     assert_eq!(value, lint);
@@ -315,7 +317,9 @@ fn entries_of_an_older_release_are_replaced() {
 #[test]
 fn hooks_that_somebody_put_into_our_file_stay_with_what_they_need() {
     let target = json_target();
-    let change = plan::install(&target, None, None).unwrap().unwrap();
+    let change = plan::plan_file_install(&target, None, None)
+        .unwrap()
+        .unwrap();
     let (entry, original) = entry(&change);
     let after = change.after.unwrap();
     let edited = edit::append(&after, &["hooks", "mine"], "{\"bash\":\"date\"}").unwrap();
@@ -327,8 +331,8 @@ fn hooks_that_somebody_put_into_our_file_stay_with_what_they_need() {
 #[test]
 fn somebody_elses_server_of_our_name_is_left_alone() {
     let text = r#"{"mcpServers": {"throughline": {"url": "http://127.0.0.1:1/mcp"}}}"#;
-    let refused = plan::install(&json_target(), Some(text), None).unwrap_err();
-    assert_eq!(refused, document::Refused::OtherServer);
-    let untouched = document::without(text, Format::Json, None).unwrap();
+    let refused = plan::plan_file_install(&json_target(), Some(text), None).unwrap_err();
+    assert_eq!(refused, document::ConfigEditError::ForeignServer);
+    let untouched = document::remove_entries(text, ConfigFormat::Json, None).unwrap();
     assert_eq!(untouched, text);
 }

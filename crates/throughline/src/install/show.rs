@@ -2,10 +2,10 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use super::document::Format;
-use super::plan::Change;
-use crate::output::table::{count, cut};
-use crate::output::text::{Paint, safe};
+use super::document::ConfigFormat;
+use super::plan::ConfigFileChange;
+use crate::output::table::{count, truncate};
+use crate::output::text::{TextStyle, sanitize};
 
 /// A line is shown so far.
 const LINE_CHARS_MAX: usize = 160;
@@ -16,16 +16,16 @@ const CONTEXT_LINES: usize = 1;
 
 /// Returns the lines that come and go, each with its number; those around them only as far as they
 /// say where that is, since configurations hold secrets.
-pub fn diff(change: &Change, paint: Paint) -> String {
+pub fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
     let before = change.before.as_deref().unwrap_or_default();
     let Some(after) = &change.after else {
         let lines = count(before.lines().count(), "line");
-        return row('-', &format!("the whole file, {lines}"), paint);
+        return diff_line('-', &format!("the whole file, {lines}"), paint);
     };
-    if Format::of(&change.path) == Format::Whole {
+    if ConfigFormat::of(&change.path) == ConfigFormat::WholeFile {
         let head = after.lines().take(HEAD_LINES);
-        let mut out: String = head.map(|line| row('+', line, paint)).collect();
-        out += &row(
+        let mut out: String = head.map(|line| diff_line('+', line, paint)).collect();
+        out += &diff_line(
             '+',
             &format!("… {} in all", count(after.lines().count(), "line")),
             paint,
@@ -43,22 +43,25 @@ pub fn diff(change: &Change, paint: Paint) -> String {
             left = rest;
             let line = change.value().trim_end_matches(['\r', '\n']);
             match (change.tag(), rest.first()) {
-                (ChangeTag::Equal, _) => out += &row(' ', &place(line), paint),
+                (ChangeTag::Equal, _) => out += &diff_line(' ', &mask_values(line), paint),
                 // The line only gets more behind it: a comma, or all there is.
                 (ChangeTag::Delete, Some(next)) if next.tag() == ChangeTag::Insert => {
-                    let (lead, added) = added(line, next.value().trim_end_matches(['\r', '\n']));
+                    let (lead, added) =
+                        inserted_part(line, next.value().trim_end_matches(['\r', '\n']));
                     if matches!(added, "" | ",") {
-                        out += &row(' ', &place(line), paint);
+                        out += &diff_line(' ', &mask_values(line), paint);
                         left = &rest[1..];
                     } else if let Some(added) = lead.then_some(added) {
-                        out += &row('+', &format!("… {added} …"), paint);
+                        out += &diff_line('+', &format!("… {added} …"), paint);
                         left = &rest[1..];
                     } else {
-                        out += &row('-', &place(line), paint);
+                        out += &diff_line('-', &mask_values(line), paint);
                     }
                 }
-                (ChangeTag::Delete, _) => out += &row('-', &place(line), paint),
-                (ChangeTag::Insert, _) => out += &row('+', &cut(line, LINE_CHARS_MAX), paint),
+                (ChangeTag::Delete, _) => out += &diff_line('-', &mask_values(line), paint),
+                (ChangeTag::Insert, _) => {
+                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint)
+                }
             }
         }
     }
@@ -66,7 +69,7 @@ pub fn diff(change: &Change, paint: Paint) -> String {
 }
 
 /// Returns what stands in the new line beyond the old one, and whether that is all that differs.
-fn added<'n>(old: &str, new: &'n str) -> (bool, &'n str) {
+fn inserted_part<'n>(old: &str, new: &'n str) -> (bool, &'n str) {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b);
     let head = new.floor_char_boundary(head.count());
     let tail = old[old.floor_char_boundary(head)..]
@@ -80,23 +83,23 @@ fn added<'n>(old: &str, new: &'n str) -> (bool, &'n str) {
 }
 
 /// Returns as much of somebody else's line as says where we are: no value.
-fn place(line: &str) -> String {
+fn mask_values(line: &str) -> String {
     let open = |c: char| c == ':' || c == '=';
     match line.split_once(open) {
         Some((key, value)) if !matches!(value.trim(), "{" | "[") => {
             let sign = &line[key.len()..=key.len()];
-            cut(&format!("{key}{sign} …"), LINE_CHARS_MAX)
+            truncate(&format!("{key}{sign} …"), LINE_CHARS_MAX)
         }
         _ if line.trim().len() > 3 && !line.trim_end().ends_with(['{', '[', ']']) => {
             let indent = line.len() - line.trim_start().len();
             format!("{}…", &line[..indent])
         }
-        _ => cut(line, LINE_CHARS_MAX),
+        _ => truncate(line, LINE_CHARS_MAX),
     }
 }
 
-fn row(sign: char, line: &str, paint: Paint) -> String {
-    let text = format!("{sign} {}", safe(line));
+fn diff_line(sign: char, line: &str, paint: TextStyle) -> String {
+    let text = format!("{sign} {}", sanitize(line));
     let text = if sign == ' ' {
         paint.dim(&text)
     } else {
@@ -110,18 +113,18 @@ mod tests {
     use memory::Flavor;
 
     use super::*;
-    use crate::install::plan::Keep;
+    use crate::install::plan::OriginalCopy;
 
     fn shown(before: &str, after: &str) -> String {
-        let change = Change {
+        let change = ConfigFileChange {
             agent: Flavor::Claude,
             path: "x".into(),
             before: Some(before.into()),
             after: Some(after.into()),
-            keep: Keep::Nothing,
-            made: Vec::new(),
+            original: OriginalCopy::Discard,
+            created_members: Vec::new(),
         };
-        diff(&change, Paint { color: false })
+        diff(&change, TextStyle { color: false })
     }
 
     #[test]

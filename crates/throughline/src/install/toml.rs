@@ -5,36 +5,36 @@ use std::ops::Range;
 use toml_edit::{Document, Item, Key, Table};
 
 /// The table that holds the servers, in every agent that writes TOML.
-const SERVERS: &str = "mcp_servers";
+const SERVERS_TABLE: &str = "mcp_servers";
 
 /// Why a text cannot be changed as wanted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TomlEditError {
     #[error("{0}")]
     Malformed(String),
-    #[error("`{SERVERS}` is not written as tables of its own")]
-    Inline,
+    #[error("`{SERVERS_TABLE}` is not written as tables of its own")]
+    InlineTable,
 }
 
 /// Says whether our server is there, started by this program.
-pub fn has(text: &str, program: &str) -> Result<bool, Refused> {
+pub fn has_server_for(text: &str, program: &str) -> Result<bool, TomlEditError> {
     let document = parse(text)?;
     let command = server(&document).and_then(|item| item.get("command"));
     Ok(command.and_then(Item::as_str) == Some(program))
 }
 
 /// Says whether there is any server of our name.
-pub fn has_any(text: &str) -> Result<bool, Refused> {
+pub fn has_server(text: &str) -> Result<bool, TomlEditError> {
     Ok(server(&parse(text)?).is_some())
 }
 
 /// Adds our server at the end.
-pub fn with(text: &str, program: &str) -> Result<String, Refused> {
+pub fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
     parse(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let program = toml_edit::Value::from(program);
     let lines = [
-        format!("[{SERVERS}.throughline]"),
+        format!("[{SERVERS_TABLE}.throughline]"),
         format!("command ={}", program.decorated(" ", "")),
         "args = [\"mcp\"]".to_owned(),
     ];
@@ -52,77 +52,77 @@ pub fn with(text: &str, program: &str) -> Result<String, Refused> {
     // An inline table cannot be added to from outside.
     match parse(&after) {
         Ok(_) => Ok(after),
-        Err(_) => Err(Refused::Inline),
+        Err(_) => Err(TomlEditError::InlineTable),
     }
 }
 
 /// Takes our server out, whoever wrote it and whatever was added to it.
-pub fn without(text: &str) -> Result<String, Refused> {
+pub fn remove_server(text: &str) -> Result<String, TomlEditError> {
     let document = parse(text)?;
     let Some((key, item)) = entry(&document) else {
         return Ok(text.to_owned());
     };
     let mut blocks = Vec::new();
-    collect(text, key, item, &mut blocks);
+    collect_blocks(text, key, item, &mut blocks);
     blocks.sort_by_key(|block| block.start);
     let mut after = text.to_owned();
     for block in blocks.into_iter().rev() {
-        after = cut(&after, block);
+        after = remove_lines(&after, block);
     }
     match parse(&after)?
-        .get(SERVERS)
+        .get(SERVERS_TABLE)
         .and_then(|it| it.get("throughline"))
     {
         None => Ok(after),
-        Some(_) => Err(Refused::Inline),
+        Some(_) => Err(TomlEditError::InlineTable),
     }
 }
 
-fn parse(text: &str) -> Result<Document<&str>, Refused> {
+fn parse(text: &str) -> Result<Document<&str>, TomlEditError> {
     Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = 1 + text[..at.min(text.len())].matches('\n').count();
-        Refused::Malformed(format!("line {line}: {}", error.message()))
+        TomlEditError::Malformed(format!("line {line}: {}", error.message()))
     })
 }
 
 fn server<'d>(document: &'d Document<&str>) -> Option<&'d Item> {
-    document.get(SERVERS)?.get("throughline")
+    document.get(SERVERS_TABLE)?.get("throughline")
 }
 
 fn entry<'d>(document: &'d Document<&str>) -> Option<(&'d Key, &'d Item)> {
-    let servers = document.get(SERVERS)?.as_table()?;
+    let servers = document.get(SERVERS_TABLE)?.as_table()?;
     servers.get_key_value("throughline")
 }
 
 /// Finds the lines of an entry: those of its table, of the tables below it, or of its value.
-fn collect(text: &str, key: &Key, item: &Item, blocks: &mut Vec<Range<usize>>) {
+fn collect_blocks(text: &str, key: &Key, item: &Item, blocks: &mut Vec<Range<usize>>) {
     let starts = key.span().map(|span| span.start);
     match item {
         Item::Table(table) if !table.is_dotted() => {
             let own = table_lines(text, starts, table);
             blocks.extend(own);
-            for (key, item) in below(table) {
+            for (key, item) in child_items(table) {
                 if item.is_table() || item.is_array_of_tables() {
-                    collect(text, key, item, blocks);
+                    collect_blocks(text, key, item, blocks);
                 }
             }
         }
         Item::Table(table) => {
-            for (key, item) in below(table) {
-                collect(text, key, item, blocks);
+            for (key, item) in child_items(table) {
+                collect_blocks(text, key, item, blocks);
             }
         }
         item => {
             let end = item.span().map(|span| span.end);
             if let (Some(start), Some(end)) = (starts, end) {
-                blocks.push(lines(text, start..end));
+                blocks.push(whole_lines(text, start..end));
             }
         }
     }
 }
 
-fn below(table: &Table) -> impl Iterator<Item = (&Key, &Item)> {
+fn child_items(table: &Table) -> impl Iterator<Item = (&Key, &Item)> {
     table
         .iter()
         .filter_map(|(name, _)| table.get_key_value(name))
@@ -139,11 +139,11 @@ fn table_lines(text: &str, header: Option<usize>, table: &Table) -> Option<Range
         .filter(|(_, item)| item.is_value())
         .filter_map(|(_, item)| item.span())
         .map(|span| span.end);
-    Some(lines(text, header..ends.max().unwrap_or(header)))
+    Some(whole_lines(text, header..ends.max().unwrap_or(header)))
 }
 
 /// Widens a span to whole lines.
-fn lines(text: &str, span: Range<usize>) -> Range<usize> {
+fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end..]
         .find('\n')
@@ -152,7 +152,7 @@ fn lines(text: &str, span: Range<usize>) -> Range<usize> {
 }
 
 /// Takes lines out, and the blank one before them where another or nothing follows.
-fn cut(text: &str, block: Range<usize>) -> String {
+fn remove_lines(text: &str, block: Range<usize>) -> String {
     let (before, after) = (&text[..block.start], &text[block.end..]);
     let parted = after.is_empty() || after.starts_with(['\n', '\r']);
     let before = ["\r\n", "\n"].into_iter().find_map(|newline| {
@@ -168,10 +168,10 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str) -> String {
-        let after = with(before, "throughline").unwrap();
-        assert!(has(&after, "throughline").unwrap());
-        assert!(!has(&after, "/opt/throughline").unwrap());
-        assert_eq!(without(&after).unwrap(), before);
+        let after = add_server(before, "throughline").unwrap();
+        assert!(has_server_for(&after, "throughline").unwrap());
+        assert!(!has_server_for(&after, "/opt/throughline").unwrap());
+        assert_eq!(remove_server(&after).unwrap(), before);
         after
     }
 
@@ -189,33 +189,33 @@ mod tests {
 
     #[test]
     fn what_was_added_around_it_stays_and_what_was_added_to_it_goes() {
-        let after = with("a = 1\n", "throughline").unwrap();
+        let after = add_server("a = 1\n", "throughline").unwrap();
         let edited = format!(
             "# first\n{after}enabled = true # ours\n\n[mcp_servers.throughline.env]\nX = \"1\"\n\n[zzz]\nb = 2\n"
         );
         assert_eq!(
-            without(&edited).unwrap(),
+            remove_server(&edited).unwrap(),
             "# first\na = 1\n\n[zzz]\nb = 2\n"
         );
         let dotted =
             "mcp_servers.throughline.command = \"t\"\nmcp_servers.throughline.args = [\n]\nb = 1\n";
-        assert_eq!(without(dotted).unwrap(), "b = 1\n");
+        assert_eq!(remove_server(dotted).unwrap(), "b = 1\n");
         let inline = "[mcp_servers]\nthroughline = { command = \"t\" }\nx = { command = \"x\" }\n";
         assert_eq!(
-            without(inline).unwrap(),
+            remove_server(inline).unwrap(),
             "[mcp_servers]\nx = { command = \"x\" }\n"
         );
     }
 
     #[test]
     fn what_cannot_be_added_to_is_refused() {
-        let refused = |text| with(text, "throughline").unwrap_err();
+        let refused = |text| add_server(text, "throughline").unwrap_err();
         assert_eq!(
             refused("mcp_servers = { x = { command = 'x' } }\n"),
-            Refused::Inline
+            TomlEditError::InlineTable
         );
         let wrong = refused("a = 1\nb = = 2\n").to_string();
         assert!(wrong.starts_with("line 2: "), "{wrong}");
-        assert!(has_any("mcp_servers = { throughline = {} }").unwrap());
+        assert!(has_server("mcp_servers = { throughline = {} }").unwrap());
     }
 }

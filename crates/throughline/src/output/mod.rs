@@ -8,46 +8,46 @@ pub mod time;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use self::text::safe;
+use self::text::sanitize;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Exit {
     Done,
     NothingFound,
     Failed,
     Interrupted,
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
+impl From<Exit> for ExitCode {
+    fn from(outcome: Exit) -> Self {
         Self::from(match outcome {
-            Outcome::Done => 0,
-            Outcome::NothingFound => 1,
-            Outcome::Failed => 2,
-            Outcome::Interrupted => 130,
+            Exit::Done => 0,
+            Exit::NothingFound => 1,
+            Exit::Failed => 2,
+            Exit::Interrupted => 130,
         })
     }
 }
 
 /// An error together with the way out of it.
 #[derive(Debug)]
-pub struct Hinted {
+pub struct HintedError {
     pub error: String,
     pub hint: String,
 }
 
-impl std::fmt::Display for Hinted {
+impl std::fmt::Display for HintedError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.error)
     }
 }
 
-impl std::error::Error for Hinted {}
+impl std::error::Error for HintedError {}
 
 /// Returns an error that says what to do.
-pub fn hinted(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    Hinted {
+pub fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    HintedError {
         error: error.into(),
         hint: hint.into(),
     }
@@ -55,44 +55,44 @@ pub fn hinted(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Erro
 }
 
 /// Prints an error, its causes and the way out of it, and returns the exit status.
-pub fn complain(error: &anyhow::Error) -> Outcome {
+pub fn report_error(error: &anyhow::Error) -> Exit {
     // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
     if error.chain().any(is_broken_pipe) {
-        return Outcome::Done;
+        return Exit::Done;
     }
-    say(&format!("error: {}", safe(&message(error))));
+    say(&format!("error: {}", sanitize(&error_message(error))));
     let known = error
         .chain()
-        .find_map(|cause| cause.downcast_ref::<Hinted>());
+        .find_map(|cause| cause.downcast_ref::<HintedError>());
     if let Some(hint) = known
         .map(|known| known.hint.clone())
         .or_else(|| hint_for(error))
     {
-        say(&format!("hint: {}", safe(&hint)));
+        say(&format!("hint: {}", sanitize(&hint)));
     }
-    Outcome::Failed
+    Exit::Failed
 }
 
 /// Prints what is wrong with the command line, or the help that was asked for, and returns the exit
 /// status. An argument that a terminal would obey is made harmless; then there are no colours.
-pub fn complain_of_arguments(error: &clap::Error) -> ExitCode {
+pub fn report_usage_error(error: &clap::Error) -> ExitCode {
     let plain = error.render().to_string();
-    let printed = if safe(&plain) == plain {
+    let printed = if sanitize(&plain) == plain {
         error.print()
     } else {
-        say(safe(&plain).trim_end());
+        say(sanitize(&plain).trim_end());
         Ok(())
     };
     let is_printed = printed.is_ok() || error.use_stderr();
     match u8::try_from(error.exit_code()) {
         Ok(code) if is_printed => ExitCode::from(code),
-        _ => Outcome::Failed.into(),
+        _ => Exit::Failed.into(),
     }
 }
 
 /// Returns an error with its causes. Many errors tell their cause themselves, and what stands in the
 /// message already is not told again.
-fn message(error: &anyhow::Error) -> String {
+fn error_message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if message.is_empty() {
@@ -136,9 +136,9 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
              store is as it was"
                 .to_owned(),
         ),
-        store::Error::Exists { .. } => Some("name another file".to_owned()),
-        store::Error::Unsound { .. } => Some("the store is as it was".to_owned()),
-        store::Error::Seal(error) => hint_for_key(error),
+        store::Error::AlreadyExists { .. } => Some("name another file".to_owned()),
+        store::Error::InvalidFile { .. } => Some("the store is as it was".to_owned()),
+        store::Error::Encryption(error) => hint_for_key(error),
         cause if cause.is_corrupt() => Some(
             "`throughline doctor --repair` salvages what can be read, and keeps the damaged file"
                 .to_owned(),
@@ -159,24 +159,26 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
     }
 }
 
-fn hint_for_key(error: &store::seal::SealError) -> Option<String> {
-    use store::seal::SealError;
+fn hint_for_key(error: &store::seal::EncryptionError) -> Option<String> {
+    use store::seal::EncryptionError;
     let hint = match error {
-        SealError::NotBuilt { .. } => {
+        EncryptionError::NotBuilt { .. } => {
             "build Throughline with its feature `encryption`, as docs/design/encryption.md says"
         }
-        SealError::NoKey { .. } => {
+        EncryptionError::NoKey { .. } => {
             "`throughline key --take-from FILE` opens it with a copy of the key; if there is none \
              left, move the store away and `throughline ingest` reads the agents' logs again"
         }
-        SealError::WrongKey { .. } => "nothing was changed; name the file that holds the right key",
-        SealError::KeyFile { .. } => {
+        EncryptionError::WrongKey { .. } => {
+            "nothing was changed; name the file that holds the right key"
+        }
+        EncryptionError::KeyFile { .. } => {
             "a key file is readable by its owner alone and lies outside of the store's folder"
         }
-        SealError::Keychain(_) => {
+        EncryptionError::Keychain(_) => {
             "a machine without a desktop often has no keychain: use --key-file FILE"
         }
-        SealError::NoRandomness(_) => return None,
+        EncryptionError::NoRandomness(_) => return None,
     };
     Some(hint.to_owned())
 }
@@ -184,17 +186,17 @@ fn hint_for_key(error: &store::seal::SealError) -> Option<String> {
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
 /// control characters are replaced here, once for all of them.
 pub fn say(text: &str) {
-    say_painted(&safe(text));
+    say_styled(&sanitize(text));
 }
 
 /// Prints a message that holds colour codes. Its author has made the quoted parts safe.
-pub fn say_painted(text: &str) {
+pub fn say_styled(text: &str) {
     // With standard error closed there is no way left to report that.
     let _unwritable = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints a value as JSON on a line of its own.
-pub fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
     writeln!(out)?;

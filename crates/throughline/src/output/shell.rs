@@ -7,13 +7,13 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    if super::text::safe(word) == word && !word.contains(['\n', '\t']) {
+    if super::text::sanitize(word) == word && !word.contains(['\n', '\t']) {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
     let mut quoted = String::from("$'");
     for c in word.chars() {
         let shown =
-            c == '\u{fffd}' || super::text::safe(c.encode_utf8(&mut [0; 4])) == c.to_string();
+            c == '\u{fffd}' || super::text::sanitize(c.encode_utf8(&mut [0; 4])) == c.to_string();
         match c {
             '\'' | '\\' => quoted.extend(['\\', c]),
             c if shown && !matches!(c, '\n' | '\t') => quoted.push(c),

@@ -1,7 +1,7 @@
 //! Columns that line up.
 
 /// Returns rows as text, each column as wide as its widest cell.
-pub fn table(rows: &[Vec<String>]) -> String {
+pub fn format_table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()
@@ -26,7 +26,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// Returns at most `chars_max` characters of a text, with a sign where it was cut.
-pub fn cut(text: &str, chars_max: usize) -> String {
+pub fn truncate(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn cut(text: &str, chars_max: usize) -> String {
 }
 
 /// Returns a number of bytes as people write it.
-pub fn bytes(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     const UNITS: &[(&str, u64)] = &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     match UNITS.iter().find(|(_, size)| bytes >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
@@ -60,15 +60,15 @@ mod tests {
     fn columns_line_up() {
         let rows =
             [["a", "long", "x"], ["bbb", "é", ""]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(table(&rows), "a    long  x\nbbb  é\n");
+        assert_eq!(format_table(&rows), "a    long  x\nbbb  é\n");
     }
 
     #[test]
     fn sizes_and_cuts() {
-        assert_eq!(bytes(999), "999 bytes");
-        assert_eq!(bytes(1_250_000), "1.2 MB");
-        assert_eq!(cut("añb", 3), "añb");
-        assert_eq!(cut("añbc", 3), "añ…");
+        assert_eq!(format_bytes(999), "999 bytes");
+        assert_eq!(format_bytes(1_250_000), "1.2 MB");
+        assert_eq!(truncate("añb", 3), "añb");
+        assert_eq!(truncate("añbc", 3), "añ…");
         assert_eq!(count(1, "record"), "1 record");
     }
 }

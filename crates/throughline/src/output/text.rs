@@ -9,33 +9,33 @@ const PLAIN: &str = "\x1b[0m";
 
 /// How text is set off, or not at all.
 #[derive(Clone, Copy, Debug)]
-pub struct Paint {
+pub struct TextStyle {
     pub color: bool,
 }
 
-impl Paint {
+impl TextStyle {
     pub fn bold(self, text: &str) -> String {
-        self.with(BOLD, text)
+        self.wrap(BOLD, text)
     }
 
     pub fn dim(self, text: &str) -> String {
-        self.with(DIM, text)
+        self.wrap(DIM, text)
     }
 
     /// Sets off the given parts of a text.
-    pub fn matches(self, text: &str, parts: &[Range<usize>]) -> String {
+    pub fn highlight(self, text: &str, parts: &[Range<usize>]) -> String {
         let mut out = String::new();
         let mut at = 0;
         for part in parts {
             out.push_str(&text[at..part.start]);
-            out.push_str(&self.with(MATCH, &text[part.clone()]));
+            out.push_str(&self.wrap(MATCH, &text[part.clone()]));
             at = part.end;
         }
         out.push_str(&text[at..]);
         out
     }
 
-    fn with(self, style: &str, text: &str) -> String {
+    fn wrap(self, style: &str, text: &str) -> String {
         if self.color && !text.is_empty() {
             format!("{style}{text}{PLAIN}")
         } else {
@@ -46,7 +46,7 @@ impl Paint {
 
 /// Takes out what a terminal would obey or hide: a log must not move the cursor, write the
 /// clipboard or reorder what is read.
-pub fn safe(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
@@ -71,14 +71,14 @@ mod tests {
     #[test]
     fn a_terminal_is_not_commanded() {
         assert_eq!(
-            safe("a\x1b]52;c;x\x07\tb\n\u{202e}"),
+            sanitize("a\x1b]52;c;x\x07\tb\n\u{202e}"),
             "a\u{fffd}]52;c;x\u{fffd}\tb\n\u{fffd}"
         );
     }
 
     #[test]
     fn matches_are_set_off_only_in_colour() {
-        let shown = |color| Paint { color }.matches("ab c", std::slice::from_ref(&(1..2)));
+        let shown = |color| TextStyle { color }.highlight("ab c", std::slice::from_ref(&(1..2)));
         assert_eq!(shown(false), "ab c");
         assert_eq!(shown(true), "a\x1b[1;31mb\x1b[0m c");
     }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Reads a time: `today`, `yesterday`, `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
 /// `90m`, `12h`, `3d`, `2w`.
-pub fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
+pub fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
@@ -61,7 +61,7 @@ fn ago(text: &str) -> Option<SignedDuration> {
 }
 
 /// Returns a time as `2026-01-05 09:00` where the reader is.
-pub fn show(at: Option<Timestamp>, zone: &TimeZone) -> String {
+pub fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
     at.map_or_else(
         || "unknown".to_owned(),
         |at| {
@@ -79,7 +79,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {
         let now: Timestamp = "2026-01-05T09:00:00Z".parse().unwrap();
-        let parsed = parse(text, now, &TimeZone::UTC).ok();
+        let parsed = parse_time(text, now, &TimeZone::UTC).ok();
         assert_eq!(
             parsed.map(|at| at.to_string()).as_deref(),
             expected,

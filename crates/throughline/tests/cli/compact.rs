@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::model_server::{Act, ModelServer};
 
-use crate::env::{Ran, TestEnv, repository};
+use crate::env::{CommandOutput, TestEnv, repository};
 
 /// A log with requests, a rule, changes and a failure.
 fn log() -> String {
@@ -13,7 +13,7 @@ fn log() -> String {
 }
 
 #[track_caller]
-fn json(ran: &Ran) -> Value {
+fn json(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.shown()))
 }
 
@@ -145,7 +145,7 @@ pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by
     # Learnings\n# Key results\n# Worklog\n";
 
 /// Runs with a model on loopback that follows a script.
-fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (Ran, usize) {
+fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (CommandOutput, usize) {
     let server = ModelServer::start(script);
     let config = format!(
         "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n",
@@ -155,7 +155,7 @@ fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (Ran, usize) {
     std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
     let mut command = env.command(args);
     let output = command.env("TEST_KEY", "not-a-real-key").output().unwrap();
-    let ran = Ran {
+    let ran = CommandOutput {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code(),

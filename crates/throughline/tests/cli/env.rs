@@ -10,7 +10,7 @@ pub struct TestEnv {
 }
 
 /// What a run printed and how it ended.
-pub struct Ran {
+pub struct CommandOutput {
     pub stdout: String,
     pub stderr: String,
     pub code: Option<i32>,
@@ -59,11 +59,11 @@ impl TestEnv {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with(args, b"")
     }
 
-    pub fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+    pub fn run_with(&self, args: &[&str], input: &[u8]) -> CommandOutput {
         use std::io::Write;
         let mut child = self
             .command(args)
@@ -78,22 +78,22 @@ impl TestEnv {
         let output = child.wait_with_output().unwrap();
         // A command that does not read its input leaves the pipe broken.
         let _unread = feeding.join().unwrap();
-        Ran {
-            stdout: self.hide(&output.stdout),
-            stderr: self.hide(&output.stderr),
+        CommandOutput {
+            stdout: self.mask_paths(&output.stdout),
+            stderr: self.mask_paths(&output.stderr),
             code: output.status.code(),
         }
     }
 
     /// Replaces what differs from machine to machine.
-    pub fn hide(&self, bytes: &[u8]) -> String {
+    pub fn mask_paths(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes)
             .replace(&self.home().display().to_string(), "$HOME")
             .replace(&repository().display().to_string(), "$REPO")
     }
 }
 
-impl Ran {
+impl CommandOutput {
     /// Everything a person would see.
     pub fn shown(&self) -> String {
         format!(

@@ -6,13 +6,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::env::{Ran, TestEnv, samples};
+use crate::env::{CommandOutput, TestEnv, samples};
 
 const SESSION: &str = "4c5420d7";
 /// 2026-11-15 at 23:00, ten hours before the tests' clock.
 const YESTERDAY: u64 = 1_794_783_600;
 
-fn json(ran: &Ran) -> Value {
+fn json(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 

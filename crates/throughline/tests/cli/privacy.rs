@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 
 const SESSION: &str = "11111111-1111-4111-8111-111111111111";
 const TOKEN: &str = "ghp_a8Jk3LmN0pQr5StU7vWx9Yz1Bc2De4Fg6HiJ";
@@ -63,7 +63,7 @@ fn machine(cwd: &str) -> (TestEnv, String) {
     (env, path.display().to_string())
 }
 
-fn ingest(env: &TestEnv) -> Ran {
+fn ingest(env: &TestEnv) -> CommandOutput {
     let root = env.home().join("logs").display().to_string();
     let ran = env.run(&["ingest", "--root", &root]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
@@ -71,7 +71,7 @@ fn ingest(env: &TestEnv) -> Ran {
 }
 
 #[track_caller]
-fn check(ran: &Ran, gone: &[&str], stays: &[&str]) {
+fn check(ran: &CommandOutput, gone: &[&str], stays: &[&str]) {
     for word in gone {
         assert!(!ran.stdout.contains(word), "{word} in {}", ran.stdout);
     }

@@ -4,10 +4,10 @@
 
 use insta::assert_snapshot;
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 
 /// Replaces sizes, which differ between builds of SQLite.
-fn shown(ran: &Ran) -> String {
+fn shown(ran: &CommandOutput) -> String {
     let text = ran.shown();
     let Some((before, rest)) = text.split_once(" (") else {
         return text;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use testkit::model_server::{Act, ModelServer};
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 
 pub const SESSION: &str = "7a1c0e55-0000-4000-8000-00000000beef";
 const HINT: &str = "_How the parts of the system fit together_";
@@ -43,13 +43,13 @@ pub fn configure(env: &TestEnv, server: &ModelServer, more: &str) {
     std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
 }
 
-fn run(env: &TestEnv, args: &[&str]) -> Ran {
+fn run(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let output = env
         .command(args)
         .env("TEST_KEY", "not-a-real-key")
         .output()
         .unwrap();
-    Ran {
+    CommandOutput {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code(),
@@ -57,7 +57,7 @@ fn run(env: &TestEnv, args: &[&str]) -> Ran {
 }
 
 #[track_caller]
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.shown()))
 }
 

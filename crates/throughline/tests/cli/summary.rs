@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::model_server::{Act, ModelServer};
 
-use crate::env::{Ran, TestEnv, samples};
+use crate::env::{CommandOutput, TestEnv, samples};
 
 /// A session of the samples.
 const SESSION: &str = "703ad6e2";
@@ -47,9 +47,9 @@ fn command(env: &TestEnv, args: &[&str]) -> Command {
     command
 }
 
-fn run(env: &TestEnv, args: &[&str]) -> Ran {
+fn run(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let output = command(env, args).output().unwrap();
-    Ran {
+    CommandOutput {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code(),

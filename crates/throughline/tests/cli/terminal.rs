@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use crate::env::{Ran, TestEnv, samples};
+use crate::env::{CommandOutput, TestEnv, samples};
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (200, 50);
@@ -139,14 +139,14 @@ fn check_all(size: (u16, u16)) {
             assert!(!shown.contains(foreign), "{}: {shown}", case.line);
         }
         if case.has_same_lines {
-            let shown = seen.hide(without_colours(&shown).as_bytes());
+            let shown = seen.mask_paths(without_colours(&shown).as_bytes());
             check_lines(&shown, &piped.run(&arguments), case.line);
         }
     }
 }
 
 #[track_caller]
-fn check_lines(shown: &str, piped: &Ran, command: &str) {
+fn check_lines(shown: &str, piped: &CommandOutput, command: &str) {
     let known: BTreeSet<_> = piped.stdout.lines().chain(piped.stderr.lines()).collect();
     for line in shown.lines() {
         assert!(

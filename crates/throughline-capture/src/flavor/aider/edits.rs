@@ -6,37 +6,37 @@ use memory::{CallId, ToolUse};
 pub const TOOL: &str = "edit";
 
 /// Returns the proposed changes as calls that are named by the file they change.
-pub fn proposed(answer: &str) -> Vec<ToolUse> {
+pub fn proposed_edits(answer: &str) -> Vec<ToolUse> {
     let lines: Vec<&str> = answer.lines().map(str::trim_end).collect();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut edits: Vec<AiderEdit> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         let path = path_before(&lines[..at]);
-        let (edit, next) = if is_mark(lines[at], '<', "SEARCH") {
+        let (edit, next) = if is_conflict_marker(lines[at], '<', "SEARCH") {
             // A second block may leave out the name of the file.
             let path = path.or_else(|| edits.last().map(|edit| edit.path.clone()));
             search_replace(&lines, at, path)
-        } else if fence(lines[at]).is_some() {
-            fenced(&lines, at, path)
+        } else if fence_language(lines[at]).is_some() {
+            fenced_edit(&lines, at, path)
         } else {
             (None, at + 1)
         };
         edits.extend(edit);
         at = next;
     }
-    merge(edits)
+    merge_by_file(edits)
 }
 
-struct Edit {
+struct AiderEdit {
     path: String,
     old: String,
     new: String,
 }
 
 /// Joins the changes of each file.
-fn merge(edits: Vec<Edit>) -> Vec<ToolUse> {
+fn merge_by_file(edits: Vec<AiderEdit>) -> Vec<ToolUse> {
     let mut calls: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
-    for Edit { path, old, new } in edits {
+    for AiderEdit { path, old, new } in edits {
         let edit = serde_json::json!({ "old_string": old, "new_string": new });
         match calls.iter_mut().find(|(known, _)| *known == path) {
             Some((_, edits)) => edits.push(edit),
@@ -53,11 +53,15 @@ fn merge(edits: Vec<Edit>) -> Vec<ToolUse> {
 }
 
 /// Reads `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE`.
-fn search_replace(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, usize) {
+fn search_replace(
+    lines: &[&str],
+    start: usize,
+    path: Option<String>,
+) -> (Option<AiderEdit>, usize) {
     let find = |from: usize, mark: char, word: &str| {
         let found = lines[from..]
             .iter()
-            .position(|line| is_mark(line, mark, word));
+            .position(|line| is_conflict_marker(line, mark, word));
         found.map(|found| from + found)
     };
     let Some(middle) = find(start + 1, '=', "") else {
@@ -66,7 +70,7 @@ fn search_replace(lines: &[&str], start: usize, path: Option<String>) -> (Option
     let Some(end) = find(middle + 1, '>', "REPLACE") else {
         return (None, start + 1);
     };
-    let edit = path.map(|path| Edit {
+    let edit = path.map(|path| AiderEdit {
         path,
         old: lines[start + 1..middle].join("\n"),
         new: lines[middle + 1..end].join("\n"),
@@ -76,16 +80,22 @@ fn search_replace(lines: &[&str], start: usize, path: Option<String>) -> (Option
 
 /// Reads a fenced block: a diff, or the whole new text of the file named before it. One that holds
 /// search blocks is only stepped into.
-fn fenced(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, usize) {
-    let Some(language) = fence(lines[start]) else {
+fn fenced_edit(lines: &[&str], start: usize, path: Option<String>) -> (Option<AiderEdit>, usize) {
+    let Some(language) = fence_language(lines[start]) else {
         return (None, start + 1);
     };
     let inner = &lines[start + 1..];
-    let Some(length) = inner.iter().position(|line| fence(line) == Some("")) else {
+    let Some(length) = inner
+        .iter()
+        .position(|line| fence_language(line) == Some(""))
+    else {
         return (None, start + 1);
     };
     let body = &inner[..length];
-    if body.iter().any(|line| is_mark(line, '<', "SEARCH")) {
+    if body
+        .iter()
+        .any(|line| is_conflict_marker(line, '<', "SEARCH"))
+    {
         return (None, start + 1);
     }
     let edit = if language == "diff" {
@@ -97,13 +107,13 @@ fn fenced(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, 
             let of = of.filter_map(|line| line.strip_prefix(sign));
             of.collect::<Vec<_>>().join("\n")
         };
-        path.map(|path| Edit {
+        path.map(|path| AiderEdit {
             path: path.to_owned(),
             old: of('-'),
             new: of('+'),
         })
     } else {
-        path.map(|path| Edit {
+        path.map(|path| AiderEdit {
             path,
             old: String::new(),
             new: body.join("\n"),
@@ -113,13 +123,13 @@ fn fenced(lines: &[&str], start: usize, path: Option<String>) -> (Option<Edit>, 
 }
 
 /// Returns the language of a fence's opening line; of its closing line, nothing.
-fn fence(line: &str) -> Option<&str> {
+fn fence_language(line: &str) -> Option<&str> {
     line.strip_prefix("```")
         .map(|rest| rest.trim_start_matches('`').trim())
 }
 
 /// Says whether a line is seven or so of `mark`, and then `word`.
-fn is_mark(line: &str, mark: char, word: &str) -> bool {
+fn is_conflict_marker(line: &str, mark: char, word: &str) -> bool {
     let rest = line.trim_start_matches(mark);
     (5..=9).contains(&(line.len() - rest.len())) && rest.trim() == word
 }
@@ -128,11 +138,12 @@ fn is_mark(line: &str, mark: char, word: &str) -> bool {
 fn path_before(lines: &[&str]) -> Option<String> {
     let mut above = lines.iter().rev();
     let line = above.next()?;
-    let line = if fence(line).is_some_and(|language| !language.is_empty()) || *line == "```" {
-        above.next()?
-    } else {
-        line
-    };
+    let line =
+        if fence_language(line).is_some_and(|language| !language.is_empty()) || *line == "```" {
+            above.next()?
+        } else {
+            line
+        };
     let path = line.trim_matches(['*', '`', '#', ':', ' ']);
     let shaped = !path.is_empty()
         && !path.contains([' ', '<', '>', '(', '"'])
@@ -147,9 +158,9 @@ mod tests {
 
     #[track_caller]
     fn check(answer: &str, expected: &[(&str, &str)]) {
-        let found: Vec<_> = proposed(answer)
+        let found: Vec<_> = proposed_edits(answer)
             .iter()
-            .flat_map(|call| tools::changes(&call.tool, &call.input))
+            .flat_map(|call| tools::file_changes(&call.tool, &call.input))
             .map(|change| (change.path, change.diff))
             .collect();
         let found: Vec<_> = found

@@ -1,35 +1,35 @@
 //! Lines of a history to entries.
 
 use memory::{
-    Block, Chain, Entry, Message, Origin, Role, SessionPatch, Title, TitleRank, UsageEntry,
+    Block, IdChain, LogEntry, Message, Origin, Role, SessionPatch, Title, TitleRank, UsageEntry,
 };
 use serde::{Deserialize, Serialize};
 
-use super::mark::{Mark, Marks, Speaker};
-use super::prompt::{self, Said};
-use super::run::{Head, Run};
+use super::mark::{AiderLine, AiderSpeaker, LineClassifier};
+use super::prompt::{self, AiderPrompt};
+use super::run::{AiderRun, RunHeader};
 use super::{HISTORY, edits, printed};
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, Resume, Source};
+use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source};
 
 /// Reads one history.
 #[derive(Debug)]
-pub struct Log {
+pub struct AiderLogReader {
     /// The repository that the history lies in.
     cwd: Option<String>,
-    state: State,
-    open: Option<Open>,
+    state: AiderReaderState,
+    open: Option<OpenPassage>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
-    run: Option<Run>,
+struct AiderReaderState {
+    run: Option<AiderRun>,
     /// When the last run started, and how many before it started then.
     started: String,
     nth: u32,
-    marks: Marks,
-    chain: Chain,
+    marks: LineClassifier,
+    chain: IdChain,
     /// Changes that the model proposed.
     calls: OpenCalls,
     /// The hash of the words that will be logged again.
@@ -38,22 +38,22 @@ struct State {
 
 /// What is still being said: a next reader comes back to its first line.
 #[derive(Debug)]
-struct Open {
+struct OpenPassage {
     line: u64,
     offset: u64,
-    before: State,
-    what: What,
+    before: AiderReaderState,
+    kind: PassageKind,
     /// Where the words begin: a run's first prompt stands below its head.
-    said_at: u64,
+    text_line: u64,
 }
 
 #[derive(Debug)]
-enum What {
-    Head(Box<Head>),
-    Passage(Speaker, String),
+enum PassageKind {
+    Head(Box<RunHeader>),
+    Passage(AiderSpeaker, String),
 }
 
-impl Log {
+impl AiderLogReader {
     pub fn new(source: &Source, state: Option<&str>) -> Self {
         let folder = source
             .path
@@ -68,46 +68,58 @@ impl Log {
         }
     }
 
-    fn start(&mut self, line: Line<'_>, at: &str, before: Marks, out: &mut Parsed) {
-        self.close(out);
+    fn start_run(
+        &mut self,
+        line: InputLine<'_>,
+        at: &str,
+        before: LineClassifier,
+        out: &mut ParseOutput,
+    ) {
+        self.close_passage(out);
         let nth = if self.state.started == at {
             self.state.nth + 1
         } else {
             0
         };
-        self.open(line, before, What::Head(Box::new(Head::new(at, nth))));
-        self.state = State {
+        self.open_passage(
+            line,
+            before,
+            PassageKind::Head(Box::new(RunHeader::new(at, nth))),
+        );
+        self.state = AiderReaderState {
             started: at.to_owned(),
             nth,
             marks: self.state.marks,
-            ..State::default()
+            ..AiderReaderState::default()
         };
     }
 
-    fn said(
+    fn add_line(
         &mut self,
-        line: Line<'_>,
-        speaker: Speaker,
+        line: InputLine<'_>,
+        speaker: AiderSpeaker,
         text: &str,
-        before: Marks,
-        out: &mut Parsed,
+        before: LineClassifier,
+        out: &mut ParseOutput,
     ) {
-        match self.open.as_mut().map(|open| &mut open.what) {
-            Some(What::Head(head)) if speaker != Speaker::User => return head.line(text),
-            Some(What::Head(head)) => {
+        match self.open.as_mut().map(|open| &mut open.kind) {
+            Some(PassageKind::Head(head)) if speaker != AiderSpeaker::User => {
+                return head.add_line(text);
+            }
+            Some(PassageKind::Head(head)) => {
                 let run = head.clone().finish(text);
                 // The same words in another run are not a copy of this one's.
                 self.state.chain.link(&[&run.id]);
                 self.state.run = Some(run);
                 // A next reader comes back to the head, so that the run gets its name again.
                 if let Some(open) = &mut self.open {
-                    open.what = What::Passage(speaker, format!("{text}\n"));
-                    open.said_at = line.number;
+                    open.kind = PassageKind::Passage(speaker, format!("{text}\n"));
+                    open.text_line = line.number;
                 }
                 return;
             }
-            Some(What::Passage(known, passage))
-                if *known == speaker && !(speaker == Speaker::User && before.empty) =>
+            Some(PassageKind::Passage(known, passage))
+                if *known == speaker && !(speaker == AiderSpeaker::User && before.empty) =>
             {
                 passage.push_str(text);
                 passage.push('\n');
@@ -115,30 +127,34 @@ impl Log {
             }
             _ => {}
         }
-        self.close(out);
-        self.open(line, before, What::Passage(speaker, format!("{text}\n")));
+        self.close_passage(out);
+        self.open_passage(
+            line,
+            before,
+            PassageKind::Passage(speaker, format!("{text}\n")),
+        );
     }
 
     /// Notes what begins on this line, with the state before it.
-    fn open(&mut self, line: Line<'_>, before: Marks, what: What) {
-        let before = State {
+    fn open_passage(&mut self, line: InputLine<'_>, before: LineClassifier, what: PassageKind) {
+        let before = AiderReaderState {
             marks: before,
             ..self.state.clone()
         };
-        self.open = Some(Open {
+        self.open = Some(OpenPassage {
             line: line.number,
             offset: line.offset,
             before,
-            what,
-            said_at: line.number,
+            kind: what,
+            text_line: line.number,
         });
     }
 
     /// Emits what was said. The head of a run says nothing yet.
-    fn close(&mut self, out: &mut Parsed) {
-        let Some(Open {
-            said_at: line,
-            what: What::Passage(speaker, text),
+    fn close_passage(&mut self, out: &mut ParseOutput) {
+        let Some(OpenPassage {
+            text_line: line,
+            kind: PassageKind::Passage(speaker, text),
             ..
         }) = self.open.take()
         else {
@@ -150,27 +166,27 @@ impl Log {
         };
         if !run.introduced {
             run.introduced = true;
-            out.push(Entry::Session(run.introduction(self.cwd.clone())));
+            out.push(LogEntry::Session(run.first_patch(self.cwd.clone())));
             self.state.run = Some(run.clone());
         }
         let text = text.trim_matches('\n');
         match speaker {
-            Speaker::User => self.prompt(line, run, text, out),
-            Speaker::Model => self.answer(line, &run, text, out),
-            Speaker::Aider => self.printed(line, run, text, out),
+            AiderSpeaker::User => self.emit_prompt(line, run, text, out),
+            AiderSpeaker::Model => self.emit_answer(line, &run, text, out),
+            AiderSpeaker::Aider => self.emit_output(line, run, text, out),
         }
     }
 
-    fn prompt(&mut self, line: u64, mut run: Run, text: &str, out: &mut Parsed) {
+    fn emit_prompt(&mut self, line: u64, mut run: AiderRun, text: &str, out: &mut ParseOutput) {
         let text = text.trim();
         let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
         let expected = self.state.again.take();
-        let (origin, block) = match prompt::said(text) {
-            Said::Nothing => return,
+        let (origin, block) = match prompt::classify(text) {
+            AiderPrompt::Empty => return,
             _ if expected.is_some_and(|expected| expected == hash(text)) => return,
-            Said::Answer => (Origin::Human, Block::Approval(text.to_owned())),
-            Said::Harness => (Origin::Harness, Block::Text(text.to_owned())),
-            Said::Words { again } => {
+            AiderPrompt::Answer => (Origin::Human, Block::Approval(text.to_owned())),
+            AiderPrompt::Harness => (Origin::Harness, Block::Text(text.to_owned())),
+            AiderPrompt::Words { again } => {
                 self.state.again = again.map(|words| hash(&words));
                 if !run.titled {
                     run.titled = true;
@@ -178,7 +194,7 @@ impl Log {
                         text: text.to_owned(),
                         rank: TitleRank::FirstPrompt,
                     };
-                    out.push(Entry::Session(SessionPatch {
+                    out.push(LogEntry::Session(SessionPatch {
                         title: Some(title),
                         ..run.patch()
                     }));
@@ -186,41 +202,41 @@ impl Log {
                 (Origin::Human, Block::Text(text.to_owned()))
             }
         };
-        let message = self.message(line, &run, Role::User, origin, text);
+        let message = self.new_message(line, &run, Role::User, origin, text);
         self.state.run = Some(run);
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             blocks: vec![block],
             ..message
         }));
     }
 
-    fn answer(&mut self, line: u64, run: &Run, text: &str, out: &mut Parsed) {
-        for mut call in edits::proposed(text) {
+    fn emit_answer(&mut self, line: u64, run: &AiderRun, text: &str, out: &mut ParseOutput) {
+        for mut call in edits::proposed_edits(text) {
             self.state.calls.open(&mut call);
         }
-        let message = self.message(line, run, Role::Assistant, Origin::Model, text);
-        out.push(Entry::Message(Message {
+        let message = self.new_message(line, run, Role::Assistant, Origin::Model, text);
+        out.push(LogEntry::Message(Message {
             blocks: vec![Block::Text(text.to_owned())],
             model: run.model.clone(),
             ..message
         }));
     }
 
-    fn printed(&mut self, line: u64, mut run: Run, text: &str, out: &mut Parsed) {
+    fn emit_output(&mut self, line: u64, mut run: AiderRun, text: &str, out: &mut ParseOutput) {
         let known = run.model.clone();
         for line in text.lines() {
-            run.learn(line);
+            run.read_announcement(line);
         }
         if run.model != known {
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 model: run.model.clone(),
                 ..run.patch()
             }));
         }
-        let printed = printed::read(text, &mut self.state.calls);
-        let message = self.message(line, &run, Role::User, Origin::Tool, text);
-        for (nth, bill) in printed.bills.into_iter().enumerate() {
-            out.push(Entry::Usage(UsageEntry {
+        let printed = printed::parse_output(text, &mut self.state.calls);
+        let message = self.new_message(line, &run, Role::User, Origin::Tool, text);
+        for (nth, bill) in printed.token_reports.into_iter().enumerate() {
+            out.push(LogEntry::Usage(UsageEntry {
                 session: run.session(),
                 key: format!("{}/{}/{nth}", run.session(), message.id),
                 at: run.started,
@@ -231,7 +247,7 @@ impl Log {
         }
         self.state.run = Some(run);
         if !printed.blocks.is_empty() {
-            out.push(Entry::Message(Message {
+            out.push(LogEntry::Message(Message {
                 blocks: printed.blocks,
                 ..message
             }));
@@ -239,7 +255,14 @@ impl Log {
     }
 
     /// The only time there is, is the run's.
-    fn message(&mut self, line: u64, run: &Run, role: Role, origin: Origin, text: &str) -> Message {
+    fn new_message(
+        &mut self,
+        line: u64,
+        run: &AiderRun,
+        role: Role,
+        origin: Origin,
+        text: &str,
+    ) -> Message {
         let id = self.state.chain.link(&[text]);
         Message {
             at: run.started,
@@ -250,15 +273,15 @@ impl Log {
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+impl LogReader for AiderLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         let before = self.state.marks;
-        match self.state.marks.read(line.text) {
-            Mark::Start(at) => self.start(line, at, before, out),
-            Mark::Said(speaker, text) => self.said(line, speaker, text, before, out),
-            Mark::Empty => {
-                if let Some(Open {
-                    what: What::Passage(_, text),
+        match self.state.marks.classify(line.text) {
+            AiderLine::RunStart(at) => self.start_run(line, at, before, out),
+            AiderLine::Text(speaker, text) => self.add_line(line, speaker, text, before, out),
+            AiderLine::Empty => {
+                if let Some(OpenPassage {
+                    kind: PassageKind::Passage(_, text),
                     ..
                 }) = &mut self.open
                 {
@@ -268,18 +291,18 @@ impl Reader for Log {
         }
     }
 
-    fn end(&mut self, settled: bool, out: &mut Parsed) {
+    fn finish(&mut self, settled: bool, out: &mut ParseOutput) {
         // A run that still waits for its first prompt may wait for long.
         if settled
             && !matches!(
                 self.open,
-                Some(Open {
-                    what: What::Head(_),
+                Some(OpenPassage {
+                    kind: PassageKind::Head(_),
                     ..
                 })
             )
         {
-            self.close(out);
+            self.close_passage(out);
         }
     }
 
@@ -287,8 +310,8 @@ impl Reader for Log {
         to_json(&self.state)
     }
 
-    fn resume(&self) -> Option<Resume> {
-        self.open.as_ref().map(|open| Resume {
+    fn resume_point(&self) -> Option<ResumePoint> {
+        self.open.as_ref().map(|open| ResumePoint {
             line: open.line,
             offset: open.offset,
             state: to_json(&open.before),
@@ -296,6 +319,6 @@ impl Reader for Log {
     }
 }
 
-fn to_json(state: &State) -> String {
+fn to_json(state: &AiderReaderState) -> String {
     serde_json::to_string(state).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Who spoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Speaker {
+pub enum AiderSpeaker {
     User,
     Model,
     #[default]
@@ -17,10 +17,10 @@ pub enum Speaker {
 
 /// What a line is, and its text without marks.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Mark<'a> {
+pub enum AiderLine<'a> {
     /// A run starts, at this local time.
-    Start(&'a str),
-    Said(Speaker, &'a str),
+    RunStart(&'a str),
+    Text(AiderSpeaker, &'a str),
     /// An empty line, which belongs to whoever speaks.
     Empty,
 }
@@ -28,8 +28,8 @@ pub enum Mark<'a> {
 /// What must be known of the lines before.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Marks {
-    pub speaker: Speaker,
+pub struct LineClassifier {
+    pub speaker: AiderSpeaker,
     /// The line before was empty.
     pub empty: bool,
     /// This run's lines have hard breaks; copies may have lost them.
@@ -38,17 +38,17 @@ pub struct Marks {
     spread: bool,
 }
 
-impl Marks {
-    pub fn read<'a>(&mut self, line: &'a str) -> Mark<'a> {
+impl LineClassifier {
+    pub fn classify<'a>(&mut self, line: &'a str) -> AiderLine<'a> {
         let line = line.trim_end_matches(['\n', '\r']);
         let hard = line.ends_with("  ");
-        let mark = self.mark(line, hard);
+        let mark = self.classify_marked(line, hard);
         match mark {
-            Mark::Start(_) => *self = Self::default(),
-            Mark::Empty => self.empty = true,
-            Mark::Said(speaker, _) => {
-                self.breaks |= hard && speaker != Speaker::Model;
-                self.spread = speaker == Speaker::Aider
+            AiderLine::RunStart(_) => *self = Self::default(),
+            AiderLine::Empty => self.empty = true,
+            AiderLine::Text(speaker, _) => {
+                self.breaks |= hard && speaker != AiderSpeaker::Model;
+                self.spread = speaker == AiderSpeaker::Aider
                     && !hard
                     && (self.spread || (self.breaks && line.starts_with('>')));
                 (self.speaker, self.empty) = (speaker, false);
@@ -57,41 +57,41 @@ impl Marks {
         mark
     }
 
-    fn mark<'a>(&self, line: &'a str, hard: bool) -> Mark<'a> {
-        if let Some(at) = start(line) {
-            return Mark::Start(at);
+    fn classify_marked<'a>(&self, line: &'a str, hard: bool) -> AiderLine<'a> {
+        if let Some(at) = run_start(line) {
+            return AiderLine::RunStart(at);
         }
-        if let Some(text) = marked(line, "####")
-            && self.prompts(hard)
+        if let Some(text) = strip_mark(line, "####")
+            && self.is_prompt(hard)
         {
-            return Mark::Said(Speaker::User, text);
+            return AiderLine::Text(AiderSpeaker::User, text);
         }
-        if let Some(text) = marked(line, ">")
-            && self.prints(text, hard)
+        if let Some(text) = strip_mark(line, ">")
+            && self.is_output(text, hard)
         {
-            return Mark::Said(Speaker::Aider, text);
+            return AiderLine::Text(AiderSpeaker::Aider, text);
         }
         if line.trim().is_empty() {
-            return Mark::Empty;
+            return AiderLine::Empty;
         }
         if self.spread {
-            return Mark::Said(Speaker::Aider, line.trim_end());
+            return AiderLine::Text(AiderSpeaker::Aider, line.trim_end());
         }
-        Mark::Said(Speaker::Model, line)
+        AiderLine::Text(AiderSpeaker::Model, line)
     }
 
     /// Says whether a line with a prompt's mark is one.
-    fn prompts(&self, hard: bool) -> bool {
+    fn is_prompt(&self, hard: bool) -> bool {
         if self.breaks || hard {
-            hard && (self.empty || self.speaker == Speaker::User)
+            hard && (self.empty || self.speaker == AiderSpeaker::User)
         } else {
-            self.empty && self.speaker != Speaker::Model
+            self.empty && self.speaker != AiderSpeaker::Model
         }
     }
 
     /// Says whether a line with the mark of Aider's output is that.
-    fn prints(&self, text: &str, hard: bool) -> bool {
-        let follows = self.speaker != Speaker::Model && !self.empty;
+    fn is_output(&self, text: &str, hard: bool) -> bool {
+        let follows = self.speaker != AiderSpeaker::Model && !self.empty;
         hard || follows || HEADS.iter().any(|head| text.starts_with(head))
     }
 }
@@ -108,13 +108,13 @@ const HEADS: &[&str] = &[
 ];
 
 /// Returns when a run starts on this line.
-pub fn start(line: &str) -> Option<&str> {
+pub fn run_start(line: &str) -> Option<&str> {
     let at = line.strip_prefix("# aider chat started at ")?.trim_end();
     at.starts_with(|c: char| c.is_ascii_digit()).then_some(at)
 }
 
 /// Returns a line's text behind its mark.
-fn marked<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+fn strip_mark<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     let text = line.strip_prefix(mark)?;
     let text = match text.strip_prefix(' ') {
         Some(text) => text,
@@ -130,14 +130,14 @@ mod tests {
 
     #[track_caller]
     fn check(lines: &[(&str, char)]) {
-        let mut marks = Marks::default();
+        let mut marks = LineClassifier::default();
         for (line, expected) in lines {
-            let found = match marks.read(line) {
-                Mark::Start(_) => 's',
-                Mark::Empty => ' ',
-                Mark::Said(Speaker::User, _) => 'u',
-                Mark::Said(Speaker::Model, _) => 'm',
-                Mark::Said(Speaker::Aider, _) => 'a',
+            let found = match marks.classify(line) {
+                AiderLine::RunStart(_) => 's',
+                AiderLine::Empty => ' ',
+                AiderLine::Text(AiderSpeaker::User, _) => 'u',
+                AiderLine::Text(AiderSpeaker::Model, _) => 'm',
+                AiderLine::Text(AiderSpeaker::Aider, _) => 'a',
             };
             assert_eq!(found, *expected, "{line:?} in {lines:?}");
         }

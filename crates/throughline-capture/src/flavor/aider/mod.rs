@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Aider;
@@ -35,23 +35,23 @@ impl Adapter for Aider {
 
     /// The histories lie in the repositories, which only the user can name; those that Aider itself
     /// has another place for are known.
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         let mut roots = vec![places.home.join(HISTORY)];
-        roots.extend(places.folder("AIDER_CHAT_HISTORY_FILE"));
+        roots.extend(places.folder_variable("AIDER_CHAT_HISTORY_FILE"));
         roots
     }
 
-    fn claim(&self, _root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, _root: &Path, relative: &Path) -> Option<SourceFormat> {
         let name = relative.file_name()?.to_str()?;
         // Collections of logs flatten the folders into the name, so it may only end like this.
-        name.ends_with(&HISTORY[1..]).then_some(Format::Lines)
+        name.ends_with(&HISTORY[1..]).then_some(SourceFormat::Lines)
     }
 
     fn recognises(&self, head: &str) -> bool {
-        head.lines().any(|line| mark::start(line).is_some())
+        head.lines().any(|line| mark::run_start(line).is_some())
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(source, state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::AiderLogReader::new(source, state))
     }
 }

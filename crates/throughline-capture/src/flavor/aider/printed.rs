@@ -7,20 +7,20 @@ use crate::calls::OpenCalls;
 
 /// What a passage of output tells.
 #[derive(Debug, Default)]
-pub struct Printed {
+pub struct AiderOutput {
     pub blocks: Vec<Block>,
-    pub bills: Vec<Bill>,
+    pub token_reports: Vec<TokenReport>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Bill {
+pub struct TokenReport {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
 }
 
 /// Reads a passage. Changes that were applied are joined to the answer that proposed them.
-pub fn read(text: &str, calls: &mut OpenCalls) -> Printed {
-    let mut printed = Printed::default();
+pub fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
+    let mut printed = AiderOutput::default();
     let mut output = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -28,12 +28,12 @@ pub fn read(text: &str, calls: &mut OpenCalls) -> Printed {
             // A long bill has its cost on a line of its own.
             let cost = lines.next_if(|next| next.starts_with("Cost: "));
             let bill = format!("{line} {}", cost.unwrap_or_default());
-            printed.bills.extend(self::bill(&bill));
-        } else if prompt::is_answer(line) {
-            printed.settle(&mut output);
+            printed.token_reports.extend(parse_token_report(&bill));
+        } else if prompt::is_answered_question(line) {
+            printed.flush_text(&mut output);
             printed.blocks.push(Block::Approval(line.to_owned()));
         } else if let Some(path) = line.strip_prefix("Applied edit to ") {
-            printed.settle(&mut output);
+            printed.flush_text(&mut output);
             let mut result = ToolResult {
                 call: Some(CallId::new(path)),
                 tool: Some(edits::TOOL.to_owned()),
@@ -48,12 +48,12 @@ pub fn read(text: &str, calls: &mut OpenCalls) -> Printed {
             output.push('\n');
         }
     }
-    printed.settle(&mut output);
+    printed.flush_text(&mut output);
     printed
 }
 
-impl Printed {
-    fn settle(&mut self, output: &mut String) {
+impl AiderOutput {
+    fn flush_text(&mut self, output: &mut String) {
         let text = std::mem::take(output);
         let text = text.trim_matches('\n');
         if !text.trim().is_empty() {
@@ -78,14 +78,14 @@ const NOISE: &[&str] = &[
 
 /// Reads `Tokens: 12k sent, 3.1k cache hit, 1,024 received. Cost: $0.02 message, $0.10 session.`
 /// What was sent includes what the cache had.
-fn bill(line: &str) -> Option<Bill> {
+fn parse_token_report(line: &str) -> Option<TokenReport> {
     let (tokens, cost) = match line.split_once("Cost: ") {
         Some((tokens, cost)) => (tokens, Some(cost)),
         None => (line, None),
     };
     let count = |what: &str| -> Option<u64> {
         let before = &tokens[..tokens.find(what)?];
-        number(before.trim_end().rsplit(' ').next()?)
+        parse_count(before.trim_end().rsplit(' ').next()?)
     };
     let sent = count(" sent")?;
     let cache_read = count(" cache hit").unwrap_or_default();
@@ -101,11 +101,11 @@ fn bill(line: &str) -> Option<Bill> {
         let (dollars, _) = cost.strip_prefix('$')?.split_once(' ')?;
         dollars.parse().ok()
     });
-    Some(Bill { usage, cost_usd })
+    Some(TokenReport { usage, cost_usd })
 }
 
 /// Reads `5,244`, `1.2k` or `12k`.
-fn number(text: &str) -> Option<u64> {
+fn parse_count(text: &str) -> Option<u64> {
     let text = text.replace(',', "");
     let (digits, unit) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1e3),
@@ -137,7 +137,11 @@ mod tests {
             cache_write,
             reasoning: 0,
         };
-        assert_eq!(bill(line), Some(Bill { usage, cost_usd }), "{line}");
+        assert_eq!(
+            parse_token_report(line),
+            Some(TokenReport { usage, cost_usd }),
+            "{line}"
+        );
     }
 
     #[test]
@@ -153,6 +157,6 @@ mod tests {
             [2500, 1000, 7500, 2000],
             Some(0.0019),
         );
-        assert_eq!(bill("Tokens: many"), None);
+        assert_eq!(parse_token_report("Tokens: many"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 /// What a text in the user's place is.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum AiderPrompt {
     /// A person's words. A command that takes words is logged again as these words alone.
     Words {
         again: Option<String>,
@@ -11,39 +11,43 @@ pub enum Said {
     Answer,
     /// A command without words, or Aider itself.
     Harness,
-    Nothing,
+    Empty,
 }
 
-pub fn said(text: &str) -> Said {
+pub fn classify(text: &str) -> AiderPrompt {
     let text = text.trim();
     if text.is_empty() || text == "<blank>" {
-        return Said::Nothing;
+        return AiderPrompt::Empty;
     }
-    if is_answer(text) {
-        return Said::Answer;
+    if is_answered_question(text) {
+        return AiderPrompt::Answer;
     }
-    if OWN_WORDS.iter().any(|head| text.starts_with(head)) || is_failed_match(text) {
-        return Said::Harness;
+    if REFLECTION_PREFIXES
+        .iter()
+        .any(|head| text.starts_with(head))
+        || is_failed_match(text)
+    {
+        return AiderPrompt::Harness;
     }
     let Some(command) = text.strip_prefix('/') else {
-        return Said::Words { again: None };
+        return AiderPrompt::Words { again: None };
     };
     let (name, words) = command
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
     let words = words.trim();
     if words.is_empty() || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Said::Harness;
+        return AiderPrompt::Harness;
     }
-    if NAMING.contains(&name) {
-        return Said::Harness;
+    if FILE_COMMANDS.contains(&name) {
+        return AiderPrompt::Harness;
     }
     let again = Some(words.to_owned());
-    Said::Words { again }
+    AiderPrompt::Words { again }
 }
 
 /// How Aider begins when it tells the model what went wrong.
-const OWN_WORDS: &[&str] = &[
+const REFLECTION_PREFIXES: &[&str] = &[
     "# Fix any errors below, if possible.",
     "I ran this command:",
     "The LLM did not conform to the edit format.",
@@ -52,7 +56,7 @@ const OWN_WORDS: &[&str] = &[
 ];
 
 /// Commands whose arguments are names of files and models.
-const NAMING: &[&str] = &[
+const FILE_COMMANDS: &[&str] = &[
     "add",
     "chat-mode",
     "drop",
@@ -77,7 +81,7 @@ fn is_failed_match(text: &str) -> bool {
 
 /// Says whether a line is a question of Aider's with its answer, as in
 /// `Run shell command? (Y)es/(N)o [Yes]: y`.
-pub fn is_answer(line: &str) -> bool {
+pub fn is_answered_question(line: &str) -> bool {
     let Some((question, answer)) = line.rsplit_once([' ', ':']) else {
         return false;
     };
@@ -95,25 +99,28 @@ mod tests {
 
     #[test]
     fn words_and_key_presses() {
-        let words = |again: Option<&str>| Said::Words {
+        let words = |again: Option<&str>| AiderPrompt::Words {
             again: again.map(str::to_owned),
         };
         for (text, expected) in [
             ("make it faster", words(None)),
             ("/ask  will it work?", words(Some("will it work?"))),
             ("!ls", words(None)),
-            ("/undo", Said::Harness),
-            ("/add a.py b.py", Said::Harness),
-            ("/ the root", Said::Harness),
-            ("<blank>", Said::Nothing),
+            ("/undo", AiderPrompt::Harness),
+            ("/add a.py b.py", AiderPrompt::Harness),
+            ("/ the root", AiderPrompt::Harness),
+            ("<blank>", AiderPrompt::Empty),
             (
                 "# Fix any errors below, if possible.\n\n## x",
-                Said::Harness,
+                AiderPrompt::Harness,
             ),
-            ("# 1 SEARCH/REPLACE block failed to match!", Said::Harness),
-            ("Add it? (Y)es/(N)o/(A)ll [Yes]: all", Said::Answer),
+            (
+                "# 1 SEARCH/REPLACE block failed to match!",
+                AiderPrompt::Harness,
+            ),
+            ("Add it? (Y)es/(N)o/(A)ll [Yes]: all", AiderPrompt::Answer),
         ] {
-            assert_eq!(said(text), expected, "{text}");
+            assert_eq!(classify(text), expected, "{text}");
         }
     }
 
@@ -123,10 +130,10 @@ mod tests {
             "Attempt to fix lint errors? y",
             "Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]: n",
         ] {
-            assert!(is_answer(line), "{line}");
+            assert!(is_answered_question(line), "{line}");
         }
         for line in ["What is y", "Is it? maybe", "is x > y", "no"] {
-            assert!(!is_answer(line), "{line}");
+            assert!(!is_answered_question(line), "{line}");
         }
     }
 }

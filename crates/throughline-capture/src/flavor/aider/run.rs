@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What is known of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Run {
+pub struct AiderRun {
     pub id: String,
     pub started: Option<Timestamp>,
     pub version: Option<String>,
@@ -19,7 +19,7 @@ pub struct Run {
     pub titled: bool,
 }
 
-impl Run {
+impl AiderRun {
     pub fn session(&self) -> SessionId {
         SessionId::of(Flavor::Aider, &self.id)
     }
@@ -29,7 +29,7 @@ impl Run {
     }
 
     /// Returns what the session's first entry says.
-    pub fn introduction(&self, cwd: Option<String>) -> SessionPatch {
+    pub fn first_patch(&self, cwd: Option<String>) -> SessionPatch {
         SessionPatch {
             kind: self.automated.then_some(SessionKind::Automated),
             cwd,
@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Takes in a line that Aider prints about itself, and says whether it was one.
-    pub fn learn(&mut self, line: &str) -> bool {
+    pub fn read_announcement(&mut self, line: &str) -> bool {
         if let Some(model) = model(line) {
             self.model = Some(model.to_owned());
             return true;
@@ -67,23 +67,23 @@ fn model(line: &str) -> Option<&str> {
 /// How a run begins, until its first prompt. That names it: the file has no ids, several files may
 /// start runs in the same second, and the file may be moved or lose its beginning.
 #[derive(Clone, Debug)]
-pub struct Head {
-    pub run: Run,
+pub struct RunHeader {
+    pub run: AiderRun,
     started: String,
     hasher: blake3::Hasher,
     first: bool,
 }
 
-impl Head {
+impl RunHeader {
     /// `nth` counts the runs that start in the same second.
     pub fn new(started: &str, nth: u32) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(started.as_bytes());
         hasher.update(&nth.to_le_bytes());
         Self {
-            run: Run {
+            run: AiderRun {
                 started: local_time(started),
-                ..Run::default()
+                ..AiderRun::default()
             },
             started: started.to_owned(),
             hasher,
@@ -92,7 +92,7 @@ impl Head {
     }
 
     /// Takes in a line before the first prompt.
-    pub fn line(&mut self, line: &str) {
+    pub fn add_line(&mut self, line: &str) {
         self.hasher.update(line.as_bytes());
         self.hasher.update(b"\n");
         if std::mem::take(&mut self.first) {
@@ -101,11 +101,11 @@ impl Head {
                 .split(' ')
                 .any(|word| AUTOMATIC.contains(&word.split('=').next().unwrap_or(word)));
         }
-        self.run.learn(line);
+        self.run.read_announcement(line);
     }
 
     /// Names the run by its first prompt.
-    pub fn finish(mut self, prompt: &str) -> Run {
+    pub fn finish(mut self, prompt: &str) -> AiderRun {
         self.hasher.update(prompt.as_bytes());
         let hash = self.hasher.finalize().to_hex();
         let started = self.started.replace(' ', "T").replace(':', "-");
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn a_run_is_named_by_how_it_begins() {
         let name = |nth: u32, lines: &[&str], prompt: &str| {
-            let mut head = Head::new("2024-08-05 19:33:02", nth);
-            lines.iter().for_each(|line| head.line(line));
+            let mut head = RunHeader::new("2024-08-05 19:33:02", nth);
+            lines.iter().for_each(|line| head.add_line(line));
             head.finish(prompt).id
         };
         let one = name(0, &["aider", "Aider v1"], "hi");
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn the_banner_tells_version_and_model() {
-        let mut head = Head::new("2024-08-05 19:33:02", 0);
-        head.line("/bin/aider --yes --message=hello");
-        head.line("Aider v0.47.2-dev");
-        head.line("Models: claude-3-5-sonnet with diff edit format, weak model haiku");
+        let mut head = RunHeader::new("2024-08-05 19:33:02", 0);
+        head.add_line("/bin/aider --yes --message=hello");
+        head.add_line("Aider v0.47.2-dev");
+        head.add_line("Models: claude-3-5-sonnet with diff edit format, weak model haiku");
         let run = head.finish("hello");
         assert_eq!(run.version.as_deref(), Some("0.47.2-dev"));
         assert_eq!(run.model.as_deref(), Some("claude-3-5-sonnet"));

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 
 use insta::assert_snapshot;
 use jiff::Timestamp;
-use memory::{Entry, Flavor};
+use memory::{Flavor, LogEntry};
 
 use super::Aider;
 use crate::flavor::trial;
-use crate::{Adapter, Format, Parsed, Source, tail};
+use crate::{Adapter, ParseOutput, Source, SourceFormat, tail};
 
 #[test]
 fn real_runs() {
@@ -50,7 +50,7 @@ fn every_bill_is_counted_once() {
         let counted = parsed
             .entries
             .iter()
-            .filter(|e| matches!(e, Entry::Usage(_)));
+            .filter(|e| matches!(e, LogEntry::Usage(_)));
         assert_eq!(counted.count(), bills, "{source:?}");
         let whole: u64 = text[runs..]
             .lines()
@@ -78,7 +78,7 @@ fn sweeps_count_the_lines_of_the_file() {
     let source = Source {
         flavor: Flavor::Aider,
         path: path.clone(),
-        format: Format::Lines,
+        format: SourceFormat::Lines,
     };
     let (mut cursor, mut lines) = (None, Vec::new());
     // Never settled: the clock stands before the file was written.
@@ -86,14 +86,14 @@ fn sweeps_count_the_lines_of_the_file() {
     let cuts = text.match_indices('\n').map(|(at, _)| at + 1);
     for cut in cuts {
         fs::write(&path, &text[..cut]).unwrap();
-        tail::read(
+        tail::read_source(
             &Aider,
             &source,
             cursor.clone().as_ref(),
             now,
             &mut |chunk| {
                 lines.extend(numbers(&chunk.parsed));
-                assert!(!chunk.restarted);
+                assert!(!chunk.is_reread);
                 cursor = Some(chunk.cursor);
                 ControlFlow::Continue(())
             },
@@ -105,9 +105,9 @@ fn sweeps_count_the_lines_of_the_file() {
     assert!(lines.len() + 1 >= whole.len());
 }
 
-fn numbers(parsed: &Parsed) -> Vec<u64> {
+fn numbers(parsed: &ParseOutput) -> Vec<u64> {
     let messages = parsed.entries.iter().filter_map(|entry| match entry {
-        Entry::Message(message) => Some(message.line),
+        LogEntry::Message(message) => Some(message.line),
         _ => None,
     });
     messages.collect()

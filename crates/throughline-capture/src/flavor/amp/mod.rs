@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Amp;
@@ -26,20 +26,20 @@ impl Adapter for Amp {
         Flavor::Amp
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         let data = places
-            .folder("XDG_DATA_HOME")
+            .folder_variable("XDG_DATA_HOME")
             .unwrap_or_else(|| places.home.join(".local").join("share"));
         let mut roots = vec![data.join("amp").join("threads")];
         // Where the extension kept them before.
         let config = places
-            .folder("XDG_CONFIG_HOME")
+            .folder_variable("XDG_CONFIG_HOME")
             .unwrap_or_else(|| places.home.join(".config"));
         let mut configs = vec![
             config,
             places.home.join("Library").join("Application Support"),
         ];
-        configs.extend(places.folder("APPDATA"));
+        configs.extend(places.folder_variable("APPDATA"));
         for config in configs {
             for editor in ["Code", "Code - Insiders", "Cursor", "VSCodium", "Windsurf"] {
                 let storage = config.join(editor).join("User").join("globalStorage");
@@ -49,18 +49,18 @@ impl Adapter for Amp {
         roots
     }
 
-    fn claim(&self, _root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, _root: &Path, relative: &Path) -> Option<SourceFormat> {
         let stem = relative.file_name()?.to_str()?.strip_suffix(".json")?;
         let id = stem.strip_prefix("T-")?;
         let shaped = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        shaped.then_some(Format::Document)
+        shaped.then_some(SourceFormat::Document)
     }
 
     fn recognises(&self, head: &str) -> bool {
         head.contains("\"T-") && head.contains("\"messages\"") && head.contains("\"created\"")
     }
 
-    fn reader(&self, source: &Source, _: Option<&str>) -> Box<dyn Reader> {
-        Box::new(thread::Thread::new(source))
+    fn open_reader(&self, source: &Source, _: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(thread::AmpThreadReader::new(source))
     }
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::wire;
 
 /// Returns a tool's result, unless it is still to come.
-pub fn read(part: &wire::Part<'_>) -> Option<ToolResult> {
+pub fn tool_result(part: &wire::Part<'_>) -> Option<ToolResult> {
     let call = part.tool_use_id.some().or(part.api_tool_use_id.some())?;
     let call = Some(CallId::new(call));
     let Some(run) = part.run else {
         let content: Value = serde_json::from_str(part.content?.get()).ok()?;
         return Some(ToolResult {
             call,
-            content: text(&content),
+            content: readable_text(&content),
             is_error: part.is_error.is_some_and(|flag| flag.get() == "true"),
             ..ToolResult::default()
         });
@@ -28,7 +28,7 @@ pub fn read(part: &wire::Part<'_>) -> Option<ToolResult> {
             .to_owned(),
         ("cancelled" | "rejected-by-user", Value::Null) => status.to_owned(),
         (_, Value::Null) => return None,
-        (_, result) => text(result),
+        (_, result) => readable_text(result),
     };
     let failed = matches!(status, "error" | "cancelled" | "rejected-by-user");
     Some(ToolResult {
@@ -43,7 +43,7 @@ pub fn read(part: &wire::Part<'_>) -> Option<ToolResult> {
 }
 
 /// Returns what a person would read of a result.
-fn text(result: &Value) -> String {
+fn readable_text(result: &Value) -> String {
     match result {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -56,7 +56,7 @@ fn text(result: &Value) -> String {
                     Some(Value::String(text)) => text.clone(),
                     _ => item.to_string(),
                 },
-                item => text(item),
+                item => readable_text(item),
             });
             lines.collect::<Vec<_>>().join("\n")
         }
@@ -70,7 +70,7 @@ fn text(result: &Value) -> String {
                 return result.to_string();
             }
             known
-                .map(text)
+                .map(readable_text)
                 .find(|text| !text.is_empty())
                 .unwrap_or_default()
         }
@@ -85,7 +85,7 @@ mod tests {
     #[track_caller]
     fn check(part: &str, expected: Option<(&str, bool)>) {
         let part: wire::Part<'_> = serde_json::from_str(part).unwrap();
-        let found = read(&part);
+        let found = tool_result(&part);
         let found = found
             .as_ref()
             .map(|result| (&*result.content, result.is_error));

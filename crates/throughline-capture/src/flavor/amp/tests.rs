@@ -8,7 +8,7 @@ use memory::Usage;
 
 use super::Amp;
 use crate::flavor::trial;
-use crate::{Adapter, Format};
+use crate::{Adapter, SourceFormat};
 
 #[test]
 fn thread() {
@@ -66,7 +66,7 @@ fn usage_is_what_the_messages_add_up_to() {
 #[test]
 fn only_threads_are_claimed() {
     let claim = |relative: &str| Amp.claim(Path::new("/x"), Path::new(relative));
-    assert_eq!(claim("threads/T-019c.json"), Some(Format::Document));
+    assert_eq!(claim("threads/T-019c.json"), Some(SourceFormat::Document));
     for other in [
         "T-.json",
         "T-a.json.tmp",

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, CallId, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
-    TitleRank, ToolUse, Usage, UsageEntry,
+    Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch,
+    Title, TitleRank, ToolUse, Usage, UsageEntry,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,15 +11,15 @@ use serde_json::value::RawValue;
 use super::{result, wire};
 use crate::calls::OpenCalls;
 use crate::flavor::uri;
-use crate::{Line, Parsed, Reader, Source, Why, lines};
+use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
 /// Reads one thread.
 #[derive(Debug)]
-pub struct Thread {
+pub struct AmpThreadReader {
     named: String,
 }
 
-impl Thread {
+impl AmpThreadReader {
     pub fn new(source: &Source) -> Self {
         let stem = source.path.file_stem().unwrap_or_default();
         Self {
@@ -27,23 +27,28 @@ impl Thread {
         }
     }
 
-    fn read(&self, line: Line<'_>, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read(
+        &self,
+        line: InputLine<'_>,
+        text: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let thread: wire::Thread<'_> = serde_json::from_str(text)?;
-        let mut reading = Reading::of(&thread, &self.named);
-        reading.introduce(&thread, out);
+        let mut reading = AmpThread::of(&thread, &self.named);
+        reading.emit_session(&thread, out);
         for (number, message) in (1..).zip(&thread.messages) {
             match serde_json::from_str(message.get()) {
-                Ok(message) => reading.message(number, &message, out),
-                Err(_) => out.skip(line, Why::Malformed),
+                Ok(message) => reading.emit_message(number, &message, out),
+                Err(_) => out.skip_line(line, SkipReason::Malformed),
             }
         }
         Ok(())
     }
 }
 
-impl Reader for Thread {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| self.read(line, text, out));
+impl LogReader for AmpThreadReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| self.read(line, text, out));
     }
 
     fn state(&self) -> String {
@@ -52,7 +57,7 @@ impl Reader for Thread {
 }
 
 /// What is known while a document is read.
-struct Reading {
+struct AmpThread {
     session: SessionId,
     cwd: Option<String>,
     branch: Option<String>,
@@ -62,7 +67,7 @@ struct Reading {
     titled: bool,
 }
 
-impl Reading {
+impl AmpThread {
     fn of(thread: &wire::Thread<'_>, named: &str) -> Self {
         Self {
             session: SessionId::of(Flavor::Amp, thread.id.some().unwrap_or(named)),
@@ -74,14 +79,14 @@ impl Reading {
         }
     }
 
-    fn introduce(&mut self, thread: &wire::Thread<'_>, out: &mut Parsed) {
+    fn emit_session(&mut self, thread: &wire::Thread<'_>, out: &mut ParseOutput) {
         if thread.messages.is_empty() {
             return;
         }
         let environment: wire::Environment<'_> = lenient(thread.env);
         let tree = environment.initial.trees.first();
         let repository = tree.and_then(|tree| tree.repository.as_ref());
-        self.cwd = tree.and_then(|tree| tree.uri.some()).map(uri::path);
+        self.cwd = tree.and_then(|tree| tree.uri.some()).map(uri::path_of_uri);
         self.branch = repository.and_then(|repository| {
             let branch = repository.branch.some()?;
             Some(
@@ -92,7 +97,7 @@ impl Reading {
             )
         });
         let meta: wire::ThreadMeta = lenient(thread.meta);
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title: thread.title.to_owned().map(|text| Title {
                 text,
                 rank: TitleRank::Generated,
@@ -111,27 +116,27 @@ impl Reading {
         }));
     }
 
-    fn message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
+    fn emit_message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut ParseOutput) {
         let usage: wire::Usage<'_> = lenient(message.usage);
         let meta: wire::MessageMeta = lenient(message.meta);
         self.at = meta.sent_at.0.or(usage.timestamp.0).or(self.at);
         let blocks = self.blocks(message.content, out);
         let (role, origin) = match message.role.as_str() {
             "assistant" => (Role::Assistant, Origin::Model),
-            "user" if blocks.iter().any(is_words) => (Role::User, Origin::Human),
+            "user" if blocks.iter().any(is_user_content) => (Role::User, Origin::Human),
             "user" => (Role::User, Origin::Tool),
             // What Amp tells the model on its own account.
             "info" | "system" => (Role::System, Origin::Harness),
-            other => return out.unknown(&format!("message/{other}")),
+            other => return out.count_unknown(&format!("message/{other}")),
         };
         if origin == Origin::Human && !self.titled {
             self.titled = true;
-            self.title(&blocks, out);
+            self.emit_title(&blocks, out);
         }
         if !blocks.is_empty() {
             // A thread only grows, so a message is named by its place.
             let id = MessageId::new(format!("{}/{number}", self.session.native()));
-            out.push(Entry::Message(Message {
+            out.push(LogEntry::Message(Message {
                 at: self.at,
                 blocks,
                 model: usage.model.to_owned(),
@@ -141,16 +146,16 @@ impl Reading {
                 ..Message::new(id, self.session.clone(), role, origin)
             }));
         }
-        self.bill(number, &usage, out);
+        self.emit_usage(number, &usage, out);
     }
 
-    fn title(&self, blocks: &[Block], out: &mut Parsed) {
+    fn emit_title(&self, blocks: &[Block], out: &mut ParseOutput) {
         let words = blocks.iter().find_map(|block| match block {
             Block::Text(text) => Some(text.clone()),
             _ => None,
         });
         out.entries.extend(words.map(|text| {
-            Entry::Session(SessionPatch {
+            LogEntry::Session(SessionPatch {
                 title: Some(Title {
                     text,
                     rank: TitleRank::FirstPrompt,
@@ -160,7 +165,7 @@ impl Reading {
         }));
     }
 
-    fn blocks(&mut self, content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+    fn blocks(&mut self, content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
         let Some(content) = content else {
             return Vec::new();
         };
@@ -172,7 +177,7 @@ impl Reading {
         parts.filter_map(|part| self.block(&part, out)).collect()
     }
 
-    fn block(&mut self, part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+    fn block(&mut self, part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
         match part.kind.as_str() {
             "text" => some_text(part.text.as_str().to_owned()),
             "thinking" => part.thinking.to_owned().map(Block::Thinking),
@@ -188,7 +193,7 @@ impl Reading {
                 Some(Block::ToolUse(call))
             }
             "tool_result" => {
-                let mut result = result::read(part)?;
+                let mut result = result::tool_result(part)?;
                 self.calls.close(&mut result);
                 Some(Block::ToolResult(result))
             }
@@ -200,13 +205,13 @@ impl Reading {
                 })
             }
             other => {
-                out.unknown(&format!("content/{other}"));
+                out.count_unknown(&format!("content/{other}"));
                 None
             }
         }
     }
 
-    fn bill(&self, number: u64, said: &wire::Usage<'_>, out: &mut Parsed) {
+    fn emit_usage(&self, number: u64, said: &wire::Usage<'_>, out: &mut ParseOutput) {
         let mut usage = Usage {
             input: said.input_tokens.unwrap_or_default(),
             output: said.output_tokens.unwrap_or_default(),
@@ -224,7 +229,7 @@ impl Reading {
         }
         // An edited thread answers anew in the same place, and both answers were paid for.
         let when = said.timestamp.0.map_or(0, Timestamp::as_millisecond);
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: self.session.clone(),
             key: format!("{}/{number}/{when}", self.session),
             at: self.at,
@@ -240,7 +245,7 @@ impl Reading {
 }
 
 /// Says whether a person can have put it there.
-fn is_words(block: &Block) -> bool {
+fn is_user_content(block: &Block) -> bool {
     matches!(block, Block::Text(_) | Block::Image { .. })
 }
 

@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Places;
+use crate::AgentEnv;
 
 /// The same log under three names, the best first.
 const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
 const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
 
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let home = places.home.join(".gemini");
     PROGRAMS
         .iter()
@@ -33,13 +33,13 @@ pub fn recognises(head: &str) -> bool {
 
 /// What a transcript's path says.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct AntigravityLocation {
     pub session: String,
     /// A better transcript of the same conversation lies beside it.
     pub superseded: bool,
 }
 
-impl Place {
+impl AntigravityLocation {
     pub fn of(path: &Path) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let better = TRANSCRIPTS
@@ -94,10 +94,12 @@ mod tests {
         let logs = home.path().join("7f3c/.system_generated/logs");
         std::fs::create_dir_all(&logs).unwrap();
         let cut = logs.join("transcript.jsonl");
-        assert!(!Place::of(&cut).superseded);
-        assert_eq!(Place::of(&cut).session, "7f3c");
+        assert!(!AntigravityLocation::of(&cut).superseded);
+        assert_eq!(AntigravityLocation::of(&cut).session, "7f3c");
         let full = logs.join("transcript_full.jsonl");
         std::fs::write(&full, "").unwrap();
-        assert!(Place::of(&cut).superseded && !Place::of(&full).superseded);
+        assert!(
+            AntigravityLocation::of(&cut).superseded && !AntigravityLocation::of(&full).superseded
+        );
     }
 }

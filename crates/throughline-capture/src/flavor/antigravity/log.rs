@@ -4,49 +4,49 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, Boundary, CallId, Chain, Entry, Flavor, Message, Origin, Role, SessionId, SessionPatch,
-    Title, TitleRank, ToolResult, ToolUse,
+    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId,
+    SessionPatch, Title, TitleRank, ToolResult, ToolUse,
 };
 use serde::{Deserialize, Serialize};
 
-use super::discover::Place;
+use super::discover::AntigravityLocation;
 use super::wire::Step;
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug)]
-pub struct Log {
-    place: Place,
-    state: State,
+pub struct AntigravityLogReader {
+    location: AntigravityLocation,
+    state: AntigravityReaderState,
 }
 
 /// What the next reader must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+struct AntigravityReaderState {
     introduced: bool,
     titled: bool,
     model: Option<String>,
     cwd: Option<String>,
-    chain: Chain,
+    chain: IdChain,
     calls: OpenCalls,
     /// The calls of the last plan that no step has answered yet. Calls have no ids; their
     /// answers come in their order.
     pending: VecDeque<CallId>,
 }
 
-impl Log {
-    pub fn new(place: Place, state: Option<&str>) -> Self {
+impl AntigravityLogReader {
+    pub fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
-            place,
+            location,
             state: state.unwrap_or_default(),
         }
     }
 
-    fn read(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+    fn read_step(&mut self, step: &Step, line: u64, out: &mut ParseOutput) {
         // A step that is still under way comes again when it is done.
         if matches!(
             &*step.status,
@@ -56,37 +56,37 @@ impl Log {
         }
         if !self.state.introduced {
             self.state.introduced = true;
-            out.push(Entry::Session(self.patch()));
+            out.push(LogEntry::Session(self.patch()));
         }
         match (&*step.source, &*step.kind) {
-            (_, "USER_INPUT") => self.request(step, line, out),
-            (_, "PLANNER_RESPONSE") => self.plan(step, line, out),
+            (_, "USER_INPUT") => self.emit_request(step, line, out),
+            (_, "PLANNER_RESPONSE") => self.emit_plan(step, line, out),
             (_, "CHECKPOINT") => {
                 let boundary = Block::Boundary(Boundary::default());
                 let blocks = vec![boundary, Block::Summary(step.content.clone())];
-                self.say(step, line, (Role::System, Origin::Harness), blocks, out);
+                self.emit_message(step, line, (Role::System, Origin::Harness), blocks, out);
             }
             (_, "ERROR_MESSAGE") => {
                 let error = vec![Block::Error(step.content.clone())];
-                self.say(step, line, (Role::System, Origin::Harness), error, out);
+                self.emit_message(step, line, (Role::System, Origin::Harness), error, out);
             }
             (_, "SYSTEM_MESSAGE" | "EPHEMERAL_MESSAGE") => {
                 let note = vec![Block::Text(step.content.clone())];
-                self.say(step, line, (Role::User, Origin::Harness), note, out);
+                self.emit_message(step, line, (Role::User, Origin::Harness), note, out);
             }
             (_, "CONVERSATION_HISTORY" | "KNOWLEDGE_ARTIFACTS") => {}
-            ("SYSTEM", kind) => out.unknown(kind),
-            _ => self.result(step, line, out),
+            ("SYSTEM", kind) => out.count_unknown(kind),
+            _ => self.emit_result(step, line, out),
         }
     }
 
-    fn request(&mut self, step: &Step, line: u64, out: &mut Parsed) {
-        if let Some(model) = chosen_model(&step.content)
+    fn emit_request(&mut self, step: &Step, line: u64, out: &mut ParseOutput) {
+        if let Some(model) = selected_model(&step.content)
             && self.state.model.as_deref() != Some(model)
         {
             self.state.model = Some(model.to_owned());
             let model = self.state.model.clone();
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 model,
                 ..self.patch()
             }));
@@ -107,12 +107,12 @@ impl Log {
                 text,
                 rank: TitleRank::FirstPrompt,
             });
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title,
                 ..self.patch()
             }));
         }
-        self.say(
+        self.emit_message(
             step,
             line,
             (Role::User, origin),
@@ -121,7 +121,7 @@ impl Log {
         );
     }
 
-    fn plan(&mut self, step: &Step, line: u64, out: &mut Parsed) {
+    fn emit_plan(&mut self, step: &Step, line: u64, out: &mut ParseOutput) {
         self.state.pending.clear();
         let mut blocks = Vec::new();
         if !step.thinking.is_empty() {
@@ -143,17 +143,17 @@ impl Log {
             if self.state.cwd.is_none() && call.cwd().is_some() {
                 self.state.cwd = call.cwd();
                 let cwd = self.state.cwd.clone();
-                out.push(Entry::Session(SessionPatch {
+                out.push(LogEntry::Session(SessionPatch {
                     cwd,
                     ..self.patch()
                 }));
             }
         }
-        self.say(step, line, (Role::Assistant, Origin::Model), blocks, out);
+        self.emit_message(step, line, (Role::Assistant, Origin::Model), blocks, out);
     }
 
-    fn result(&mut self, step: &Step, line: u64, out: &mut Parsed) {
-        let content = without_times(&step.content);
+    fn emit_result(&mut self, step: &Step, line: u64, out: &mut ParseOutput) {
+        let content = strip_timestamps(&step.content);
         let exit_code = exit_code(content);
         let mut result = ToolResult {
             call: self.state.pending.pop_front(),
@@ -165,16 +165,16 @@ impl Log {
         self.state.calls.close(&mut result);
         result.tool = result.tool.or_else(|| Some(step.kind.to_lowercase()));
         let blocks = vec![Block::ToolResult(result)];
-        self.say(step, line, (Role::User, Origin::Tool), blocks, out);
+        self.emit_message(step, line, (Role::User, Origin::Tool), blocks, out);
     }
 
-    fn say(
+    fn emit_message(
         &mut self,
         step: &Step,
         line: u64,
         (role, origin): (Role, Origin),
         blocks: Vec<Block>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         // The index alone: the same step is cut in one transcript and whole in the other.
         let id = self
@@ -185,7 +185,7 @@ impl Log {
             return;
         }
         let session = self.patch().id;
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             at: step.created_at.0,
             blocks,
             model: self.state.model.clone().filter(|_| origin == Origin::Model),
@@ -196,19 +196,19 @@ impl Log {
     }
 
     fn patch(&self) -> SessionPatch {
-        let session = SessionId::of(Flavor::Antigravity, &self.place.session);
+        let session = SessionId::of(Flavor::Antigravity, &self.location.session);
         SessionPatch::new(session, Flavor::Antigravity)
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        if self.place.superseded {
+impl LogReader for AntigravityLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        if self.location.superseded {
             return;
         }
-        lines::objects(line, out, |text, out| {
+        lines::for_each_object(line, out, |text, out| {
             let step: Step = serde_json::from_str(text)?;
-            self.read(&step, line.number, out);
+            self.read_step(&step, line.number, out);
             Ok(())
         });
     }
@@ -224,7 +224,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 }
 
 /// A request tells which settings the user changed before it.
-fn chosen_model(content: &str) -> Option<&str> {
+fn selected_model(content: &str) -> Option<&str> {
     let change = between(content, "<USER_SETTINGS_CHANGE>", "</USER_SETTINGS_CHANGE>")?;
     let (_, change) = change.split_once("`Model Selection` from ")?;
     let (_, model) = change.split_once(" to ")?;
@@ -233,7 +233,7 @@ fn chosen_model(content: &str) -> Option<&str> {
 }
 
 /// Results may begin with when they were made.
-fn without_times(content: &str) -> &str {
+fn strip_timestamps(content: &str) -> &str {
     let mut rest = content;
     for name in ["Created At: ", "Completed At: "] {
         if let Some((_, after)) = rest

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Antigravity;
@@ -27,23 +27,26 @@ impl Adapter for Antigravity {
         Flavor::Antigravity
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
-        discover::is_transcript(&root.join(relative)).then_some(Format::Lines)
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+        discover::is_transcript(&root.join(relative)).then_some(SourceFormat::Lines)
     }
 
     fn recognises(&self, head: &str) -> bool {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Lines)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(discover::Place::of(&source.path), state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::AntigravityLogReader::new(
+            discover::AntigravityLocation::of(&source.path),
+            state,
+        ))
     }
 }

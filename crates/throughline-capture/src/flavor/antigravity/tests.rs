@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 
 use super::Antigravity;
 use crate::Adapter;
-use crate::adapter::parse;
+use crate::adapter::parse_text;
 use crate::flavor::check::{self, show};
 
 fn shown(conversation: &str, file: &str) -> String {
@@ -38,9 +38,9 @@ fn nothing_unknown_but_what_was_made_so() {
     assert_eq!(sources.len(), 4);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse(&Antigravity, source, &text);
+        let parsed = parse_text(&Antigravity, source, &text);
         assert_eq!(parsed.skipped, [], "{source:?}");
-        unknown.extend(parsed.unknown);
+        unknown.extend(parsed.unknown_kinds);
         assert!(Antigravity.recognises(&text), "{source:?}");
     }
     assert_eq!(unknown, BTreeMap::from([("HOLOGRAM".to_owned(), 1)]));

@@ -1,15 +1,15 @@
 //! Records around the conversation: system notes, attachments, the prompt queue, titles.
 
-use memory::{Block, Boundary, Entry, Message, Origin, Role, TitleRank};
+use memory::{Block, Boundary, LogEntry, Message, Origin, Role, TitleRank};
 
-use super::conversation::Speaker;
-use super::log::{self, Log};
-use super::prompt::{self, Said};
+use super::conversation::UserTurnAuthor;
+use super::log::{self, ClaudeLogReader};
+use super::prompt::{self, UserText};
 use super::wire::{self, Record};
-use crate::{Line, Parsed};
+use crate::{InputLine, ParseOutput};
 
-impl Log {
-    pub fn system(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+impl ClaudeLogReader {
+    pub fn read_system(&mut self, record: &Record<'_>, line: InputLine<'_>, out: &mut ParseOutput) {
         let block = match record.subtype.get().unwrap_or("") {
             "compact_boundary" => {
                 let metadata: wire::CompactMetadata<'_> = wire::part(record.compact_metadata);
@@ -19,37 +19,47 @@ impl Log {
                     ..Boundary::default()
                 })
             }
-            "api_error" | "error" => Block::Error(failure(record)),
-            "api_refusal" | "model_refusal_fallback" => Block::Error(refusal(record)),
-            "local_command" => return self.local_command(record, line, out),
+            "api_error" | "error" => Block::Error(error_text(record)),
+            "api_refusal" | "model_refusal_fallback" => Block::Error(refusal_text(record)),
+            "local_command" => return self.read_local_command(record, line, out),
             // 1.0.x told of hooks and limits without a subtype.
             "" if record.level.is("error") => Block::Error(content_text(record)),
-            subtype if SYSTEM_NOISE.contains(&subtype) => return,
-            subtype => return out.unknown(&format!("system/{subtype}")),
+            subtype if IGNORED_SUBTYPES.contains(&subtype) => return,
+            subtype => return out.count_unknown(&format!("system/{subtype}")),
         };
-        let place = self.place(record);
-        self.state.facts.observe(&place, record, None, out);
-        let mut message = self.message(record, &place, line, (Role::System, Origin::Harness));
+        let place = self.session_of(record);
+        self.state.facts.observe_record(&place, record, None, out);
+        let mut message = self.new_message(record, &place, line, (Role::System, Origin::Harness));
         message.blocks.push(block);
-        log::push(message, out);
+        log::push_message(message, out);
     }
 
     /// A command of the program itself; with arguments it is a person's words.
-    fn local_command(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    fn read_local_command(
+        &mut self,
+        record: &Record<'_>,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         let text = content_text(record);
         if !text.trim_start().starts_with("<command-") {
             return;
         }
-        let Said::Prompt(typed) = prompt::said(&text) else {
+        let UserText::Prompt(typed) = prompt::classify(&text) else {
             return;
         };
-        let place = self.place(record);
-        let mut message = self.message(record, &place, line, (Role::User, Origin::Human));
+        let place = self.session_of(record);
+        let mut message = self.new_message(record, &place, line, (Role::User, Origin::Human));
         message.blocks.push(Block::Text(typed.into_owned()));
-        log::push(message, out);
+        log::push_message(message, out);
     }
 
-    pub fn attachment(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    pub fn read_attachment(
+        &mut self,
+        record: &Record<'_>,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         self.state.attachments = true;
         let Some(raw) = record
             .attachment
@@ -66,56 +76,61 @@ impl Log {
                 .is_none_or(|mode| mode == "prompt")
             && origin.kind.get().is_none_or(|kind| kind == "human")
             && !attachment.is_meta.0;
-        let place = self.place(record);
+        let place = self.session_of(record);
         if !by_person || place.is_subagent() {
             return;
         }
-        self.state.facts.observe(&place, record, None, out);
-        let message = self.message(record, &place, line, (Role::User, Origin::Harness));
-        self.speech(attachment.prompt.0, Speaker::Person, message, out);
+        self.state.facts.observe_record(&place, record, None, out);
+        let message = self.new_message(record, &place, line, (Role::User, Origin::Harness));
+        self.emit_user_text(attachment.prompt.0, UserTurnAuthor::Person, message, out);
     }
 
-    pub fn queue_operation(&mut self, record: &Record<'_>, line: Line<'_>, out: &mut Parsed) {
+    pub fn read_queue_operation(
+        &mut self,
+        record: &Record<'_>,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         match record.operation.get().unwrap_or("") {
             "enqueue" => {
                 let text = content_text(record);
                 let state = self.state.clone();
                 let queue = &mut self.state.queue;
-                queue.enqueue(&text, line, &mut self.pins, || log::state_text(&state));
+                queue.enqueue(&text, line, &mut self.pins, || log::state_json(&state));
             }
             "dequeue" => {
-                self.state.queue.take(&mut self.pins);
+                self.state.queue.pop(&mut self.pins);
             }
             "remove" => {
-                let taken = self.state.queue.take(&mut self.pins);
+                let taken = self.state.queue.pop(&mut self.pins);
                 if let Some(text) = taken.filter(|_| !self.state.attachments) {
-                    self.queued_prompt(text, record, line, out);
+                    self.emit_queued_prompt(text, record, line, out);
                 }
             }
             "popAll" => self.state.queue.clear(&mut self.pins),
-            operation => out.unknown(&format!("queue-operation/{operation}")),
+            operation => out.count_unknown(&format!("queue-operation/{operation}")),
         }
     }
 
     /// Adds a prompt that was delivered in the middle of a turn and left no other trace.
-    fn queued_prompt(
+    fn emit_queued_prompt(
         &mut self,
         text: String,
         record: &Record<'_>,
-        line: Line<'_>,
-        out: &mut Parsed,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
     ) {
-        let place = self.place(record);
-        let id = self.link(&["queued", &text]);
+        let place = self.session_of(record);
+        let id = self.chain_id(&["queued", &text]);
         let mut message = Message::new(id, place.session, Role::User, Origin::Human);
-        (message.cwd, message.branch) = self.state.facts.stand(&message.session);
+        (message.cwd, message.branch) = self.state.facts.last_location(&message.session);
         message.at = record.timestamp.0;
         message.line = line.number;
         message.blocks.push(Block::Text(text));
-        out.push(Entry::Message(message));
+        out.push(LogEntry::Message(message));
     }
 
-    pub fn title(&mut self, record: &Record<'_>, out: &mut Parsed) {
+    pub fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
         let (text, rank) = match record.kind.get().unwrap_or("") {
             "custom-title" => (&record.custom_title, TitleRank::Custom),
             "ai-title" => (&record.ai_title, TitleRank::Generated),
@@ -130,13 +145,13 @@ impl Log {
             _ => return,
         };
         let Some(text) = text.get() else { return };
-        let session = self.place(record).session;
-        self.state.facts.title(&session, text, rank, out);
+        let session = self.session_of(record).session;
+        self.state.facts.emit_title(&session, text, rank, out);
     }
 }
 
 /// System notes that are no part of the conversation.
-const SYSTEM_NOISE: &[&str] = &[
+const IGNORED_SUBTYPES: &[&str] = &[
     "",
     "away_summary",
     "bridge_status",
@@ -147,7 +162,7 @@ const SYSTEM_NOISE: &[&str] = &[
 ];
 
 /// Returns an API error's own words, from wherever they are nested.
-fn failure(record: &Record<'_>) -> String {
+fn error_text(record: &Record<'_>) -> String {
     let mut failure: wire::Failure<'_> = wire::part(record.error);
     let (kind, status) = (failure.kind.get().map(str::to_owned), failure.status.0);
     /// An error of the client, in it the API's answer, in it the error.
@@ -165,7 +180,7 @@ fn failure(record: &Record<'_>) -> String {
     }
 }
 
-fn refusal(record: &Record<'_>) -> String {
+fn refusal_text(record: &Record<'_>) -> String {
     match record.api_refusal_explanation.get() {
         Some(text) => text.to_owned(),
         None => content_text(record),

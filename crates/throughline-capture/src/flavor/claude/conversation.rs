@@ -2,26 +2,28 @@
 
 use std::borrow::Cow;
 
-use memory::{ApiId, Block, CallId, Entry, Message, Origin, Role, TitleRank, ToolResult, ToolUse};
+use memory::{
+    ApiId, Block, CallId, LogEntry, Message, Origin, Role, TitleRank, ToolResult, ToolUse,
+};
 
-use super::facts::Place;
-use super::log::{self, Log};
-use super::prompt::{self, Said};
+use super::facts::RecordSession;
+use super::log::{self, ClaudeLogReader};
+use super::prompt::{self, UserText};
 use super::result;
 use super::usage;
 use super::wire::{self, Record};
-use crate::{Line, Parsed, tools};
+use crate::{InputLine, ParseOutput, tools};
 
-impl Log {
-    pub fn user(
+impl ClaudeLogReader {
+    pub fn read_user(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
-        line: Line<'_>,
-        out: &mut Parsed,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
     ) {
-        let place = self.place(record);
-        self.state.facts.observe(&place, record, None, out);
+        let place = self.session_of(record);
+        self.state.facts.observe_record(&place, record, None, out);
         let (results, spoken): (Vec<_>, Vec<_>) =
             message.content.0.into_iter().partition(|block| {
                 block
@@ -31,63 +33,64 @@ impl Log {
             });
         let answered = !results.is_empty();
         if answered {
-            let mut message = self.message(record, &place, line, (Role::User, Origin::Tool));
+            let mut message = self.new_message(record, &place, line, (Role::User, Origin::Tool));
             let detail = record.tool_use_result.filter(|_| results.len() == 1);
             for block in results {
-                self.tool_result(block, detail, record, &mut message.blocks);
+                self.add_tool_result(block, detail, record, &mut message.blocks);
             }
-            log::push(message, out);
+            log::push_message(message, out);
         }
         if spoken.is_empty() {
             return;
         }
-        let mut message = self.message(record, &place, line, (Role::User, Origin::Harness));
+        let mut message = self.new_message(record, &place, line, (Role::User, Origin::Harness));
         if answered {
             // Words beside results are their own message: who said them differs.
             message.id = memory::MessageId::new(format!("{}/words", message.id));
         }
-        let by = Speaker::of(record, &place);
-        self.speech(spoken, by, message, out);
+        let by = UserTurnAuthor::of(record, &place);
+        self.emit_user_text(spoken, by, message, out);
     }
 
     /// Adds what stands in the user's place, as the message of whoever put it there.
-    pub fn speech(
+    pub fn emit_user_text(
         &mut self,
         spoken: Vec<wire::Block<'_>>,
-        by: Speaker,
+        by: UserTurnAuthor,
         mut message: Message,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let mut others = Vec::new();
         for block in spoken {
             if !block.kind.is("text") {
-                media(&block, &mut message.blocks, out);
+                add_media(&block, &mut message.blocks, out);
                 continue;
             }
             let text = block.text.into_cow();
-            match (by, prompt::said(&text)) {
-                (Speaker::Summarizer, _) | (Speaker::Person | Speaker::Model, Said::Summary) => {
+            match (by, prompt::classify(&text)) {
+                (UserTurnAuthor::Summarizer, _)
+                | (UserTurnAuthor::Person | UserTurnAuthor::Model, UserText::Summary) => {
                     message.origin = Origin::Model;
                     message.blocks.push(Block::Summary(text.into_owned()));
                 }
-                (Speaker::Program, _) => message.blocks.push(Block::Text(text.into_owned())),
-                (_, Said::Harness) => {
+                (UserTurnAuthor::Program, _) => message.blocks.push(Block::Text(text.into_owned())),
+                (_, UserText::Harness) => {
                     if !text.trim().is_empty() {
                         others.push(Block::Text(text.into_owned()));
                     }
                 }
                 // The no to the call stopped the turn; it was told with the call's result.
-                (_, Said::Interrupted(_)) if self.state.refused => {
+                (_, UserText::Interrupted(_)) if self.state.refused => {
                     others.push(Block::Text(text.into_owned()));
                 }
-                (_, Said::Interrupted(what)) => {
+                (_, UserText::Interrupted(what)) => {
                     message.origin = Origin::Harness;
                     let text = format!("interrupted {what}");
                     message
                         .blocks
                         .push(Block::Approval(text.trim_end().to_owned()));
                 }
-                (_, Said::Output(content)) => {
+                (_, UserText::ShellOutput(content)) => {
                     message.origin = Origin::Tool;
                     message.blocks.push(Block::ToolResult(ToolResult {
                         tool: Some("Bash".to_owned()),
@@ -95,17 +98,19 @@ impl Log {
                         ..ToolResult::default()
                     }));
                 }
-                (_, Said::Prompt(typed)) => {
-                    message.origin = if by == Speaker::Model {
+                (_, UserText::Prompt(typed)) => {
+                    message.origin = if by == UserTurnAuthor::Model {
                         Origin::Model
                     } else {
                         Origin::Human
                     };
-                    self.state.queue.delivered(&typed, &mut self.pins);
+                    self.state.queue.remove_delivered(&typed, &mut self.pins);
                     // A shell command says little of what the session is about.
                     if !typed.starts_with('!') {
                         let rank = TitleRank::FirstPrompt;
-                        self.state.facts.title(&message.session, &typed, rank, out);
+                        self.state
+                            .facts
+                            .emit_title(&message.session, &typed, rank, out);
                     }
                     // Most prompts are kept as they are; then no second copy is made.
                     let typed = match typed {
@@ -118,52 +123,54 @@ impl Log {
         }
         if message.blocks.is_empty() {
             message.blocks = others;
-        } else if message.origin == Origin::Harness && by == Speaker::Person && only_media(&message)
+        } else if message.origin == Origin::Harness
+            && by == UserTurnAuthor::Person
+            && is_only_media(&message)
         {
             message.origin = Origin::Human;
         }
-        log::push(message, out);
+        log::push_message(message, out);
     }
 
-    pub fn assistant(
+    pub fn read_assistant(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
-        line: Line<'_>,
-        out: &mut Parsed,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
     ) {
-        let place = self.place(record);
+        let place = self.session_of(record);
         let model = message.model();
-        self.hold_edits(&message, line);
+        self.pin_edits(&message, line);
         self.state.refused = false;
         self.state
             .facts
-            .observe(&place, record, model.as_deref(), out);
-        let usage = usage::entry(record, &message, &place.session, &mut self.state.usage);
+            .observe_record(&place, record, model.as_deref(), out);
+        let usage = usage::usage_entry(record, &message, &place.session, &mut self.state.usage);
         let synthetic = message.is_synthetic() || record.is_api_error_message.0;
         let origin = if synthetic {
             Origin::Harness
         } else {
             Origin::Model
         };
-        let mut made = self.message(record, &place, line, (Role::Assistant, origin));
+        let mut made = self.new_message(record, &place, line, (Role::Assistant, origin));
         made.api_id = message.id.get().filter(|_| !synthetic).map(ApiId::new);
         made.model = model;
         for block in message.content.0 {
-            self.answer(block, record, &mut made, out);
+            self.add_answer_block(block, record, &mut made, out);
         }
-        log::push(made, out);
+        log::push_message(made, out);
         if let Some(usage) = usage.filter(|_| !synthetic) {
-            out.push(Entry::Usage(usage));
+            out.push(LogEntry::Usage(usage));
         }
     }
 
-    fn answer(
+    fn add_answer_block(
         &mut self,
         block: wire::Block<'_>,
         record: &Record<'_>,
         message: &mut Message,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let blocks = &mut message.blocks;
         match block.kind.get().unwrap_or("") {
@@ -197,25 +204,28 @@ impl Log {
                 self.state.calls.open(&mut call);
                 blocks.push(Block::ToolUse(call));
             }
-            kind if kind.ends_with("tool_result") => self.tool_result(block, None, record, blocks),
-            _ => media(&block, blocks, out),
+            kind if kind.ends_with("tool_result") => {
+                self.add_tool_result(block, None, record, blocks)
+            }
+            _ => add_media(&block, blocks, out),
         }
     }
 
     /// Holds the line of a call that changes a file: the change is told with the result, and its
     /// text is in the call.
-    fn hold_edits(&mut self, message: &wire::Message<'_>, line: Line<'_>) {
+    fn pin_edits(&mut self, message: &wire::Message<'_>, line: InputLine<'_>) {
         for block in &message.content.0 {
-            let edits = block.kind.is("tool_use") && block.name.get().is_some_and(tools::writes);
+            let edits =
+                block.kind.is("tool_use") && block.name.get().is_some_and(tools::is_write_tool);
             if let Some(call) = block.id.get().filter(|_| edits) {
                 let state = &self.state;
                 self.pins
-                    .hold(call.to_owned(), line, || log::state_text(state));
+                    .pin(call.to_owned(), line, || log::state_json(state));
             }
         }
     }
 
-    fn tool_result(
+    fn add_tool_result(
         &mut self,
         block: wire::Block<'_>,
         detail: Option<&serde_json::value::RawValue>,
@@ -231,10 +241,10 @@ impl Log {
             is_error: block.is_error.0,
             ..ToolResult::default()
         };
-        result.content = prompt::without_last_reminder(result_text(block.content));
+        result.content = prompt::strip_last_reminder(result_text(block.content));
         result::add_detail(&mut result, detail);
         self.state.calls.close(&mut result);
-        let decision = result::decision(&result, record.tool_denial_kind.get());
+        let decision = result::user_decision(&result, record.tool_denial_kind.get());
         self.state.refused |= result.is_error && decision.is_some();
         blocks.push(Block::ToolResult(result));
         blocks.extend(decision.map(Block::Approval));
@@ -243,7 +253,7 @@ impl Log {
 
 /// Who puts words into the user's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum UserTurnAuthor {
     Person,
     /// The model that started a subagent.
     Model,
@@ -252,8 +262,8 @@ pub enum Speaker {
     Summarizer,
 }
 
-impl Speaker {
-    fn of(record: &Record<'_>, place: &Place) -> Self {
+impl UserTurnAuthor {
+    fn of(record: &Record<'_>, place: &RecordSession) -> Self {
         if record.is_compact_summary.0 {
             return Self::Summarizer;
         }
@@ -274,7 +284,7 @@ impl Speaker {
 }
 
 /// Notes what has no words: images, documents.
-fn media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut Parsed) {
+fn add_media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut ParseOutput) {
     match block.kind.get().unwrap_or("") {
         kind @ ("image" | "document") => {
             let source: wire::Source<'_> = wire::part(block.source);
@@ -285,11 +295,11 @@ fn media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut Parsed) {
         }
         // Redacted thoughts, and the note that another model took over.
         "redacted_thinking" | "fallback" | "tool_reference" | "container_upload" => {}
-        kind => out.unknown(&format!("block/{kind}")),
+        kind => out.count_unknown(&format!("block/{kind}")),
     }
 }
 
-fn only_media(message: &Message) -> bool {
+fn is_only_media(message: &Message) -> bool {
     let mut blocks = message.blocks.iter();
     blocks.all(|block| matches!(block, Block::Image { .. }))
 }

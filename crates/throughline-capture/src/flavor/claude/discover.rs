@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of project folders.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     if let Some(list) = places
         .variables
         .get("CLAUDE_CONFIG_DIR")
@@ -15,18 +15,18 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
             .split(',')
             .map(str::trim)
             .filter(|home| !home.is_empty());
-        return homes.flat_map(|home| of_home(Path::new(home))).collect();
+        return homes.flat_map(|home| home_roots(Path::new(home))).collect();
     }
     let config = places
-        .folder("XDG_CONFIG_HOME")
+        .folder_variable("XDG_CONFIG_HOME")
         .unwrap_or_else(|| places.home.join(".config"));
     let homes = [places.home.join(".claude"), config.join("claude")];
-    homes.iter().flat_map(|home| of_home(home)).collect()
+    homes.iter().flat_map(|home| home_roots(home)).collect()
 }
 
 /// Returns the folder of projects, and the history of prompts as a root of its own.
-fn of_home(home: &Path) -> [PathBuf; 2] {
-    let projects = projects(home);
+fn home_roots(home: &Path) -> [PathBuf; 2] {
+    let projects = projects_folder(home);
     let history = projects.with_file_name(HISTORY);
     [projects, history]
 }
@@ -37,7 +37,7 @@ pub fn is_history(path: &Path) -> bool {
     path.ends_with(HISTORY)
 }
 
-fn projects(home: &Path) -> PathBuf {
+fn projects_folder(home: &Path) -> PathBuf {
     if home.ends_with("projects") {
         home.to_owned()
     } else {
@@ -60,7 +60,7 @@ const NOT_LOGS: &[&str] = &[
 ];
 
 /// Returns how a file is read, by its path alone.
-pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let names: Vec<&str> = relative
         .components()
         .map(|component| match component {
@@ -73,10 +73,10 @@ pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
         return None;
     }
     if folders.contains(&"subagents") {
-        return subagent(file);
+        return subagent_file_format(file);
     }
     if file == HISTORY {
-        return folders.is_empty().then_some(Format::Lines);
+        return folders.is_empty().then_some(SourceFormat::Lines);
     }
     let stem = file
         .strip_suffix(".jsonl")
@@ -87,15 +87,15 @@ pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
         None => folders.len() == 1 && !is_home(root),
     };
     (in_project || is_uuid(stem) || (folders.is_empty() && stem.starts_with("agent-")))
-        .then_some(Format::Lines)
+        .then_some(SourceFormat::Lines)
 }
 
-fn subagent(file: &str) -> Option<Format> {
+fn subagent_file_format(file: &str) -> Option<SourceFormat> {
     let name = file.strip_prefix("agent-")?;
     if name.ends_with(".meta.json") {
-        Some(Format::Document)
+        Some(SourceFormat::Document)
     } else {
-        name.ends_with(".jsonl").then_some(Format::Lines)
+        name.ends_with(".jsonl").then_some(SourceFormat::Lines)
     }
 }
 
@@ -141,7 +141,7 @@ const HEAD_LINES: usize = 8;
 
 /// What a log's path says of whose it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whose {
+pub struct LogOwner {
     /// The session that a record without an id of its own belongs to.
     pub session: String,
     /// The name of the subagent whose log it may be.
@@ -150,7 +150,7 @@ pub struct Whose {
     pub is_subagent: bool,
 }
 
-pub fn whose(path: &Path) -> Whose {
+pub fn log_owner(path: &Path) -> LogOwner {
     let name = path
         .file_name()
         .map_or("", |name| name.to_str().unwrap_or(""));
@@ -163,7 +163,7 @@ pub fn whose(path: &Path) -> Whose {
         .ancestors()
         .find(|folder| folder.ends_with("subagents"))
         .and_then(|folder| folder.parent()?.file_name()?.to_str());
-    Whose {
+    LogOwner {
         session: above.unwrap_or(stem).to_owned(),
         is_subagent: above.is_some() && agent.is_some(),
         agent,
@@ -177,7 +177,7 @@ mod tests {
     const UUID: &str = "2c5941bd-b9de-41d6-9414-221d175776f7";
 
     #[track_caller]
-    fn check(root: &str, file: &str, format: Option<Format>) {
+    fn check(root: &str, file: &str, format: Option<SourceFormat>) {
         let file = file.replace("UUID", UUID);
         assert_eq!(
             claim(Path::new(root), Path::new(&file)),
@@ -189,41 +189,45 @@ mod tests {
     #[test]
     fn logs_below_projects() {
         for root in ["/h/.claude/projects", "/copy"] {
-            check(root, "-work-p/UUID.jsonl", Some(Format::Lines));
-            check(root, "-work-p/any name.jsonl", Some(Format::Lines));
-            check(root, "-work-p/agent-3430b97e.jsonl", Some(Format::Lines));
+            check(root, "-work-p/UUID.jsonl", Some(SourceFormat::Lines));
+            check(root, "-work-p/any name.jsonl", Some(SourceFormat::Lines));
+            check(
+                root,
+                "-work-p/agent-3430b97e.jsonl",
+                Some(SourceFormat::Lines),
+            );
             check(
                 root,
                 "-work-p/UUID/subagents/agent-a1.jsonl",
-                Some(Format::Lines),
+                Some(SourceFormat::Lines),
             );
             check(
                 root,
                 "-work-p/UUID/subagents/workflows/wf/agent-a1.jsonl",
-                Some(Format::Lines),
+                Some(SourceFormat::Lines),
             );
             check(
                 root,
                 "-work-p/UUID/subagents/agent-a1.meta.json",
-                Some(Format::Document),
+                Some(SourceFormat::Document),
             );
         }
         check(
             "/h/.claude",
             "projects/-work-p/x.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
         check(
             "/backup",
             "home/.claude/projects/-work-p/x.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
-        check("/copy/-work-p", "UUID.jsonl", Some(Format::Lines));
+        check("/copy/-work-p", "UUID.jsonl", Some(SourceFormat::Lines));
     }
 
     #[test]
     fn what_lies_beside_them() {
-        check("/h/.claude", "history.jsonl", Some(Format::Lines));
+        check("/h/.claude", "history.jsonl", Some(SourceFormat::Lines));
         check("/h/.claude", "jobs/x.jsonl", None);
         check("/h/.claude", "backups/UUID.jsonl", None);
         check("/copy", "-work-p/history.jsonl", None);
@@ -241,11 +245,11 @@ mod tests {
 
     #[test]
     fn roots_of_a_machine() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
-        let shown = |places: &Places| {
+        let shown = |places: &AgentEnv| {
             let (histories, projects): (Vec<_>, Vec<_>) =
                 roots(places).into_iter().partition(|root| is_history(root));
             assert_eq!(histories.len(), projects.len());
@@ -274,7 +278,7 @@ mod tests {
     #[test]
     fn whose_a_log_is() {
         let of = |path: &str| {
-            let whose = whose(Path::new(path));
+            let whose = log_owner(Path::new(path));
             format!("{} {:?}", whose.session, whose.agent)
         };
         assert_eq!(of("/p/s1.jsonl"), "s1 None");

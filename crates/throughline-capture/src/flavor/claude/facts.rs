@@ -1,11 +1,11 @@
 //! What is known of the sessions in a log, so that only news of them is told.
 
 use jiff::Timestamp;
-use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::{Deserialize, Serialize};
 
 use super::wire;
-use crate::Parsed;
+use crate::ParseOutput;
 
 /// One log holds one session, its subagents at most, and rarely a resumed one.
 const SESSIONS_MAX: usize = 64;
@@ -16,11 +16,11 @@ const TITLE_CHARS_MAX: usize = 120;
 /// The sessions of one log. Part of the reader's state: names and times, and fingerprints of
 /// titles, but no title.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Facts(Vec<Known>);
+pub struct SessionTracker(Vec<TrackedSession>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Known {
+struct TrackedSession {
     session: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<SessionKind>,
@@ -42,38 +42,38 @@ struct Known {
 
 /// The session that a record belongs to.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct RecordSession {
     pub session: SessionId,
     pub parent: Option<SessionId>,
     pub kind: Option<SessionKind>,
 }
 
-impl Place {
+impl RecordSession {
     pub fn is_subagent(&self) -> bool {
         self.kind == Some(SessionKind::Subagent)
     }
 }
 
-impl Facts {
+impl SessionTracker {
     /// Takes in what a record of the conversation says, and tells what is new.
-    pub fn observe(
+    pub fn observe_record(
         &mut self,
-        place: &Place,
+        place: &RecordSession,
         record: &wire::Record<'_>,
         model: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let known = self.known(&place.session);
+        let known = self.tracked(&place.session);
         let mut patch = SessionPatch::new(place.session.clone(), Flavor::Claude);
         if place.kind.is_some() && known.kind != place.kind {
             known.kind = place.kind;
             patch.kind = place.kind;
             patch.parent.clone_from(&place.parent);
         }
-        patch.version = news(&mut known.version, record.version.get());
-        patch.cwd = news(&mut known.cwd, record.cwd.get());
-        patch.branch = news(&mut known.branch, record.git_branch.get());
-        patch.model = news(&mut known.model, model);
+        patch.version = update_if_changed(&mut known.version, record.version.get());
+        patch.cwd = update_if_changed(&mut known.cwd, record.cwd.get());
+        patch.branch = update_if_changed(&mut known.branch, record.git_branch.get());
+        patch.model = update_if_changed(&mut known.model, model);
         if let Some(at) = record.timestamp.0 {
             let (started, ended) = (known.started.unwrap_or(at), known.ended.unwrap_or(at));
             known.widened |= known.started.is_none() || at < started || at > ended;
@@ -81,18 +81,24 @@ impl Facts {
             known.ended = Some(ended.max(at));
         }
         if patch != SessionPatch::new(place.session.clone(), Flavor::Claude) {
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
         }
     }
 
     /// Tells a title, unless it was told before.
-    pub fn title(&mut self, session: &SessionId, text: &str, rank: TitleRank, out: &mut Parsed) {
+    pub fn emit_title(
+        &mut self,
+        session: &SessionId,
+        text: &str,
+        rank: TitleRank,
+        out: &mut ParseOutput,
+    ) {
         let text = text.trim_start().lines().next().unwrap_or("").trim_end();
         let text: String = text.chars().take(TITLE_CHARS_MAX).collect();
         if text.is_empty() {
             return;
         }
-        let told = &mut self.known(session).titles[usize::from(rank.number())];
+        let told = &mut self.tracked(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
         // The first prompt stays the first.
         if *told == print || (rank == TitleRank::FirstPrompt && *told != 0) {
@@ -101,27 +107,27 @@ impl Facts {
         *told = print;
         let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
         patch.title = Some(Title { text, rank });
-        out.push(Entry::Session(patch));
+        out.push(LogEntry::Session(patch));
     }
 
     /// Tells how far the sessions reach, where that is new.
-    pub fn times(&mut self, out: &mut Parsed) {
+    pub fn emit_times(&mut self, out: &mut ParseOutput) {
         for known in self.0.iter_mut().filter(|known| known.widened) {
             known.widened = false;
             let session = SessionId::of(Flavor::Claude, &known.session);
             let mut patch = SessionPatch::new(session, Flavor::Claude);
             (patch.started, patch.ended) = (known.started, known.ended);
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
         }
     }
 
     /// Returns where a session stood last: folder and branch.
-    pub fn stand(&mut self, session: &SessionId) -> (Option<String>, Option<String>) {
-        let known = self.known(session);
+    pub fn last_location(&mut self, session: &SessionId) -> (Option<String>, Option<String>) {
+        let known = self.tracked(session);
         (known.cwd.clone(), known.branch.clone())
     }
 
-    fn known(&mut self, session: &SessionId) -> &mut Known {
+    fn tracked(&mut self, session: &SessionId) -> &mut TrackedSession {
         let native = session.native();
         // The session of the last record is the one of the next, nearly always.
         let at = match self.0.iter().rposition(|known| known.session == native) {
@@ -130,9 +136,9 @@ impl Facts {
                 if self.0.len() == SESSIONS_MAX {
                     self.0.remove(0);
                 }
-                self.0.push(Known {
+                self.0.push(TrackedSession {
                     session: native.to_owned(),
-                    ..Known::default()
+                    ..TrackedSession::default()
                 });
                 self.0.len() - 1
             }
@@ -141,7 +147,7 @@ impl Facts {
     }
 }
 
-fn news(known: &mut Option<String>, said: Option<&str>) -> Option<String> {
+fn update_if_changed(known: &mut Option<String>, said: Option<&str>) -> Option<String> {
     let said = said.filter(|&said| known.as_deref() != Some(said))?;
     *known = Some(said.to_owned());
     known.clone()

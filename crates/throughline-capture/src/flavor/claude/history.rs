@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::scalar::Text;
-use crate::flavor::history::{Prompt, Prompts};
+use crate::flavor::history::{HistoryFormat, HistoryPrompt};
 use crate::time::{self, Time};
 use crate::{Source, tail};
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Typed<'a> {
+struct ClaudeHistoryLine<'a> {
     #[serde(borrow)]
     display: Text<'a>,
     timestamp: Time,
@@ -29,20 +29,20 @@ struct Typed<'a> {
 }
 
 /// Knows the logs of each project that was asked for.
-pub struct History {
+pub struct ClaudeHistory {
     projects: PathBuf,
-    logs: BTreeMap<String, Vec<Log>>,
+    logs: BTreeMap<String, Vec<LogSpan>>,
 }
 
 /// A log, and the time that it spans.
-struct Log {
+struct LogSpan {
     session: String,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
 
-impl History {
-    pub fn beside(source: &Source) -> Self {
+impl ClaudeHistory {
+    pub fn new(source: &Source) -> Self {
         let home = source.path.parent().unwrap_or(Path::new(""));
         Self {
             projects: home.join("projects"),
@@ -50,8 +50,8 @@ impl History {
         }
     }
 
-    fn is_told(&mut self, project: &str, session: Option<&str>, at: Timestamp) -> bool {
-        let folder = self.projects.join(folder_of(project));
+    fn is_in_log(&mut self, project: &str, session: Option<&str>, at: Timestamp) -> bool {
+        let folder = self.projects.join(project_folder_name(project));
         let logs = self
             .logs
             .entry(project.to_owned())
@@ -65,32 +65,38 @@ impl History {
     }
 }
 
-impl Prompts for History {
-    fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>> {
-        let typed: Typed<'_> = serde_json::from_str(object)?;
+impl HistoryFormat for ClaudeHistory {
+    fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>> {
+        let typed: ClaudeHistoryLine<'_> = serde_json::from_str(object)?;
         let (Some(text), Some(at)) = (typed.display.get(), typed.timestamp.0) else {
             return Ok(None);
         };
         let project = typed.project.get().unwrap_or_default();
         let session = typed.session_id.get();
-        let made = || format!("history/{}/{}", folder_of(project), at.strftime("%Y-%m-%d"));
-        Ok(Some(Prompt {
+        let made = || {
+            format!(
+                "history/{}/{}",
+                project_folder_name(project),
+                at.strftime("%Y-%m-%d")
+            )
+        };
+        Ok(Some(HistoryPrompt {
             at,
             session: session.map_or_else(made, str::to_owned),
             cwd: Some(project.to_owned()).filter(|project| !project.is_empty()),
-            text: with_pasted(text, &typed.pasted_contents),
-            told: self.is_told(project, session, at),
+            text: expand_pastes(text, &typed.pasted_contents),
+            is_in_log: self.is_in_log(project, session, at),
         }))
     }
 }
 
 /// Returns the name of a project's folder: everything but letters and digits is a dash.
-fn folder_of(project: &str) -> String {
+fn project_folder_name(project: &str) -> String {
     let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     project.chars().map(dash).collect()
 }
 
-fn logs_in(folder: &Path) -> Vec<Log> {
+fn logs_in(folder: &Path) -> Vec<LogSpan> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let logs = entries.filter_map(|entry| {
         let path = entry.path();
@@ -100,9 +106,12 @@ fn logs_in(folder: &Path) -> Vec<Log> {
             .strip_suffix(".jsonl")?
             .to_owned();
         let written = entry.metadata().and_then(|file| file.modified()).ok();
-        Some(Log {
+        Some(LogSpan {
             session,
-            first: tail::head(&path).ok().as_deref().and_then(first_time),
+            first: tail::read_first_block(&path)
+                .ok()
+                .as_deref()
+                .and_then(first_time),
             last: written.and_then(|time| Timestamp::try_from(time).ok()),
         })
     });
@@ -112,11 +121,11 @@ fn logs_in(folder: &Path) -> Vec<Log> {
 /// Returns the first time that a log's head tells.
 fn first_time(head: &str) -> Option<Timestamp> {
     let (_, rest) = head.split_once("\"timestamp\":\"")?;
-    time::parse(rest.split('"').next()?)
+    time::parse_iso(rest.split('"').next()?)
 }
 
 /// Puts pasted texts back where the prompt only mentions them.
-fn with_pasted(text: &str, pasted: &BTreeMap<String, serde_json::Value>) -> String {
+fn expand_pastes(text: &str, pasted: &BTreeMap<String, serde_json::Value>) -> String {
     let mut whole = text.to_owned();
     for (number, paste) in pasted {
         let mention = format!("[Pasted text #{number}");
@@ -137,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::Adapter;
-    use crate::adapter::parse;
+    use crate::adapter::parse_text;
     use crate::flavor::claude::Claude;
 
     #[test]
@@ -171,7 +180,7 @@ mod tests {
             path,
         };
         assert!(Claude.recognises(text));
-        insta::assert_snapshot!(shape(&parse(&Claude, &source, text).entries), @r#"
+        insta::assert_snapshot!(shape(&parse_text(&Claude, &source, text).entries), @r#"
              session claude:history/-home-dev-my-proj/2025-11-24 title=FirstPrompt "recovered prompts" cwd=/home/dev/my_proj started=2025-11-24T16:00:00Z ended=2025-11-24T16:00:00Z
            3 User/Human claude:history/-home-dev-my-proj/2025-11-24 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 cwd=/home/dev/my_proj
                text "explain a\nb"

@@ -3,30 +3,30 @@
 use memory::Flavor;
 use serde_json::json;
 
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct ClaudeHooks;
 
 /// Where a prompt came from when no person sent it.
 const AUTOMATIC: &[&str] = &["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
 
-impl Dialect for Hooks {
+impl Dialect for ClaudeHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Claude
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         wire.hook_event_name.text().is_some()
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         kind(name, wire)
     }
 
     /// Never at a stop: there it would make the agent go on. Never before a compaction: Claude Code
     /// prints that answer on the person's screen and keeps it in the conversation.
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
             HookKind::SessionStart { .. }
@@ -37,16 +37,16 @@ impl Dialect for Hooks {
         )
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
-        answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str) -> String {
+        context_answer(&event.name, context)
     }
 }
 
 /// Returns what an event is by Claude Code's names.
-pub fn kind(name: &str, wire: &mut Wire) -> HookKind {
+pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
     match name {
         "SessionStart" => HookKind::SessionStart {
-            source: Start::named(wire.source.text()),
+            source: StartReason::from_name(wire.source.text()),
         },
         "UserPromptSubmit" => HookKind::Prompt {
             automatic: wire
@@ -70,7 +70,7 @@ pub fn kind(name: &str, wire: &mut Wire) -> HookKind {
 }
 
 /// Returns the answer that adds a context.
-pub fn answer(event: &str, context: &str) -> String {
+pub fn context_answer(event: &str, context: &str) -> String {
     json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
         .to_string()
 }

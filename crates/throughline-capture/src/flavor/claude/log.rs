@@ -2,37 +2,37 @@
 
 use std::collections::VecDeque;
 
-use memory::{Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind};
+use memory::{Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind};
 use serde::de::Error;
 use serde::{Deserialize, Serialize};
 
-use super::discover::Whose;
-use super::facts::{Facts, Place, fingerprint};
-use super::pins::Pins;
-use super::queue::Queue;
+use super::discover::LogOwner;
+use super::facts::{RecordSession, SessionTracker, fingerprint};
+use super::pins::PinnedLines;
+use super::queue::PromptQueue;
 use super::usage::LastUsage;
 use super::wire::{self, Record};
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, Resume, lines};
+use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
 /// How many entries a summary may lie behind the one it summarises.
 const LEAVES_MAX: usize = 64;
 
 #[derive(Debug)]
-pub struct Log {
-    whose: Whose,
-    pub state: State,
-    pub pins: Pins,
+pub struct ClaudeLogReader {
+    owner: LogOwner,
+    pub state: ClaudeReaderState,
+    pub pins: PinnedLines,
     last_line: u64,
 }
 
 /// What reading on needs. It is stored: ids and names, no conversation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct ClaudeReaderState {
     pub calls: OpenCalls,
-    pub facts: Facts,
-    pub queue: Queue,
+    pub facts: SessionTracker,
+    pub queue: PromptQueue,
     pub usage: LastUsage,
     /// Whether this log is of a version that writes attachments.
     pub attachments: bool,
@@ -40,33 +40,33 @@ pub struct State {
     pub refused: bool,
     /// The main session of the last record that named one.
     session: Option<String>,
-    chain: Chain,
+    chain: IdChain,
     /// Fingerprints of the last entries, to know a summary of this conversation by its leaf.
     leaves: VecDeque<u32>,
 }
 
 /// Names the session of a subagent.
-pub fn subagent(session: &str, agent: &str) -> String {
+pub fn subagent_session(session: &str, agent: &str) -> String {
     format!("{session}/agent-{agent}")
 }
 
-impl Log {
-    pub fn new(whose: Whose, state: Option<&str>) -> Self {
+impl ClaudeLogReader {
+    pub fn new(owner: LogOwner, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
-            whose,
+            owner,
             state: state.unwrap_or_default(),
-            pins: Pins::default(),
+            pins: PinnedLines::default(),
             last_line: 0,
         }
     }
 
-    fn record(
+    fn read_record(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
-        line: Line<'_>,
-        out: &mut Parsed,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
     ) {
         if let Some(session) = record.session_id.get()
             && self.state.session.as_deref() != Some(session)
@@ -74,33 +74,33 @@ impl Log {
             self.state.session = Some(session.to_owned());
         }
         match record.kind.get().unwrap_or("") {
-            "user" => self.user(record, message, line, out),
-            "assistant" => self.assistant(record, message, line, out),
-            "system" => self.system(record, line, out),
-            "attachment" => self.attachment(record, line, out),
-            "queue-operation" => self.queue_operation(record, line, out),
-            "summary" | "custom-title" | "ai-title" | "last-prompt" => self.title(record, out),
-            kind if NOISE.contains(&kind) || kind.starts_with("api-request") => {}
-            kind => out.unknown(kind),
+            "user" => self.read_user(record, message, line, out),
+            "assistant" => self.read_assistant(record, message, line, out),
+            "system" => self.read_system(record, line, out),
+            "attachment" => self.read_attachment(record, line, out),
+            "queue-operation" => self.read_queue_operation(record, line, out),
+            "summary" | "custom-title" | "ai-title" | "last-prompt" => self.read_title(record, out),
+            kind if IGNORED_KINDS.contains(&kind) || kind.starts_with("api-request") => {}
+            kind => out.count_unknown(kind),
         }
     }
 
     /// Returns the session a record belongs to.
-    pub fn place(&self, record: &Record<'_>) -> Place {
+    pub fn session_of(&self, record: &Record<'_>) -> RecordSession {
         let main = self.main_session(record);
-        if !record.is_sidechain.0 && !self.whose.is_subagent {
-            return Place {
+        if !record.is_sidechain.0 && !self.owner.is_subagent {
+            return RecordSession {
                 session: SessionId::of(Flavor::Claude, main),
                 parent: None,
                 kind: is_automated(record).then_some(SessionKind::Automated),
             };
         }
-        let native = match record.agent_id.get().or(self.whose.agent.as_deref()) {
-            Some(agent) => subagent(main, agent),
+        let native = match record.agent_id.get().or(self.owner.agent.as_deref()) {
+            Some(agent) => subagent_session(main, agent),
             // 1.0.x wrote subagents between the lines of their session and gave them no name.
             None => format!("{main}/sidechain"),
         };
-        Place {
+        RecordSession {
             session: SessionId::of(Flavor::Claude, &native),
             parent: Some(SessionId::of(Flavor::Claude, main)),
             kind: Some(SessionKind::Subagent),
@@ -109,15 +109,15 @@ impl Log {
 
     fn main_session<'a>(&'a self, record: &'a Record<'_>) -> &'a str {
         let named = record.session_id.get().or(self.state.session.as_deref());
-        named.unwrap_or(&self.whose.session)
+        named.unwrap_or(&self.owner.session)
     }
 
     /// Returns a message of a record, still without blocks.
-    pub fn message(
+    pub fn new_message(
         &mut self,
         record: &Record<'_>,
-        place: &Place,
-        line: Line<'_>,
+        place: &RecordSession,
+        line: InputLine<'_>,
         (role, origin): (Role, Origin),
     ) -> Message {
         let id = match record.uuid.get() {
@@ -128,7 +128,7 @@ impl Log {
             None => {
                 let raw = record.message.or(record.content).or(record.attachment);
                 let body = raw.map_or("", |raw| raw.get());
-                self.link(&[record.kind.get().unwrap_or(""), body])
+                self.chain_id(&[record.kind.get().unwrap_or(""), body])
             }
         };
         let mut message = Message::new(id, place.session.clone(), role, origin);
@@ -139,7 +139,7 @@ impl Log {
         message
     }
 
-    pub fn link(&mut self, parts: &[&str]) -> MessageId {
+    pub fn chain_id(&mut self, parts: &[&str]) -> MessageId {
         self.state.chain.link(parts)
     }
 
@@ -160,13 +160,13 @@ impl Log {
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+impl LogReader for ClaudeLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         self.last_line = line.number;
-        if wire::is_noise(line.text) {
+        if wire::is_ignored_line(line.text) {
             return;
         }
-        lines::objects(line, out, |object, out| {
+        lines::for_each_object(line, out, |object, out| {
             let record: Record<'_> = serde_json::from_str(object)?;
             if record.kind.get().is_none() {
                 return Err(serde_json::Error::custom("a record has a type"));
@@ -176,36 +176,36 @@ impl Reader for Log {
                 Some(message) => serde_json::from_str(message.get())?,
                 None => wire::Message::default(),
             };
-            self.record(&record, message, line, out);
+            self.read_record(&record, message, line, out);
             Ok(())
         });
     }
 
-    fn end(&mut self, settled: bool, out: &mut Parsed) {
+    fn finish(&mut self, settled: bool, out: &mut ParseOutput) {
         if settled {
             self.pins.clear();
         }
-        self.state.facts.times(out);
+        self.state.facts.emit_times(out);
     }
 
     fn state(&self) -> String {
-        state_text(&self.state)
+        state_json(&self.state)
     }
 
-    fn resume(&self) -> Option<Resume> {
-        self.pins.resume(self.last_line)
+    fn resume_point(&self) -> Option<ResumePoint> {
+        self.pins.resume_point(self.last_line)
     }
 }
 
-pub fn state_text(state: &State) -> String {
+pub fn state_json(state: &ClaudeReaderState) -> String {
     // Maps with string keys and numbers: writing them cannot fail, and no state is a fresh start.
     serde_json::to_string(state).unwrap_or_default()
 }
 
 /// Adds a message unless nothing of it was kept.
-pub fn push(message: Message, out: &mut Parsed) {
+pub fn push_message(message: Message, out: &mut ParseOutput) {
     if !message.blocks.is_empty() {
-        out.push(Entry::Message(message));
+        out.push(LogEntry::Message(message));
     }
 }
 
@@ -221,7 +221,7 @@ fn is_automated(record: &Record<'_>) -> bool {
 }
 
 /// Records that are no part of the conversation: settings, snapshots, copies, bookkeeping.
-const NOISE: &[&str] = &[
+const IGNORED_KINDS: &[&str] = &[
     "agent-name",
     "atis-latch",
     "bridge-session",

@@ -1,16 +1,16 @@
 //! `agent-<id>.meta.json`: what a subagent was started for.
 
-use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
 
-use super::discover::Whose;
+use super::discover::LogOwner;
 use super::log;
 use super::scalar::Text;
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Document<'a> {
+struct SubagentMeta<'a> {
     #[serde(borrow)]
     agent_type: Text<'a>,
     #[serde(borrow)]
@@ -20,14 +20,17 @@ struct Document<'a> {
 }
 
 #[derive(Debug)]
-pub struct Meta(pub Whose);
+pub struct SubagentMetaReader(pub LogOwner);
 
-impl Reader for Meta {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+impl LogReader for SubagentMetaReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         let Some(agent) = &self.0.agent else { return };
-        lines::objects(line, out, |object, out| {
-            let document: Document<'_> = serde_json::from_str(object)?;
-            let id = SessionId::of(Flavor::Claude, &log::subagent(&self.0.session, agent));
+        lines::for_each_object(line, out, |object, out| {
+            let document: SubagentMeta<'_> = serde_json::from_str(object)?;
+            let id = SessionId::of(
+                Flavor::Claude,
+                &log::subagent_session(&self.0.session, agent),
+            );
             let mut patch = SessionPatch::new(id, Flavor::Claude);
             patch.kind = Some(SessionKind::Subagent);
             patch.parent = Some(SessionId::of(Flavor::Claude, &self.0.session));
@@ -37,7 +40,7 @@ impl Reader for Meta {
                 text: text.to_owned(),
                 rank: TitleRank::Generated,
             });
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
             Ok(())
         });
     }

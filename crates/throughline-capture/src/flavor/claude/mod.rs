@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Claude;
@@ -41,11 +41,11 @@ impl Adapter for Claude {
         Flavor::Claude
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(root, relative)
     }
 
@@ -53,24 +53,24 @@ impl Adapter for Claude {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        discover::is_conversation(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        discover::is_conversation(head).then_some(SourceFormat::Lines)
     }
 
     fn is_shared(&self, source: &Source) -> bool {
         discover::is_history(&source.path)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
         if discover::is_history(&source.path) {
-            let prompts = history::History::beside(source);
-            return Box::new(crate::flavor::history::History::new(source, prompts));
+            let prompts = history::ClaudeHistory::new(source);
+            return Box::new(crate::flavor::history::HistoryReader::new(source, prompts));
         }
-        let whose = discover::whose(&source.path);
-        if source.format == Format::Document {
-            Box::new(meta::Meta(whose))
+        let whose = discover::log_owner(&source.path);
+        if source.format == SourceFormat::Document {
+            Box::new(meta::SubagentMetaReader(whose))
         } else {
-            Box::new(log::Log::new(whose, state))
+            Box::new(log::ClaudeLogReader::new(whose, state))
         }
     }
 }

@@ -5,22 +5,22 @@
 
 use std::sync::Arc;
 
-use crate::{Line, Resume};
+use crate::{InputLine, ResumePoint};
 
 /// How far back a sweep starts over; what waits longer has been given up.
 const LINES_MAX: u64 = 500;
 
 #[derive(Debug, Default)]
-pub struct Pins(Vec<(String, Arc<Resume>)>);
+pub struct PinnedLines(Vec<(String, Arc<ResumePoint>)>);
 
-impl Pins {
+impl PinnedLines {
     /// Holds a line until `name` is released. `state` is that of the reader before the line.
-    pub fn hold(&mut self, name: String, line: Line<'_>, state: impl FnOnce() -> String) {
+    pub fn pin(&mut self, name: String, line: InputLine<'_>, state: impl FnOnce() -> String) {
         // One that started under an older pin is read again from there, so that both meet the
         // same state again.
-        let resume = match self.live(line.number) {
+        let resume = match self.oldest_live(line.number) {
             Some(older) => Arc::clone(older),
-            None => Arc::new(Resume {
+            None => Arc::new(ResumePoint {
                 line: line.number,
                 offset: line.offset,
                 state: state(),
@@ -38,11 +38,12 @@ impl Pins {
     }
 
     /// Returns where the next reader starts, when the last line read was `last`.
-    pub fn resume(&self, last: u64) -> Option<Resume> {
-        self.live(last).map(|resume| Resume::clone(resume))
+    pub fn resume_point(&self, last: u64) -> Option<ResumePoint> {
+        self.oldest_live(last)
+            .map(|resume| ResumePoint::clone(resume))
     }
 
-    fn live(&self, last: u64) -> Option<&Arc<Resume>> {
+    fn oldest_live(&self, last: u64) -> Option<&Arc<ResumePoint>> {
         let mut resumes = self.0.iter().map(|(_, resume)| resume);
         resumes.find(|resume| resume.line + LINES_MAX > last)
     }

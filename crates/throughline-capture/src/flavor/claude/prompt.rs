@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 /// What a text in the user's place is.
 #[derive(Debug, PartialEq)]
-pub enum Said<'a> {
+pub enum UserText<'a> {
     /// A person typed it.
     Prompt(Cow<'a, str>),
     /// A person stopped the agent; the text says at what.
     Interrupted(&'a str),
     /// What a person's own shell command (`!ls`) printed.
-    Output(String),
+    ShellOutput(String),
     /// The summary that stands for a compacted conversation.
     Summary,
     /// The program wrote it.
@@ -18,40 +18,40 @@ pub enum Said<'a> {
 }
 
 /// Reads a text that no flag of its record settles.
-pub fn said(text: &str) -> Said<'_> {
+pub fn classify(text: &str) -> UserText<'_> {
     let head = text.trim_start();
     if let Some(rest) = head.strip_prefix("[Request interrupted by user") {
         let what = rest.trim_start().trim_end_matches(['.', ']', ' ', '\n']);
-        return Said::Interrupted(what);
+        return UserText::Interrupted(what);
     }
     if head.starts_with("This session is being continued from a previous conversation") {
-        return Said::Summary;
+        return UserText::Summary;
     }
     if let Some(command) = between(head, "bash-input").filter(|_| head.starts_with("<bash-input>"))
     {
-        return Said::Prompt(Cow::Owned(format!("!{}", command.trim())));
+        return UserText::Prompt(Cow::Owned(format!("!{}", command.trim())));
     }
     if head.starts_with("<bash-stdout>") || head.starts_with("<bash-stderr>") {
         let parts = ["bash-stdout", "bash-stderr"].map(|tag| between(head, tag).unwrap_or(""));
         let printed: Vec<_> = parts.iter().map(|part| part.trim_end()).collect();
-        return Said::Output(printed.join("\n").trim_end().to_owned());
+        return UserText::ShellOutput(printed.join("\n").trim_end().to_owned());
     }
     if head.starts_with("<command-") {
-        return command(head);
+        return classify_command(head);
     }
-    if HARNESS_HEADS.iter().any(|mark| head.starts_with(mark)) {
-        return Said::Harness;
+    if HARNESS_PREFIXES.iter().any(|mark| head.starts_with(mark)) {
+        return UserText::Harness;
     }
-    let typed = without_envelopes(text);
+    let typed = strip_envelopes(text);
     if typed.trim().is_empty() {
-        Said::Harness
+        UserText::Harness
     } else {
-        Said::Prompt(typed)
+        UserText::Prompt(typed)
     }
 }
 
 /// Texts that begin like this are the program's from end to end.
-const HARNESS_HEADS: &[&str] = &[
+const HARNESS_PREFIXES: &[&str] = &[
     "<local-command-",
     "<task-notification",
     "<agent-notification",
@@ -72,7 +72,7 @@ const ENVELOPES: &[&str] = &[
 
 /// Returns the text without the program's envelopes. One that is not closed is the person's own
 /// writing about such things.
-fn without_envelopes(text: &str) -> Cow<'_, str> {
+fn strip_envelopes(text: &str) -> Cow<'_, str> {
     let mut kept = Cow::Borrowed(text);
     for tag in ENVELOPES {
         let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
@@ -91,26 +91,26 @@ fn without_envelopes(text: &str) -> Cow<'_, str> {
 
 /// Returns a tool's result without the reminder the program hung to its end. Reminders further up
 /// may be part of what the tool read.
-pub fn without_last_reminder(text: String) -> String {
+pub fn strip_last_reminder(text: String) -> String {
     const OPEN: &str = "<system-reminder>";
     if !text.trim_end().ends_with("</system-reminder>") {
         return text;
     }
     match text.rfind(OPEN) {
-        Some(start) => without_last_reminder(text[..start].trim_end().to_owned()),
+        Some(start) => strip_last_reminder(text[..start].trim_end().to_owned()),
         None => text,
     }
 }
 
 /// A slash command. Its arguments are a person's words; alone it is a key press.
-fn command(text: &str) -> Said<'_> {
+fn classify_command(text: &str) -> UserText<'_> {
     let name = between(text, "command-name").unwrap_or("").trim();
     let arguments = between(text, "command-args").unwrap_or("").trim();
     if arguments.is_empty() {
-        return Said::Harness;
+        return UserText::Harness;
     }
     let name = name.trim_start_matches('/');
-    Said::Prompt(Cow::Owned(format!("/{name} {arguments}")))
+    UserText::Prompt(Cow::Owned(format!("/{name} {arguments}")))
 }
 
 /// Says whether a text is a slash command without arguments.
@@ -133,12 +133,12 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let shown = match said(text) {
-            Said::Prompt(text) => format!("prompt {text}"),
-            Said::Interrupted(what) => format!("interrupted {what}"),
-            Said::Output(text) => format!("output {text}"),
-            Said::Summary => "summary".to_owned(),
-            Said::Harness => "harness".to_owned(),
+        let shown = match classify(text) {
+            UserText::Prompt(text) => format!("prompt {text}"),
+            UserText::Interrupted(what) => format!("interrupted {what}"),
+            UserText::ShellOutput(text) => format!("output {text}"),
+            UserText::Summary => "summary".to_owned(),
+            UserText::Harness => "harness".to_owned(),
         };
         assert_eq!(shown, expected, "{text}");
     }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_the_last_reminder_of_a_result_goes() {
-        let kept = without_last_reminder(
+        let kept = strip_last_reminder(
             "a <system-reminder>b</system-reminder> c\n\n<system-reminder>d</system-reminder>\n"
                 .to_owned(),
         );

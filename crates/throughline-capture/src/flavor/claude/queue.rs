@@ -9,36 +9,36 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::pins::Pins;
-use super::prompt::{self, Said};
-use crate::Line;
+use super::pins::PinnedLines;
+use super::prompt::{self, UserText};
+use crate::InputLine;
 
 /// Nobody types more than this ahead.
 const WAITING_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Queue(VecDeque<Waiting>);
+pub struct PromptQueue(VecDeque<QueuedPrompt>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Waiting {
+struct QueuedPrompt {
     /// A person's words, and the name of the pin that holds their line.
     #[serde(skip)]
     prompt: Option<(String, String)>,
 }
 
-impl Queue {
+impl PromptQueue {
     /// Puts a text at the end.
     pub fn enqueue(
         &mut self,
         text: &str,
-        line: Line<'_>,
-        pins: &mut Pins,
+        line: InputLine<'_>,
+        pins: &mut PinnedLines,
         state: impl FnOnce() -> String,
     ) {
-        let prompt = match prompt::said(text) {
-            Said::Prompt(text) if !prompt::is_bare_command(&text) => {
+        let prompt = match prompt::classify(text) {
+            UserText::Prompt(text) if !prompt::is_bare_command(&text) => {
                 let pin = format!("queue:{}", line.number);
-                pins.hold(pin.clone(), line, state);
+                pins.pin(pin.clone(), line, state);
                 Some((text.into_owned(), pin))
             }
             _ => None,
@@ -46,24 +46,24 @@ impl Queue {
         if self.0.len() == WAITING_MAX {
             self.0.pop_front();
         }
-        self.0.push_back(Waiting { prompt });
+        self.0.push_back(QueuedPrompt { prompt });
     }
 
     /// Takes the oldest, and returns a person's words.
-    pub fn take(&mut self, pins: &mut Pins) -> Option<String> {
+    pub fn pop(&mut self, pins: &mut PinnedLines) -> Option<String> {
         let (text, pin) = self.0.pop_front()?.prompt?;
         pins.release(&pin);
         Some(text)
     }
 
     /// Takes a text that has been delivered in its own right.
-    pub fn delivered(&mut self, text: &str, pins: &mut Pins) {
-        let same = |waiting: &Waiting| {
+    pub fn remove_delivered(&mut self, text: &str, pins: &mut PinnedLines) {
+        let same = |waiting: &QueuedPrompt| {
             let prompt = waiting.prompt.as_ref();
             prompt.is_some_and(|(waiting, _)| waiting.trim() == text.trim())
         };
         if let Some(at) = self.0.iter().position(same)
-            && let Some(Waiting {
+            && let Some(QueuedPrompt {
                 prompt: Some((_, pin)),
             }) = self.0.remove(at)
         {
@@ -71,9 +71,9 @@ impl Queue {
         }
     }
 
-    pub fn clear(&mut self, pins: &mut Pins) {
+    pub fn clear(&mut self, pins: &mut PinnedLines) {
         while !self.0.is_empty() {
-            self.take(pins);
+            self.pop(pins);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use memory::{Change, ToolResult};
+use memory::{FileModification, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +11,7 @@ use super::wire;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Detail<'a> {
+struct ResultDetail<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -38,7 +38,7 @@ struct Hunk<'a> {
 /// Adds what `toolUseResult` knows to the result it belongs to.
 pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    let detail: Detail<'_> = wire::part(raw);
+    let detail: ResultDetail<'_> = wire::part(raw);
     // A command that was stopped half-way did not do what it was to do.
     result.is_error |= detail.interrupted.0;
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate")]
@@ -50,19 +50,19 @@ pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     let Some(path) = detail.file_path.get() else {
         return;
     };
-    let mut diff = patch(detail.structured_patch);
+    let mut diff = structured_patch(detail.structured_patch);
     if diff.is_empty() && (detail.kind.is("create") || detail.kind.is("update")) {
         diff = wire::part::<Text<'_>>(detail.content).into_string();
     }
     if !diff.is_empty() {
-        result.changes.push(Change {
+        result.changes.push(FileModification {
             path: path.to_owned(),
             diff,
         });
     }
 }
 
-fn patch(raw: Option<&RawValue>) -> String {
+fn structured_patch(raw: Option<&RawValue>) -> String {
     let hunks: Vec<Hunk<'_>> = wire::part(raw);
     let mut diff = String::new();
     for hunk in &hunks {
@@ -97,7 +97,7 @@ fn exit_code_in(content: &str) -> Option<i64> {
 const REFUSED: &str = "The user doesn't want to proceed with this tool use";
 
 /// Returns what a person decided about a call, if its result is that decision.
-pub fn decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
+pub fn user_decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
     let tool = result.tool.as_deref().unwrap_or("a tool");
     if result.content.starts_with("User has approved your plan") {
         return Some("approved the plan".to_owned());
@@ -110,13 +110,13 @@ pub fn decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String
     if !by_person {
         return None;
     }
-    Some(match reason(&result.content) {
+    Some(match refusal_reason(&result.content) {
         Some(reason) => format!("refused {tool}: {reason}"),
         None => format!("refused {tool}"),
     })
 }
 
-fn reason(content: &str) -> Option<&str> {
+fn refusal_reason(content: &str) -> Option<&str> {
     [
         "The user provided the following reason for the rejection:",
         "To tell you how to proceed, the user said:",
@@ -144,7 +144,7 @@ mod tests {
         for change in &result.changes {
             let _infallible = write!(shown, " {} {:?}", change.path, change.diff);
         }
-        if let Some(decision) = decision(&result, None) {
+        if let Some(decision) = user_decision(&result, None) {
             let _infallible = write!(shown, " {decision}");
         }
         assert_eq!(shown, expected);

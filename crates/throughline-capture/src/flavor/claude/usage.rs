@@ -9,7 +9,7 @@ use super::wire;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Wire<'a> {
+struct WireUsage<'a> {
     input_tokens: Number,
     output_tokens: Number,
     cache_creation_input_tokens: Number,
@@ -38,15 +38,15 @@ struct OutputDetails {
 pub struct LastUsage(Option<(String, Usage)>);
 
 /// Returns the usage on this line, unless the line before it said the same.
-pub fn entry(
+pub fn usage_entry(
     record: &wire::Record<'_>,
     message: &wire::Message<'_>,
     session: &SessionId,
     last: &mut LastUsage,
 ) -> Option<UsageEntry> {
     let raw = message.usage?;
-    let key = key(record, message)?;
-    let usage = read(&wire::part(Some(raw)));
+    let key = usage_key(record, message)?;
+    let usage = parse_usage(&wire::part(Some(raw)));
     let said = Some((key, usage));
     if usage.total() == 0 || last.0 == said {
         return None;
@@ -63,7 +63,7 @@ pub fn entry(
 }
 
 /// Names the response: by the API's message and request, which copies of a log keep.
-fn key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<String> {
+fn usage_key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<String> {
     match (message.id.get(), record.request_id.get()) {
         (Some(message), Some(request)) => Some(format!("{message}:{request}")),
         (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
@@ -71,7 +71,7 @@ fn key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<String>
     }
 }
 
-fn read(wire: &Wire<'_>) -> Usage {
+fn parse_usage(wire: &WireUsage<'_>) -> Usage {
     let by_lifetime: CacheCreation = wire::part(wire.cache_creation);
     let details: OutputDetails = wire::part(wire.output_tokens_details);
     let by_lifetime = by_lifetime.ephemeral_5m_input_tokens.count()
@@ -91,7 +91,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, expected: [u64; 5]) {
-        let usage = read(&serde_json::from_str(json).unwrap());
+        let usage = parse_usage(&serde_json::from_str(json).unwrap());
         let found = [
             usage.input,
             usage.output,

@@ -268,7 +268,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 ///
 /// Progress reports and copies of API requests are most of some logs' bytes. In a line that holds
 /// two records the second may be of another type, so such a line is never passed over here.
-pub fn is_noise(line: &str) -> bool {
+pub fn is_ignored_line(line: &str) -> bool {
     /// The envelope stands in front of what it wraps and is short.
     const ENVELOPE_BYTES_MAX: usize = 1 << 10;
     let head = &line[..line.floor_char_boundary(ENVELOPE_BYTES_MAX)];

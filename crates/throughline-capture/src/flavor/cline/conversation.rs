@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use memory::{
-    ApiId, Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role,
+    ApiId, Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
     SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 
-use super::markup::{self, Sent, Written};
+use super::markup::{self, MarkupPart, UserMarkup};
 use super::wire;
-use crate::Parsed;
+use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 /// A conversation while its messages are read. It is always read from its start.
 #[derive(Debug)]
-pub struct Conversation {
+pub struct ClineConversation {
     flavor: Flavor,
     session: SessionId,
     /// Another task's model leads it.
@@ -32,14 +32,14 @@ pub struct Conversation {
 
 /// What one message is made of.
 #[derive(Default)]
-struct Parts {
+struct MessageParts {
     typed: Vec<Block>,
     program: Vec<Block>,
     results: Vec<Block>,
     spoken: Vec<Block>,
 }
 
-impl Conversation {
+impl ClineConversation {
     pub fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
         Self {
             flavor,
@@ -54,25 +54,25 @@ impl Conversation {
         }
     }
 
-    pub fn message(&mut self, message: wire::Message<'_>, out: &mut Parsed) {
+    pub fn read_message(&mut self, message: wire::Message<'_>, out: &mut ParseOutput) {
         self.line += 1;
         let role = match message.role.text() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            role => return out.unknown(&format!("role/{}", role.unwrap_or_default())),
+            role => return out.count_unknown(&format!("role/{}", role.unwrap_or_default())),
         };
-        let id = self.name(&message);
+        let id = self.message_id(&message);
         let raw = message.content.map_or("\"\"", |content| content.get());
         let metadata = message.metadata.0.unwrap_or_default();
         let is_summary = message.is_summary.is_true() || metadata.kind.is("compaction");
-        let parts = self.parts(&id, role, raw, out);
+        let parts = self.read_content(&id, role, raw, out);
         let model = message.model_info.0.and_then(|model| model.id.into_text());
-        let stamp = Stamp {
+        let stamp = MessageStamp {
             at: message.ts.0,
             model,
         };
         if is_summary {
-            return self.summary(&id, role, parts, &stamp, out);
+            return self.emit_summary(&id, role, parts, &stamp, out);
         }
         let prompter = if self.is_delegated {
             Origin::Model
@@ -81,7 +81,7 @@ impl Conversation {
         };
         if prompter == Origin::Human && !self.titled && !parts.typed.is_empty() {
             self.titled = true;
-            self.title(&parts.typed, out);
+            self.emit_title(&parts.typed, out);
         }
         let name = |part: &str| {
             if part.is_empty() {
@@ -110,13 +110,13 @@ impl Conversation {
         self.emit(name(""), role, prompter, parts.typed, &stamp, out);
         self.emit(name(""), role, Origin::Model, parts.spoken, &stamp, out);
         if let Some(metrics) = message.metrics.0 {
-            self.usage(&id, metrics, stamp, out);
+            self.emit_usage(&id, metrics, stamp, out);
         }
     }
 
     /// Names a message: by its own id, else by what it says, and by how often that was said before.
     /// Its place is no part of the name, since condensing moves messages.
-    fn name(&mut self, message: &wire::Message<'_>) -> MessageId {
+    fn message_id(&mut self, message: &wire::Message<'_>) -> MessageId {
         if let Some(id) = message.id.text() {
             return MessageId::new(id);
         }
@@ -131,7 +131,7 @@ impl Conversation {
             .to_string();
         let role = message.role.text().unwrap_or_default();
         let parts = [self.session.as_str(), role, &at, &content];
-        let gist = Chain::default().link(&parts).to_string();
+        let gist = IdChain::default().link(&parts).to_string();
         let before = self.said.entry(gist.clone()).or_default();
         *before += 1;
         if *before == 1 {
@@ -141,34 +141,40 @@ impl Conversation {
         }
     }
 
-    fn parts(&mut self, id: &MessageId, role: Role, raw: &str, out: &mut Parsed) -> Parts {
-        let mut parts = Parts::default();
+    fn read_content(
+        &mut self,
+        id: &MessageId,
+        role: Role,
+        raw: &str,
+        out: &mut ParseOutput,
+    ) -> MessageParts {
+        let mut parts = MessageParts::default();
         if let Ok(text) = serde_json::from_str::<String>(raw) {
-            self.text(id, role, &text, &mut parts, out);
+            self.add_text(id, role, &text, &mut parts, out);
             return parts;
         }
         let Ok(pieces) = serde_json::from_str::<Vec<wire::Piece<'_>>>(raw) else {
-            out.unknown("content");
+            out.count_unknown("content");
             return parts;
         };
         for piece in pieces {
-            self.piece(id, role, piece, &mut parts, out);
+            self.add_piece(id, role, piece, &mut parts, out);
         }
         parts
     }
 
-    fn piece(
+    fn add_piece(
         &mut self,
         id: &MessageId,
         role: Role,
         piece: wire::Piece<'_>,
-        parts: &mut Parts,
-        out: &mut Parsed,
+        parts: &mut MessageParts,
+        out: &mut ParseOutput,
     ) {
         match piece.kind.text().unwrap_or_default() {
             "text" => {
                 let text = piece.text.0.unwrap_or_default();
-                self.text(id, role, &text, parts, out);
+                self.add_text(id, role, &text, parts, out);
             }
             "thinking" | "reasoning" => {
                 let text = piece
@@ -181,10 +187,10 @@ impl Conversation {
                 let input = piece.input.map_or("{}", |input| input.get());
                 let tool = piece.name.into_text().unwrap_or_default();
                 let call = CallId::new(piece.id.into_text().unwrap_or_else(|| id.to_string()));
-                self.call(call, tool, input.to_owned(), parts);
+                self.add_call(call, tool, input.to_owned(), parts);
             }
             "tool_result" => {
-                let (content, failed) = answer(piece.content.map_or("\"\"", |raw| raw.get()));
+                let (content, failed) = answer_text(piece.content.map_or("\"\"", |raw| raw.get()));
                 let mut result = ToolResult {
                     call: piece.tool_use_id.into_text().map(CallId::new),
                     tool: piece.name.into_text(),
@@ -205,27 +211,27 @@ impl Conversation {
             }
             // What the user pointed at, which a tool could read as well; what only a model can read.
             "file" | "document" | "redacted_thinking" => {}
-            other => out.unknown(&format!("content/{other}")),
+            other => out.count_unknown(&format!("content/{other}")),
         }
     }
 
-    fn text(
+    fn add_text(
         &mut self,
         id: &MessageId,
         role: Role,
         text: &str,
-        parts: &mut Parts,
-        out: &mut Parsed,
+        parts: &mut MessageParts,
+        out: &mut ParseOutput,
     ) {
         if role == Role::Assistant {
-            for (index, part) in markup::written(text).into_iter().enumerate() {
+            for (index, part) in markup::split_model_text(text).into_iter().enumerate() {
                 match part {
-                    Written::Text(text) => parts.spoken.push(Block::Text(text)),
-                    Written::Thinking(text) => parts.spoken.push(Block::Thinking(text)),
-                    Written::Call { tool, input } => {
+                    MarkupPart::Text(text) => parts.spoken.push(Block::Text(text)),
+                    MarkupPart::Thinking(text) => parts.spoken.push(Block::Thinking(text)),
+                    MarkupPart::Call { tool, input } => {
                         let call = CallId::new(format!("{id}/{index}"));
                         self.tagged.push((call.clone(), tool.clone()));
-                        self.call(call, tool, input, parts);
+                        self.add_call(call, tool, input, parts);
                     }
                 }
             }
@@ -233,7 +239,7 @@ impl Conversation {
         }
         if let Some(cwd) = markup::cwd(text).filter(|cwd| self.cwd.as_deref() != Some(*cwd)) {
             self.cwd = Some(cwd.to_owned());
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 cwd: self.cwd.clone(),
                 ..SessionPatch::new(self.session.clone(), self.flavor)
             }));
@@ -243,10 +249,10 @@ impl Conversation {
             .split("<environment_details>")
             .next()
             .unwrap_or_default();
-        match markup::sent(text) {
-            Sent::Typed(typed) => parts.typed.push(Block::Text(typed.to_owned())),
-            Sent::Program => {}
-            Sent::Result { tool, content } => {
+        match markup::classify_user_text(text) {
+            UserMarkup::Typed(typed) => parts.typed.push(Block::Text(typed.to_owned())),
+            UserMarkup::FromProgram => {}
+            UserMarkup::Result { tool, content } => {
                 let open = self.tagged.iter().position(|(_, name)| name == tool);
                 let mut result = ToolResult {
                     call: open.map(|open| self.tagged.remove(open).0),
@@ -254,15 +260,15 @@ impl Conversation {
                     content: content.to_owned(),
                     ..ToolResult::default()
                 };
-                result.is_error = is_failure(content);
+                result.is_error = reports_failure(content);
                 self.calls.close(&mut result);
                 parts.results.push(Block::ToolResult(result));
             }
-            Sent::Bare(text) => match parts.results.last_mut() {
+            UserMarkup::Untagged(text) => match parts.results.last_mut() {
                 // The result that was announced in the piece before.
                 Some(Block::ToolResult(result)) if result.content.is_empty() => {
                     result.content = text.to_owned();
-                    result.is_error |= is_failure(text);
+                    result.is_error |= reports_failure(text);
                 }
                 Some(_) => parts.program.push(Block::Text(text.to_owned())),
                 None => parts.typed.push(Block::Text(text.to_owned())),
@@ -270,7 +276,7 @@ impl Conversation {
         }
     }
 
-    fn call(&mut self, call: CallId, tool: String, input: String, parts: &mut Parts) {
+    fn add_call(&mut self, call: CallId, tool: String, input: String, parts: &mut MessageParts) {
         // The answer to the user is a tool's argument.
         if tool == "attempt_completion"
             && let Ok(input) = serde_json::from_str::<serde_json::Value>(&input)
@@ -290,7 +296,14 @@ impl Conversation {
         parts.spoken.push(Block::ToolUse(call));
     }
 
-    fn summary(&self, id: &MessageId, role: Role, parts: Parts, stamp: &Stamp, out: &mut Parsed) {
+    fn emit_summary(
+        &self,
+        id: &MessageId,
+        role: Role,
+        parts: MessageParts,
+        stamp: &MessageStamp,
+        out: &mut ParseOutput,
+    ) {
         let texts = parts
             .typed
             .into_iter()
@@ -305,13 +318,13 @@ impl Conversation {
         self.emit(id.clone(), role, Origin::Model, blocks, stamp, out);
     }
 
-    fn title(&self, typed: &[Block], out: &mut Parsed) {
+    fn emit_title(&self, typed: &[Block], out: &mut ParseOutput) {
         if let Some(Block::Text(text)) = typed.first() {
             let title = Title {
                 text: text.clone(),
                 rank: TitleRank::FirstPrompt,
             };
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title: Some(title),
                 ..SessionPatch::new(self.session.clone(), self.flavor)
             }));
@@ -324,12 +337,12 @@ impl Conversation {
         role: Role,
         origin: Origin,
         blocks: Vec<Block>,
-        stamp: &Stamp,
-        out: &mut Parsed,
+        stamp: &MessageStamp,
+        out: &mut ParseOutput,
     ) {
         if !blocks.is_empty() {
             let is_response = role == Role::Assistant && origin == Origin::Model;
-            out.push(Entry::Message(Message {
+            out.push(LogEntry::Message(Message {
                 api_id: is_response.then(|| ApiId::new(id.as_str())),
                 at: stamp.at,
                 blocks,
@@ -342,7 +355,13 @@ impl Conversation {
     }
 
     /// The newer store tells tokens with the message; its input includes what came from the cache.
-    fn usage(&self, id: &MessageId, metrics: wire::Metrics, stamp: Stamp, out: &mut Parsed) {
+    fn emit_usage(
+        &self,
+        id: &MessageId,
+        metrics: wire::Metrics,
+        stamp: MessageStamp,
+        out: &mut ParseOutput,
+    ) {
         let (read, write) = (
             metrics.cache_read_tokens.count(),
             metrics.cache_write_tokens.count(),
@@ -355,7 +374,7 @@ impl Conversation {
             reasoning: 0,
         };
         if usage != Usage::default() {
-            out.push(Entry::Usage(UsageEntry {
+            out.push(LogEntry::Usage(UsageEntry {
                 session: self.session.clone(),
                 key: id.to_string(),
                 at: stamp.at,
@@ -368,20 +387,20 @@ impl Conversation {
 }
 
 /// When a message was said, and by which model.
-struct Stamp {
+struct MessageStamp {
     at: Option<Timestamp>,
     model: Option<String>,
 }
 
 /// In tags a failure is told in words only.
-fn is_failure(content: &str) -> bool {
+fn reports_failure(content: &str) -> bool {
     content.starts_with("The tool execution failed")
         || content.starts_with("Error ")
         || content.starts_with("The user denied this operation")
 }
 
 /// Returns the text of a tool's answer, and whether it says that it failed.
-fn answer(raw: &str) -> (String, bool) {
+fn answer_text(raw: &str) -> (String, bool) {
     let text = serde_json::from_str::<String>(raw);
     // An object may stand in the text.
     let raw = text

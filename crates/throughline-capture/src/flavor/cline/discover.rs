@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 /// Editors that are or descend from VS Code.
 const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
 
 /// Returns where each editor lets an extension keep its files.
-pub fn extension(places: &Places, name: &str) -> Vec<PathBuf> {
+pub fn extension_folders(places: &AgentEnv, name: &str) -> Vec<PathBuf> {
     let config = places
-        .folder("XDG_CONFIG_HOME")
+        .folder_variable("XDG_CONFIG_HOME")
         .unwrap_or_else(|| places.home.join(".config"));
     let mut homes = vec![config, places.home.join("Library/Application Support")];
-    homes.extend(places.folder("APPDATA"));
+    homes.extend(places.folder_variable("APPDATA"));
     let mut all: Vec<_> = homes
         .iter()
         .flat_map(|home| EDITORS.map(|editor| home.join(editor)))
@@ -26,11 +26,11 @@ pub fn extension(places: &Places, name: &str) -> Vec<PathBuf> {
 
 /// The files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum File {
+pub enum ClineFile {
     /// A task's conversation.
     History,
     /// What was shown of it.
-    Shown,
+    UiMessages,
     TaskMetadata,
     /// All tasks in one list, or one task.
     Tasks,
@@ -40,7 +40,7 @@ pub enum File {
     Messages,
 }
 
-impl File {
+impl ClineFile {
     pub fn at(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let folder = path.parent()?;
@@ -49,7 +49,7 @@ impl File {
         let folder_name = folder.file_name()?.to_str()?;
         match name {
             "api_conversation_history.json" => Some(Self::History),
-            "ui_messages.json" => Some(Self::Shown),
+            "ui_messages.json" => Some(Self::UiMessages),
             "task_metadata.json" if in_task => Some(Self::TaskMetadata),
             "history_item.json" if in_task => Some(Self::Task),
             "taskHistory.json" if folder_name == "state" => Some(Self::Tasks),
@@ -67,7 +67,7 @@ impl File {
 }
 
 /// Says whether a path is Roo's or one of its forks', whose files have the names of Cline's.
-pub fn is_roos(path: &Path) -> bool {
+pub fn is_roo_path(path: &Path) -> bool {
     path.iter().any(|folder| {
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         ["roo", ".roo"].contains(&folder.as_str())
@@ -77,8 +77,8 @@ pub fn is_roos(path: &Path) -> bool {
     })
 }
 
-pub fn claim(path: &Path) -> Option<Format> {
-    File::at(path).map(|_| Format::Document)
+pub fn claim(path: &Path) -> Option<SourceFormat> {
+    ClineFile::at(path).map(|_| SourceFormat::Document)
 }
 
 /// Says whether a text starts like one of the files.
@@ -104,31 +104,37 @@ mod tests {
 
     #[test]
     fn files_are_known_by_their_names() {
-        let check = |path: &str, file| assert_eq!(File::at(Path::new(path)), file, "{path}");
+        let check = |path: &str, file| assert_eq!(ClineFile::at(Path::new(path)), file, "{path}");
         let task = "/g/saoudrizwan.claude-dev/tasks/1731784818255";
         check(
             &format!("{task}/api_conversation_history.json"),
-            Some(File::History),
+            Some(ClineFile::History),
         );
-        check(&format!("{task}/ui_messages.json"), Some(File::Shown));
+        check(
+            &format!("{task}/ui_messages.json"),
+            Some(ClineFile::UiMessages),
+        );
         check(
             &format!("{task}/task_metadata.json"),
-            Some(File::TaskMetadata),
+            Some(ClineFile::TaskMetadata),
         );
-        check(&format!("{task}/history_item.json"), Some(File::Task));
+        check(&format!("{task}/history_item.json"), Some(ClineFile::Task));
         check(&format!("{task}/context_history.json"), None);
         check(
             "/g/saoudrizwan.claude-dev/state/taskHistory.json",
-            Some(File::Tasks),
+            Some(ClineFile::Tasks),
         );
         check(
             "/g/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
             None,
         );
-        check("/h/.cline/data/sessions/1_a/1_a.json", Some(File::Session));
+        check(
+            "/h/.cline/data/sessions/1_a/1_a.json",
+            Some(ClineFile::Session),
+        );
         check(
             "/h/.cline/data/sessions/1_a/1_a.messages.json",
-            Some(File::Messages),
+            Some(ClineFile::Messages),
         );
         check("/h/.cline/data/sessions/1_a/other.json", None);
         check("/h/.cline/data/secrets.json", None);
@@ -136,10 +142,10 @@ mod tests {
 
     #[test]
     fn roo_is_told_from_cline() {
-        assert!(is_roos(Path::new(
+        assert!(is_roo_path(Path::new(
             "/g/rooveterinaryinc.roo-cline/tasks/1/ui_messages.json"
         )));
-        assert!(!is_roos(Path::new(
+        assert!(!is_roo_path(Path::new(
             "/root/g/saoudrizwan.claude-dev/tasks/1/ui_messages.json"
         )));
     }

@@ -2,33 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 
-use super::conversation::Conversation;
-use super::discover::File;
+use super::conversation::ClineConversation;
+use super::discover::ClineFile;
 use super::{shown, wire};
 use crate::lenient::Lenient;
-use crate::{Line, Parsed, Reader, Why};
+use crate::{InputLine, LogReader, ParseOutput, SkipReason};
 
 #[derive(Debug)]
-pub struct Document {
+pub struct ClineDocumentReader {
     flavor: Flavor,
-    file: File,
+    file: ClineFile,
     path: PathBuf,
 }
 
-impl Document {
+impl ClineDocumentReader {
     pub fn new(flavor: Flavor, path: &Path) -> Self {
         Self {
             flavor,
-            file: File::at(path).unwrap_or(File::History),
+            file: ClineFile::at(path).unwrap_or(ClineFile::History),
             path: path.to_owned(),
         }
     }
 }
 
-impl Reader for Document {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+impl LogReader for ClineDocumentReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         let text = line
             .text
             .trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}');
@@ -36,19 +36,27 @@ impl Reader for Document {
             return;
         }
         let read = match self.file {
-            File::History => self.history(text, out),
-            File::Shown => {
+            ClineFile::History => self.read_history(text, out),
+            ClineFile::UiMessages => {
                 let history = self.path.with_file_name("api_conversation_history.json");
-                shown::shown(self.flavor, &self.task(), text, !history.exists(), out)
+                shown::read_ui_messages(
+                    self.flavor,
+                    &self.task_session(),
+                    text,
+                    !history.exists(),
+                    out,
+                )
             }
-            File::TaskMetadata => self.task_metadata(text, out),
-            File::Tasks => self.tasks(text, out),
-            File::Task => serde_json::from_str(text).map(|task| self.about_task(task, out)),
-            File::Messages => self.messages(text, out),
-            File::Session => serde_json::from_str(text).map(|session| self.session(session, out)),
+            ClineFile::TaskMetadata => self.read_task_metadata(text, out),
+            ClineFile::Tasks => self.read_tasks(text, out),
+            ClineFile::Task => serde_json::from_str(text).map(|task| self.emit_task(task, out)),
+            ClineFile::Messages => self.read_messages_file(text, out),
+            ClineFile::Session => {
+                serde_json::from_str(text).map(|session| self.emit_session(session, out))
+            }
         };
         if read.is_err() {
-            out.skip(line, Why::Malformed);
+            out.skip_line(line, SkipReason::Malformed);
         }
     }
 
@@ -57,9 +65,9 @@ impl Reader for Document {
     }
 }
 
-impl Document {
+impl ClineDocumentReader {
     /// A task's folder is named by its id.
-    fn task(&self) -> SessionId {
+    fn task_session(&self) -> SessionId {
         let folder = self
             .path
             .parent()
@@ -68,66 +76,66 @@ impl Document {
         SessionId::of(self.flavor, &folder.to_string_lossy())
     }
 
-    fn history(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_history(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let messages: Vec<Lenient<wire::Message<'_>>> = serde_json::from_str(text)?;
         let task = std::fs::read_to_string(self.path.with_file_name("history_item.json"));
         let task = task
             .ok()
             .and_then(|text| serde_json::from_str::<wire::Task>(&text).ok());
         let is_delegated = task.is_some_and(|task| task.parent_task_id.text().is_some());
-        self.conversation(self.task(), is_delegated, messages, out);
+        self.read_conversation(self.task_session(), is_delegated, messages, out);
         Ok(())
     }
 
-    fn messages(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_messages_file(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let stored: wire::Messages<'_> = serde_json::from_str(text)?;
         let session = match stored.session.text() {
             Some(id) => SessionId::of(self.flavor, id),
-            None => self.task(),
+            None => self.task_session(),
         };
-        self.conversation(session, false, stored.messages.0.unwrap_or_default(), out);
+        self.read_conversation(session, false, stored.messages.0.unwrap_or_default(), out);
         Ok(())
     }
 
-    fn conversation(
+    fn read_conversation(
         &self,
         session: SessionId,
         is_delegated: bool,
         messages: Vec<Lenient<wire::Message<'_>>>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let mut conversation = Conversation::new(self.flavor, session, is_delegated);
+        let mut conversation = ClineConversation::new(self.flavor, session, is_delegated);
         for message in messages {
             match message.0 {
-                Some(message) => conversation.message(message, out),
-                None => out.unknown("message"),
+                Some(message) => conversation.read_message(message, out),
+                None => out.count_unknown("message"),
             }
         }
     }
 
-    fn task_metadata(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_task_metadata(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let metadata: wire::TaskMetadata = serde_json::from_str(text)?;
         let last = metadata.model_usage.0.unwrap_or_default().pop();
         if let Some(model) = last.and_then(|usage| usage.model_id.into_text()) {
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 model: Some(model),
-                ..SessionPatch::new(self.task(), self.flavor)
+                ..SessionPatch::new(self.task_session(), self.flavor)
             }));
         }
         Ok(())
     }
 
-    fn tasks(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_tasks(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let tasks: Vec<Lenient<wire::Task>> = serde_json::from_str(text)?;
         for task in tasks.into_iter().filter_map(|task| task.0) {
-            self.about_task(task, out);
+            self.emit_task(task, out);
         }
         Ok(())
     }
 
-    fn about_task(&self, task: wire::Task, out: &mut Parsed) {
+    fn emit_task(&self, task: wire::Task, out: &mut ParseOutput) {
         let Some(id) = task.id.text() else {
-            return out.unknown("task without id");
+            return out.count_unknown("task without id");
         };
         let parent = task.parent_task_id.text();
         let kind = if parent.is_some() {
@@ -138,14 +146,14 @@ impl Document {
         let parent = parent.map(|parent| SessionId::of(self.flavor, parent));
         // Ids are the time of their beginning.
         let started = id.parse().ok().and_then(crate::time::from_number);
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(kind),
             parent,
             started,
             ended: task.ts.0,
             ..SessionPatch::new(SessionId::of(self.flavor, id), self.flavor)
         }));
-        let Some(Entry::Session(patch)) = out.entries.last_mut() else {
+        let Some(LogEntry::Session(patch)) = out.entries.last_mut() else {
             return;
         };
         patch.cwd = task.cwd_on_task_initialization.into_text();
@@ -156,9 +164,9 @@ impl Document {
         });
     }
 
-    fn session(&self, session: wire::Session, out: &mut Parsed) {
+    fn emit_session(&self, session: wire::Session, out: &mut ParseOutput) {
         let Some(id) = session.session_id.text() else {
-            return out.unknown("session without id");
+            return out.count_unknown("session without id");
         };
         let parent = session.parent_session_id.text();
         let kind = match (parent, session.interactive.0) {
@@ -170,7 +178,7 @@ impl Document {
             .metadata
             .0
             .and_then(|metadata| metadata.title.into_text());
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(kind),
             title: title.map(|text| Title {
                 text,

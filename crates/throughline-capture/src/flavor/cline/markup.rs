@@ -35,33 +35,33 @@ const TOOLS: [&str; 26] = [
 
 /// A part of what a model wrote.
 #[derive(Debug, PartialEq)]
-pub enum Written {
+pub enum MarkupPart {
     Text(String),
     Thinking(String),
     Call { tool: String, input: String },
 }
 
 /// Splits a model's text into its parts.
-pub fn written(text: &str) -> Vec<Written> {
+pub fn split_model_text(text: &str) -> Vec<MarkupPart> {
     let mut parts = Vec::new();
     let mut said = String::new();
     let mut rest = text;
     while let Some(start) = rest.find('<') {
         let (before, tagged) = rest.split_at(start);
         said.push_str(before);
-        match element(tagged) {
+        match leading_element(tagged) {
             Some((name, inside, after)) if TOOLS.contains(&name) => {
-                flush(&mut said, &mut parts);
+                push_text(&mut said, &mut parts);
                 let input = Value::Object(arguments(inside)).to_string();
-                parts.push(Written::Call {
+                parts.push(MarkupPart::Call {
                     tool: name.to_owned(),
                     input,
                 });
                 rest = after;
             }
             Some(("thinking", inside, after)) => {
-                flush(&mut said, &mut parts);
-                parts.push(Written::Thinking(inside.trim().to_owned()));
+                push_text(&mut said, &mut parts);
+                parts.push(MarkupPart::Thinking(inside.trim().to_owned()));
                 rest = after;
             }
             _ => {
@@ -71,21 +71,21 @@ pub fn written(text: &str) -> Vec<Written> {
         }
     }
     said.push_str(rest);
-    flush(&mut said, &mut parts);
+    push_text(&mut said, &mut parts);
     parts
 }
 
-fn flush(said: &mut String, parts: &mut Vec<Written>) {
+fn push_text(said: &mut String, parts: &mut Vec<MarkupPart>) {
     let text = std::mem::take(said);
     if !text.trim().is_empty() {
-        parts.push(Written::Text(text.trim().to_owned()));
+        parts.push(MarkupPart::Text(text.trim().to_owned()));
     }
 }
 
 /// Returns name, inside and what follows of an element that stands at the start of a text. Its end
 /// is the last one of that name that no other element of the name begins before: what is written to
 /// a file may well have tags, too.
-fn element(text: &str) -> Option<(&str, &str, &str)> {
+fn leading_element(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     if name.is_empty() || !name.bytes().all(plain) {
@@ -101,7 +101,7 @@ fn arguments(inside: &str) -> Map<String, Value> {
     let mut arguments = Map::new();
     let mut rest = inside;
     while let Some(start) = rest.find('<') {
-        match element(&rest[start..]) {
+        match leading_element(&rest[start..]) {
             Some((name, value, after)) => {
                 let value = value.trim_matches('\n').to_owned();
                 arguments.insert(name.to_owned(), Value::String(value));
@@ -115,26 +115,26 @@ fn arguments(inside: &str) -> Map<String, Value> {
 
 /// What stands in a user's message.
 #[derive(Debug, PartialEq)]
-pub enum Sent<'a> {
+pub enum UserMarkup<'a> {
     /// A person typed it.
     Typed(&'a str),
     /// The program said it.
-    Program,
+    FromProgram,
     /// A tool gave it; its text may follow in the next piece.
     Result { tool: &'a str, content: &'a str },
     /// It has no mark of any of these.
-    Bare(&'a str),
+    Untagged(&'a str),
 }
 
 /// Returns what a text in a user's message is.
-pub fn sent(text: &str) -> Sent<'_> {
+pub fn classify_user_text(text: &str) -> UserMarkup<'_> {
     let text = text.trim();
     for tag in ["task", "feedback", "user_message", "answer", "user_input"] {
         if let Some((_, rest)) = text.split_once(&format!("<{tag}>")) {
             let typed = rest
                 .rsplit_once(&format!("</{tag}>"))
                 .map_or(rest, |(typed, _)| typed);
-            return Sent::Typed(typed.trim());
+            return UserMarkup::Typed(typed.trim());
         }
     }
     if let Some((head, content)) = text.split_once("Result:")
@@ -145,7 +145,7 @@ pub fn sent(text: &str) -> Sent<'_> {
         && !call.contains('\n')
     {
         let tool = call.split_whitespace().next().unwrap_or_default();
-        return Sent::Result {
+        return UserMarkup::Result {
             tool,
             content: content.trim(),
         };
@@ -157,9 +157,9 @@ pub fn sent(text: &str) -> Sent<'_> {
         "<explicit_instructions",
     ];
     if text.is_empty() || programs.iter().any(|mark| text.starts_with(mark)) {
-        return Sent::Program;
+        return UserMarkup::FromProgram;
     }
-    Sent::Bare(text)
+    UserMarkup::Untagged(text)
 }
 
 /// Returns the working directory that the program tells the model.
@@ -180,16 +180,16 @@ mod tests {
     #[test]
     fn calls_are_taken_out_of_the_text() {
         let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</read_file>";
-        let call = Written::Call {
+        let call = MarkupPart::Call {
             tool: "read_file".into(),
             input: r#"{"path":"src/a.rs"}"#.into(),
         };
         let expected = [
-            Written::Thinking("where?".into()),
-            Written::Text("I look.".into()),
+            MarkupPart::Thinking("where?".into()),
+            MarkupPart::Text("I look.".into()),
             call,
         ];
-        assert_eq!(written(text), expected);
+        assert_eq!(split_model_text(text), expected);
     }
 
     #[test]
@@ -197,8 +197,8 @@ mod tests {
         let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n</write_to_file>";
         let input = r#"{"content":"<p>if a < b</p>","path":"a.html"}"#.to_owned();
         assert_eq!(
-            written(text),
-            [Written::Call {
+            split_model_text(text),
+            [MarkupPart::Call {
                 tool: "write_to_file".into(),
                 input
             }]
@@ -208,30 +208,38 @@ mod tests {
     #[test]
     fn other_tags_are_text() {
         let text = "Use <b>this</b> and a < b, not <read_file> alone.";
-        assert_eq!(written(text), [Written::Text(text.into())]);
+        assert_eq!(split_model_text(text), [MarkupPart::Text(text.into())]);
     }
 
     #[test]
     fn prompts_are_told_from_results() {
-        assert_eq!(sent("<task>\nfix it\n</task>"), Sent::Typed("fix it"));
         assert_eq!(
-            sent("The user has provided feedback:\n<feedback>\nno, the other\n</feedback>"),
-            Sent::Typed("no, the other")
+            classify_user_text("<task>\nfix it\n</task>"),
+            UserMarkup::Typed("fix it")
         );
-        let result = Sent::Result {
+        assert_eq!(
+            classify_user_text(
+                "The user has provided feedback:\n<feedback>\nno, the other\n</feedback>"
+            ),
+            UserMarkup::Typed("no, the other")
+        );
+        let result = UserMarkup::Result {
             tool: "read_file",
             content: "fn main() {}",
         };
         assert_eq!(
-            sent("[read_file for 'src/a.rs'] Result:\nfn main() {}"),
+            classify_user_text("[read_file for 'src/a.rs'] Result:\nfn main() {}"),
             result
         );
         assert_eq!(
-            sent("<environment_details>\n# x\n</environment_details>"),
-            Sent::Program
+            classify_user_text("<environment_details>\n# x\n</environment_details>"),
+            UserMarkup::FromProgram
         );
-        assert_eq!(sent("[ERROR] You did not use a tool"), Sent::Program);
-        assert_eq!(sent("words"), Sent::Bare("words"));
+        assert_eq!(
+            classify_user_text("[ERROR] You did not use a tool"),
+            UserMarkup::FromProgram
+        );
+        assert_eq!(classify_user_text("words"), UserMarkup::Untagged("words"));
     }
 
     #[test]

@@ -20,13 +20,16 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
-pub use discover::{claim, extension, is_roos, recognises};
+pub use discover::{claim, extension_folders, is_roo_path, recognises};
 
 /// Returns a reader of a file of Cline or of one of its kin.
-pub fn reader(source: &Source) -> Box<dyn Reader> {
-    Box::new(document::Document::new(source.flavor, &source.path))
+pub fn reader(source: &Source) -> Box<dyn LogReader> {
+    Box::new(document::ClineDocumentReader::new(
+        source.flavor,
+        &source.path,
+    ))
 }
 
 #[derive(Debug)]
@@ -37,25 +40,25 @@ impl Adapter for Cline {
         Flavor::Cline
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         let data = places
-            .folder("CLINE_DATA_DIR")
+            .folder_variable("CLINE_DATA_DIR")
             .unwrap_or_else(|| places.home.join(".cline/data"));
-        let mut roots = extension(places, "saoudrizwan.claude-dev");
+        let mut roots = extension_folders(places, "saoudrizwan.claude-dev");
         roots.push(data);
         roots
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         let path = root.join(relative);
-        claim(&path).filter(|_| !is_roos(&path))
+        claim(&path).filter(|_| !is_roo_path(&path))
     }
 
     fn recognises(&self, head: &str) -> bool {
         recognises(head)
     }
 
-    fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
         reader(source)
     }
 }

@@ -3,36 +3,36 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, CallId, Change, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, ToolResult,
-    ToolUse, Usage, UsageEntry,
+    Block, CallId, FileModification, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId,
+    ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::wire;
-use crate::{Parsed, time};
+use crate::{ParseOutput, time};
 
-pub fn shown(
+pub fn read_ui_messages(
     flavor: Flavor,
     session: &SessionId,
     text: &str,
     is_all_there_is: bool,
-    out: &mut Parsed,
+    out: &mut ParseOutput,
 ) -> serde_json::Result<()> {
     let all: Vec<wire::Shown> = serde_json::from_str(text)?;
     for (number, shown) in (1..).zip(all) {
         if shown.say.is("api_req_started") {
-            usage(session, &shown, out);
+            emit_usage(session, &shown, out);
         } else if is_all_there_is && !shown.partial.is_true() {
-            said(flavor, session, number, shown, out);
+            emit_ui_message(flavor, session, number, shown, out);
         }
     }
     Ok(())
 }
 
-fn at(shown: &wire::Shown) -> Option<Timestamp> {
+fn timestamp(shown: &wire::Shown) -> Option<Timestamp> {
     shown.ts.0.and_then(time::from_number)
 }
 
-fn usage(session: &SessionId, shown: &wire::Shown, out: &mut Parsed) {
+fn emit_usage(session: &SessionId, shown: &wire::Shown, out: &mut ParseOutput) {
     let text = shown.text.text().unwrap_or_default();
     let Ok(request) = serde_json::from_str::<wire::Request>(text) else {
         return;
@@ -50,10 +50,10 @@ fn usage(session: &SessionId, shown: &wire::Shown, out: &mut Parsed) {
             .0
             .as_ref()
             .and_then(|model| model.id.text());
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: session.clone(),
             key: format!("{session}/{}", shown.ts.count()),
-            at: at(shown),
+            at: timestamp(shown),
             model: model.map(str::to_owned),
             usage,
             cost_usd: request.cost.0.filter(|cost| *cost > 0.0),
@@ -61,8 +61,14 @@ fn usage(session: &SessionId, shown: &wire::Shown, out: &mut Parsed) {
     }
 }
 
-fn said(flavor: Flavor, session: &SessionId, number: u64, shown: wire::Shown, out: &mut Parsed) {
-    let (at, ts) = (at(&shown), shown.ts.count());
+fn emit_ui_message(
+    flavor: Flavor,
+    session: &SessionId,
+    number: u64,
+    shown: wire::Shown,
+    out: &mut ParseOutput,
+) {
+    let (at, ts) = (timestamp(&shown), shown.ts.count());
     let asked = shown.ask.0.is_some();
     let kind = shown.say.0.or(shown.ask.0).unwrap_or_default();
     let Some(text) = shown.text.into_text() else {
@@ -85,12 +91,12 @@ fn said(flavor: Flavor, session: &SessionId, number: u64, shown: wire::Shown, ou
         "tool" if asked && flavor == Flavor::Cline => return,
         "tool" => match tool(&id, &text) {
             Some(blocks) => (model, blocks),
-            None => return out.unknown("tool"),
+            None => return out.count_unknown("tool"),
         },
         "error" => ((Role::System, Origin::Harness), vec![Block::Error(text)]),
         _ => return,
     };
-    out.push(Entry::Message(Message {
+    out.push(LogEntry::Message(Message {
         at,
         blocks,
         line: number,
@@ -129,7 +135,7 @@ fn tool(id: &str, text: &str) -> Option<Vec<Block>> {
         content: diff.filter(|_| !writes).unwrap_or_default(),
         changes: changes
             .into_iter()
-            .map(|(path, diff)| Change { path, diff })
+            .map(|(path, diff)| FileModification { path, diff })
             .collect(),
         ..ToolResult::default()
     };

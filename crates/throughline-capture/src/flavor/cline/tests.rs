@@ -9,16 +9,16 @@ use testkit::shape::shape;
 use super::Cline;
 use crate::adapter::Adapter;
 use crate::made::{claimed, names, read, total};
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 fn show(folder: &str) -> String {
     let mut all = String::new();
     for source in claimed(&Cline, &testkit::fixture(folder)) {
         let parsed = read(&Cline, &source.path, source.format);
         assert!(
-            parsed.unknown.is_empty() && parsed.skipped.is_empty(),
+            parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty(),
             "{:?}",
-            parsed.unknown
+            parsed.unknown_kinds
         );
         all += &format!("{}\n", source.path.file_name().unwrap().display());
         all += &shape(&parsed.entries);
@@ -106,7 +106,7 @@ fn a_longer_conversation_keeps_the_names_of_the_shorter() {
         "sessions/1784094124598_rruoq/1784094124598_rruoq.messages.json",
     ] {
         let path = testkit::fixture("cline").join(relative);
-        let whole = names(&read(&Cline, &path, Format::Document));
+        let whole = names(&read(&Cline, &path, SourceFormat::Document));
         let copy = folder.path().join(relative);
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         let mut document: Value =
@@ -117,7 +117,7 @@ fn a_longer_conversation_keeps_the_names_of_the_shorter() {
         };
         list.truncate(5);
         fs::write(&copy, document.to_string()).unwrap();
-        let part = names(&read(&Cline, &copy, Format::Document));
+        let part = names(&read(&Cline, &copy, SourceFormat::Document));
         assert!(part.len() > 4 && whole.starts_with(&part));
     }
 }
@@ -138,9 +138,9 @@ fn damage_is_survived() {
 
 #[test]
 fn places() {
-    let places = Places {
+    let places = AgentEnv {
         home: "/h".into(),
-        ..Places::default()
+        ..AgentEnv::default()
     };
     let roots = Cline.roots(&places);
     let extension = "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev";

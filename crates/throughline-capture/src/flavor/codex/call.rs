@@ -6,56 +6,56 @@ use memory::{Block, CallId, MessageId, Origin, Role, ToolResult, ToolUse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::log::{At, Log};
-use super::output::Output;
+use super::log::{CodexLogReader, CodexPosition};
+use super::output::CodexOutput;
 use super::text::Text;
 use super::wire::{self, Item};
-use crate::{Parsed, tools};
+use crate::{ParseOutput, tools};
 
-impl Log {
+impl CodexLogReader {
     /// Takes in a call that will get a result.
-    pub(super) fn called(
+    pub(super) fn emit_call(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         item: &Item<'_>,
         tool: &str,
         input: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         if item.call_id.some().is_none() && tool.is_empty() {
-            return out.unknown(&format!(
+            return out.count_unknown(&format!(
                 "response_item/{} without name",
                 item.kind.as_str()
             ));
         }
-        let changes = !tools::changes(tool, input).is_empty();
+        let changes = !tools::file_changes(tool, input).is_empty();
         let before = changes.then(|| self.state.clone());
-        let (id, mut call) = self.call(item, tool, input);
+        let (id, mut call) = self.new_call(item, tool, input);
         if let Some(before) = before {
-            self.come_back(at, &call.call, before);
+            self.mark_for_reread(at, &call.call, before);
         }
         self.state.calls.open(&mut call);
-        self.tell(at, id, vec![Block::ToolUse(call)], out);
+        self.emit_response(at, id, vec![Block::ToolUse(call)], out);
     }
 
     /// Takes in a call that gets none.
-    pub(super) fn used(
+    pub(super) fn emit_call_without_result(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         item: &Item<'_>,
         tool: &str,
         input: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let (id, call) = self.call(item, tool, input);
-        self.tell(at, id, vec![Block::ToolUse(call)], out);
+        let (id, call) = self.new_call(item, tool, input);
+        self.emit_response(at, id, vec![Block::ToolUse(call)], out);
     }
 
-    fn call(&mut self, item: &Item<'_>, tool: &str, input: &str) -> (MessageId, ToolUse) {
+    fn new_call(&mut self, item: &Item<'_>, tool: &str, input: &str) -> (MessageId, ToolUse) {
         let told = item.call_id.some().or(item.id.some());
         let id = self
             .state
-            .link(&["call", told.unwrap_or_default(), tool, input]);
+            .content_id(&["call", told.unwrap_or_default(), tool, input]);
         let call = ToolUse {
             call: CallId::new(told.unwrap_or(id.as_str())),
             tool: tool.to_owned(),
@@ -65,23 +65,23 @@ impl Log {
         (id, call)
     }
 
-    pub(super) fn returned(
+    pub(super) fn emit_result(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         item: &Item<'_>,
-        output: Output,
-        out: &mut Parsed,
+        output: CodexOutput,
+        out: &mut ParseOutput,
     ) {
         let id = self
             .state
-            .link(&["result", item.call_id.as_str(), &output.content]);
+            .content_id(&["result", item.call_id.as_str(), &output.content]);
         let call = item.call_id.some().map(CallId::new);
         let signal = call.as_ref().and_then(|call| self.state.signals.take(call));
         let (said_code, said_failed) =
             signal.map_or((None, false), |signal| (signal.exit_code, signal.failed));
         let applied = call
             .as_ref()
-            .map_or_else(Vec::new, |call| self.settle(call));
+            .map_or_else(Vec::new, |call| self.take_applied(call));
         let told = !applied.is_empty();
         let mut result = ToolResult {
             call,
@@ -110,7 +110,7 @@ impl Log {
         blocks.extend(output.images);
         blocks.extend(refused);
         self.state.response = None;
-        self.emit(at, id, Role::User, Origin::Tool, blocks, out);
+        self.emit_message(at, id, Role::User, Origin::Tool, blocks, out);
     }
 }
 
@@ -118,7 +118,7 @@ impl Log {
 const PATCH_APPLIED: &str = "Success. Updated the following files";
 
 /// Returns the tool's name as the model knows it, which may be a slip of the model.
-pub fn name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
+pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
     let name = item.name.as_str();
     match item.namespace.some() {
         None => Cow::Borrowed(name),
@@ -131,7 +131,7 @@ pub fn name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
 }
 
 /// Returns the names of the tools that a search found; their schemas are not worth keeping.
-pub fn tool_names(tools: Option<&RawValue>) -> String {
+pub fn found_tool_names(tools: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     struct Tool<'a> {
         #[serde(borrow, default)]

@@ -3,16 +3,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 const INDEX: &str = "session_index.jsonl";
 const HISTORY: &str = "history.jsonl";
 
 /// Returns the two folders of rollouts, and the files with the sessions' names and prompts as roots
 /// of their own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let home = places
-        .folder("CODEX_HOME")
+        .folder_variable("CODEX_HOME")
         .unwrap_or_else(|| places.home.join(".codex"));
     ["sessions", "archived_sessions", INDEX, HISTORY]
         .iter()
@@ -21,22 +21,22 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
 }
 
 /// Claims rollouts at any depth, whatever folder was given.
-pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     // The path below a root that is itself a file is empty.
     let name = relative.file_name().or_else(|| root.file_name());
     let name = name.and_then(OsStr::to_str)?;
     let on_top = relative.components().count() <= 1;
     if name == INDEX || (name == HISTORY && on_top) {
-        return Some(Format::Lines);
+        return Some(SourceFormat::Lines);
     }
     // Collections of logs flatten the folders into the name, so the word may stand inside it.
     let rollout = &name[name.find("rollout-")?..];
     if rollout.ends_with(".jsonl") {
-        Some(Format::Lines)
+        Some(SourceFormat::Lines)
     } else if rollout.ends_with(".jsonl.zst") {
-        Some(Format::LinesZstd)
+        Some(SourceFormat::LinesZstd)
     } else if rollout.ends_with(".json") {
-        Some(Format::Document)
+        Some(SourceFormat::Document)
     } else {
         None
     }
@@ -60,7 +60,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// Returns how to read a rollout, whatever the file is called. Looks for marks rather than parsing:
 /// the head may be cut inside the first line, which is long.
-pub fn identify(head: &str) -> Option<Format> {
+pub fn identify(head: &str) -> Option<SourceFormat> {
     let head = start_of(head);
     let has = |mark: &str| head.contains(mark);
     if !head.starts_with('{') {
@@ -68,12 +68,12 @@ pub fn identify(head: &str) -> Option<Format> {
     }
     let document = head.starts_with("{\"session\"") || head.starts_with("{\n  \"session\"");
     if document && has("\"items\"") {
-        return Some(Format::Document);
+        return Some(SourceFormat::Document);
     }
     let enveloped = has("\"payload\"")
         && (has("\"cli_version\"") || has("\"session_meta\"") || has("\"turn_context\""));
     let bare = has("\"timestamp\"") && has("\"instructions\"") && head.starts_with("{\"id\":");
-    (enveloped || bare || has("{\"record_type\":\"state\"}")).then_some(Format::Lines)
+    (enveloped || bare || has("{\"record_type\":\"state\"}")).then_some(SourceFormat::Lines)
 }
 
 fn start_of(head: &str) -> &str {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(relative: &str, format: Option<Format>) {
+    fn check(relative: &str, format: Option<SourceFormat>) {
         assert_eq!(
             claim(Path::new("/x"), Path::new(relative)),
             format,
@@ -125,15 +125,18 @@ mod tests {
     #[test]
     fn rollouts_are_claimed_at_any_depth() {
         let name = "rollout-2026-02-02T10-00-00-019ed836-b1da-78f1-8a0c-e598363d10f4";
-        check(&format!("{name}.jsonl"), Some(Format::Lines));
+        check(&format!("{name}.jsonl"), Some(SourceFormat::Lines));
         check(
             &format!("sessions/2026/02/02/{name}.jsonl"),
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
-        check(&format!("2026/{name}.jsonl.zst"), Some(Format::LinesZstd));
-        check(&format!("{name}.json"), Some(Format::Document));
-        check("session_index.jsonl", Some(Format::Lines));
-        check("history.jsonl", Some(Format::Lines));
+        check(
+            &format!("2026/{name}.jsonl.zst"),
+            Some(SourceFormat::LinesZstd),
+        );
+        check(&format!("{name}.json"), Some(SourceFormat::Document));
+        check("session_index.jsonl", Some(SourceFormat::Lines));
+        check("history.jsonl", Some(SourceFormat::Lines));
         check("worktrees/a/history.jsonl", None);
         check("state_5.sqlite", None);
         check("worktrees/a/rollout-plan.md", None);
@@ -142,15 +145,15 @@ mod tests {
                 Path::new("/home/dev/.codex/session_index.jsonl"),
                 Path::new("")
             ),
-            Some(Format::Lines)
+            Some(SourceFormat::Lines)
         );
     }
 
     #[test]
     fn the_home_moves_with_its_variable() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/home/dev".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places)[0], Path::new("/home/dev/.codex/sessions"));
         places

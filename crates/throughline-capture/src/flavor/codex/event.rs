@@ -1,55 +1,65 @@
 //! Events: the program's own account. Most repeat content for the screen and are passed over.
 
-use memory::{Block, CallId, Entry, Origin, Role, UsageEntry};
+use memory::{Block, CallId, LogEntry, Origin, Role, UsageEntry};
 
 use super::index;
-use super::log::{At, Log};
-use super::state::Signal;
-use super::usage::Totals;
+use super::log::{CodexLogReader, CodexPosition};
+use super::state::CallSignal;
+use super::usage::TokenTotals;
 use super::wire::{self, Event, lenient};
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl Log {
-    pub(super) fn event(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+impl CodexLogReader {
+    pub(super) fn read_event(
+        &mut self,
+        at: CodexPosition<'_>,
+        event: &Event<'_>,
+        out: &mut ParseOutput,
+    ) {
         match event.kind.as_str() {
-            "token_count" => self.counted(at, event, out),
-            "patch_apply_end" => self.patched(at, event.call_id.as_str(), event),
-            "exec_command_end" => self.signal(event.call_id.as_str(), event, false),
+            "token_count" => self.emit_usage(at, event, out),
+            "patch_apply_end" => self.note_patch(at, event.call_id.as_str(), event),
+            "exec_command_end" => self.note_signal(event.call_id.as_str(), event, false),
             "mcp_tool_call_end" => {
-                self.signal(event.call_id.as_str(), event, mcp_failed(event));
+                self.note_signal(event.call_id.as_str(), event, mcp_failed(event));
             }
             "item_completed" => {
                 if let Some(item) = lenient::<Event<'_>>(event.item) {
-                    self.completed(at, &item, out);
+                    self.read_completed_item(at, &item, out);
                 }
             }
-            "agent_reasoning_raw_content" => self.thought_aloud(at, event, out),
-            "agent_message" => self.spoken(at, event.message.as_str()),
-            "turn_aborted" => self.aborted(at, event, out),
-            "error" | "stream_error" => self.failed(at, event, "error", out),
+            "agent_reasoning_raw_content" => self.emit_raw_reasoning(at, event, out),
+            "agent_message" => self.note_spoken_event(at, event.message.as_str()),
+            "turn_aborted" => self.emit_abort(at, event, out),
+            "error" | "stream_error" => self.emit_error(at, event, "error", out),
             "task_complete" | "turn_complete" => {
-                self.end_of_turn();
-                self.failed(at, event, "turn", out);
+                self.drop_unwritten();
+                self.emit_error(at, event, "turn", out);
             }
-            "thread_name_updated" => self.renamed(event, out),
-            known if KNOWN.contains(&known) => {}
-            other => out.unknown(&format!("event_msg/{other}")),
+            "thread_name_updated" => self.emit_name(event, out),
+            known if IGNORED_EVENTS.contains(&known) => {}
+            other => out.count_unknown(&format!("event_msg/{other}")),
         }
     }
 
     /// Reads the form that replaced most events in 0.149. Of what an item holds only the outcome
     /// of calls is news.
-    fn completed(&mut self, at: At<'_>, item: &Event<'_>, out: &mut Parsed) {
+    fn read_completed_item(
+        &mut self,
+        at: CodexPosition<'_>,
+        item: &Event<'_>,
+        out: &mut ParseOutput,
+    ) {
         match item.kind.as_str() {
-            "FileChange" => self.patched(at, item.id.as_str(), item),
-            "CommandExecution" => self.signal(item.id.as_str(), item, false),
-            "McpToolCall" => self.signal(item.id.as_str(), item, mcp_failed(item)),
-            known if KNOWN_ITEMS.contains(&known) => {}
-            other => out.unknown(&format!("event_msg/item_completed/{other}")),
+            "FileChange" => self.note_patch(at, item.id.as_str(), item),
+            "CommandExecution" => self.note_signal(item.id.as_str(), item, false),
+            "McpToolCall" => self.note_signal(item.id.as_str(), item, mcp_failed(item)),
+            known if IGNORED_ITEMS.contains(&known) => {}
+            other => out.count_unknown(&format!("event_msg/item_completed/{other}")),
         }
     }
 
-    fn renamed(&self, event: &Event<'_>, out: &mut Parsed) {
+    fn emit_name(&self, event: &Event<'_>, out: &mut ParseOutput) {
         let session = self.session();
         // A replay tells its parent's name too.
         let own = event
@@ -57,11 +67,11 @@ impl Log {
             .some()
             .is_none_or(|thread| thread == session.native());
         if let Some(name) = event.thread_name.some().filter(|_| own) {
-            out.push(Entry::Session(index::named(session, name)));
+            out.push(LogEntry::Session(index::name_patch(session, name)));
         }
     }
 
-    fn counted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+    fn emit_usage(&mut self, at: CodexPosition<'_>, event: &Event<'_>, out: &mut ParseOutput) {
         let Some(info) = lenient::<wire::TokenInfo>(event.info) else {
             return;
         };
@@ -70,12 +80,12 @@ impl Log {
             .map(|last| last.input_tokens.saturating_add(last.output_tokens));
         self.state.context = last.filter(|&tokens| tokens > 0).or(self.state.context);
         let inherited = self.state.parent.is_some();
-        let used = Totals::advance(&mut self.state.totals, &info, inherited);
+        let used = TokenTotals::advance(&mut self.state.totals, &info, inherited);
         let (Some(usage), Some(totals)) = (used, self.state.totals) else {
             return;
         };
         let mut chain = self.state.chain;
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: self.session(),
             key: chain.link(&["usage", &totals.key()]).to_string(),
             at: at.time,
@@ -85,10 +95,10 @@ impl Log {
         }));
     }
 
-    pub(super) fn signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
+    pub(super) fn note_signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
         let exit_code = lenient::<i64>(event.exit_code);
         if !call.is_empty() && (failed || exit_code.is_some()) {
-            self.state.signals.note(Signal {
+            self.state.signals.note(CallSignal {
                 call: CallId::new(call),
                 exit_code,
                 failed,
@@ -97,20 +107,29 @@ impl Log {
     }
 
     /// Reasoning that some models give in the open. Some versions repeat it in the item.
-    fn thought_aloud(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
+    fn emit_raw_reasoning(
+        &mut self,
+        at: CodexPosition<'_>,
+        event: &Event<'_>,
+        out: &mut ParseOutput,
+    ) {
         let Some(text) = event.text.some() else {
             return;
         };
-        if self.state.told.again(text, "raw reasoning", "reasoning") {
+        if self
+            .state
+            .told
+            .is_repeat(text, "raw reasoning", "reasoning")
+        {
             return;
         }
-        let id = self.state.link_beside(&["reasoning", text]);
+        let id = self.state.side_id(&["reasoning", text]);
         let blocks = vec![Block::Thinking(text.to_owned())];
-        self.emit(at, id, Role::Assistant, Origin::Model, blocks, out);
+        self.emit_message(at, id, Role::Assistant, Origin::Model, blocks, out);
     }
 
-    fn aborted(&mut self, at: At<'_>, event: &Event<'_>, out: &mut Parsed) {
-        self.tell_unwritten(at, out);
+    fn emit_abort(&mut self, at: CodexPosition<'_>, event: &Event<'_>, out: &mut ParseOutput) {
+        self.emit_unwritten(at, out);
         let reason = event.reason.as_str();
         let (origin, block) = match reason {
             "" | "interrupted" => (
@@ -125,12 +144,18 @@ impl Log {
             ),
         };
         self.state.response = None;
-        let id = self.state.link_beside(&["aborted", reason]);
-        self.emit(at, id, Role::User, origin, vec![block], out);
+        let id = self.state.side_id(&["aborted", reason]);
+        self.emit_message(at, id, Role::User, origin, vec![block], out);
     }
 
     /// Takes in an error, which the end of its turn may tell again.
-    fn failed(&mut self, at: At<'_>, event: &Event<'_>, by: &str, out: &mut Parsed) {
+    fn emit_error(
+        &mut self,
+        at: CodexPosition<'_>,
+        event: &Event<'_>,
+        by: &str,
+        out: &mut ParseOutput,
+    ) {
         let body = lenient::<wire::ErrorBody<'_>>(event.error);
         let text = match (by, &body) {
             ("error", None) => event.message.as_str(),
@@ -138,13 +163,13 @@ impl Log {
             _ => "",
         };
         let other = if by == "error" { "turn" } else { "error" };
-        if text.is_empty() || self.state.told.again(text, by, other) {
+        if text.is_empty() || self.state.told.is_repeat(text, by, other) {
             return;
         }
         self.state.response = None;
-        let id = self.state.link_beside(&["error", text]);
+        let id = self.state.side_id(&["error", text]);
         let blocks = vec![Block::Error(text.to_owned())];
-        self.emit(at, id, Role::System, Origin::Harness, blocks, out);
+        self.emit_message(at, id, Role::System, Origin::Harness, blocks, out);
     }
 }
 
@@ -159,7 +184,7 @@ fn mcp_failed(event: &Event<'_>) -> bool {
 }
 
 /// Events that repeat content, or say nothing of it.
-const KNOWN: &[&str] = &[
+const IGNORED_EVENTS: &[&str] = &[
     "account/rateLimits/updated",
     "agent_reasoning",
     "agent_reasoning_section_break",
@@ -212,7 +237,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Completed items that repeat response items.
-const KNOWN_ITEMS: &[&str] = &[
+const IGNORED_ITEMS: &[&str] = &[
     "AgentMessage",
     "CollabAgentToolCall",
     "ContextCompaction",

@@ -1,17 +1,21 @@
 //! What the lines around the content say of a session: whose it is, where it works, its name.
 
-use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::log::Log;
+use super::log::CodexLogReader;
 use super::prompt;
 use super::text::Text;
 use super::wire::{self, lenient};
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl Log {
-    pub(super) fn meta(&mut self, meta: &wire::SessionMeta<'_>, out: &mut Parsed) {
+impl CodexLogReader {
+    pub(super) fn read_session_meta(
+        &mut self,
+        meta: &wire::SessionMeta<'_>,
+        out: &mut ParseOutput,
+    ) {
         let Some(id) = meta.id.some() else { return };
         match &self.state.session {
             None => self.state.session = Some(id.to_owned()),
@@ -24,12 +28,12 @@ impl Log {
                         parent: self.parent(),
                         ..self.patch()
                     };
-                    out.push(Entry::Session(patch));
+                    out.push(LogEntry::Session(patch));
                 }
                 return;
             }
         }
-        let source = Origins::read(meta.source);
+        let source = CodexSessionOrigin::parse(meta.source);
         self.state.subagent = source.kind == Some(SessionKind::Subagent);
         self.state.own_from = lenient(meta.subagent_history_start_ordinal).unwrap_or(0);
         self.state.parent = source
@@ -55,12 +59,16 @@ impl Log {
             started: meta.timestamp.0,
             ..self.patch()
         };
-        out.push(Entry::Session(patch));
+        out.push(LogEntry::Session(patch));
     }
 
-    pub(super) fn turn(&mut self, turn: &wire::TurnContext<'_>, out: &mut Parsed) {
+    pub(super) fn read_turn_context(
+        &mut self,
+        turn: &wire::TurnContext<'_>,
+        out: &mut ParseOutput,
+    ) {
         if let Some(cwd) = turn.cwd.some() {
-            self.stand_in(cwd, out);
+            self.set_missing_cwd(cwd, out);
             self.state.cwd = Some(cwd.to_owned());
         }
         if let Some(model) = turn.model.some()
@@ -68,7 +76,7 @@ impl Log {
         {
             self.state.model = Some(model.to_owned());
             let model = self.state.model.clone();
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 model,
                 ..self.patch()
             }));
@@ -76,11 +84,11 @@ impl Log {
     }
 
     /// Notes where a session works that has not told yet.
-    pub(super) fn stand_in(&mut self, cwd: &str, out: &mut Parsed) {
+    pub(super) fn set_missing_cwd(&mut self, cwd: &str, out: &mut ParseOutput) {
         if self.state.cwd.is_none() {
             self.state.cwd = Some(cwd.to_owned());
             let cwd = self.state.cwd.clone();
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 cwd,
                 ..self.patch()
             }));
@@ -88,7 +96,7 @@ impl Log {
     }
 
     /// Gives the first prompt as the session's title.
-    pub(super) fn entitle(&mut self, text: &str, out: &mut Parsed) {
+    pub(super) fn emit_title(&mut self, text: &str, out: &mut ParseOutput) {
         if self.state.titled {
             return;
         }
@@ -98,7 +106,7 @@ impl Log {
                 text,
                 rank: TitleRank::FirstPrompt,
             });
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title,
                 ..self.patch()
             }));
@@ -113,13 +121,13 @@ impl Log {
 
 /// What `source` says of who started a session.
 #[derive(Default)]
-struct Origins {
+struct CodexSessionOrigin {
     kind: Option<SessionKind>,
     parent: Option<String>,
 }
 
-impl Origins {
-    fn read(source: Option<&RawValue>) -> Self {
+impl CodexSessionOrigin {
+    fn parse(source: Option<&RawValue>) -> Self {
         #[derive(Deserialize)]
         struct Subagent<'a> {
             #[serde(borrow)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::discover::session_in_name;
 use super::text::Text;
-use crate::flavor::history::{Prompt, Prompts};
+use crate::flavor::history::{HistoryFormat, HistoryPrompt};
 use crate::time::Time;
 use crate::{Source, tail};
 
@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 4;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Typed<'a> {
+struct CodexHistoryLine<'a> {
     #[serde(borrow)]
     session_id: Text<'a>,
     ts: Time,
@@ -26,14 +26,14 @@ struct Typed<'a> {
 }
 
 /// Knows the sessions that have rollouts.
-pub struct History {
+pub struct CodexHistory {
     told: BTreeSet<String>,
 }
 
-impl History {
-    pub fn beside(source: &Source) -> Self {
+impl CodexHistory {
+    pub fn new(source: &Source) -> Self {
         let mut told = BTreeSet::new();
-        each_rollout(source, &mut |path| {
+        for_each_rollout(source, &mut |path| {
             told.insert(session_in_name(path));
         });
         Self { told }
@@ -43,17 +43,17 @@ impl History {
 /// Returns the folder of a session that has a rollout beside a history.
 pub fn session_folder(source: &Source, session: &str) -> Option<String> {
     let mut folder = None;
-    each_rollout(source, &mut |path| {
+    for_each_rollout(source, &mut |path| {
         if folder.is_none() && session_in_name(path) == session {
-            folder = folder_in(path);
+            folder = first_cwd(path);
         }
     });
     folder
 }
 
 /// Returns the first folder that a rollout names.
-fn folder_in(path: &Path) -> Option<String> {
-    let head = tail::head(path).ok()?;
+fn first_cwd(path: &Path) -> Option<String> {
+    let head = tail::read_first_block(path).ok()?;
     let (_, rest) = head.split_once("\"cwd\"")?;
     let rest = rest.trim_start().strip_prefix(':')?;
     let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
@@ -61,37 +61,37 @@ fn folder_in(path: &Path) -> Option<String> {
 }
 
 /// Calls `each` with every rollout that lies beside a history.
-fn each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
+fn for_each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
     let home = source.path.parent().unwrap_or(Path::new(""));
     for folder in ["sessions", "archived_sessions"] {
-        each_file(&home.join(folder), 0, each);
+        for_each_file(&home.join(folder), 0, each);
     }
 }
 
-impl Prompts for History {
-    fn prompt(&mut self, object: &str) -> serde_json::Result<Option<Prompt>> {
-        let typed: Typed<'_> = serde_json::from_str(object)?;
+impl HistoryFormat for CodexHistory {
+    fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>> {
+        let typed: CodexHistoryLine<'_> = serde_json::from_str(object)?;
         let (Some(session), Some(at)) = (typed.session_id.some(), typed.ts.0) else {
             return Ok(None);
         };
-        Ok(Some(Prompt {
+        Ok(Some(HistoryPrompt {
             at,
             session: session.to_owned(),
             cwd: None,
             text: typed.text.as_str().to_owned(),
-            told: self.told.contains(session),
+            is_in_log: self.told.contains(session),
         }))
     }
 }
 
-fn each_file(folder: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
+fn for_each_file(folder: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => each_file(&path, depth + 1, each),
+            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => for_each_file(&path, depth + 1, each),
             Ok(kind) if kind.is_file() => each(&path),
             _ => {}
         }
@@ -104,9 +104,9 @@ mod tests {
     use testkit::shape::shape;
 
     use super::*;
-    use crate::adapter::parse;
+    use crate::adapter::parse_text;
     use crate::flavor::codex::Codex;
-    use crate::{Adapter, Format};
+    use crate::{Adapter, SourceFormat};
 
     #[test]
     fn only_deleted_sessions_are_recovered() {
@@ -131,9 +131,9 @@ mod tests {
                 .unwrap(),
             path,
         };
-        assert_eq!(source.format, Format::Lines);
+        assert_eq!(source.format, SourceFormat::Lines);
         assert!(Codex.recognises(&text));
-        insta::assert_snapshot!(shape(&parse(&Codex, &source, &text).entries), @r#"
+        insta::assert_snapshot!(shape(&parse_text(&Codex, &source, &text).entries), @r#"
              session codex:gone title=FirstPrompt "recovered prompts" started=2026-01-05T09:00:01Z ended=2026-01-05T09:00:01Z
            2 User/Human codex:gone 2026-01-05T09:00:01Z id=history/1767603601000/cd1bc5b8d04a
                text "rename a to b"

@@ -3,17 +3,17 @@
 use memory::{Flavor, Tokens};
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Limit, Wire};
+use crate::hook::{ContextLimit, Dialect, HookEvent, HookHints, HookKind, HookPayload};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct CodexHooks;
 
-impl Dialect for Hooks {
+impl Dialect for CodexHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Codex
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         let rollout = || {
             let path = wire.transcript(false).unwrap_or_default();
             let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -23,14 +23,14 @@ impl Dialect for Hooks {
             || wire.hook_event_name.text().is_some() && (wire.turn_id.text().is_some() || rollout())
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         match name {
             "agent-turn-complete" => HookKind::Stop,
             name => claude::hook::kind(name, wire),
         }
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
             HookKind::SessionStart { .. }
@@ -40,15 +40,15 @@ impl Dialect for Hooks {
         )
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str) -> String {
+        claude::hook::context_answer(&event.name, context)
     }
 
     /// Codex puts more than 2,500 tokens into a file and shows the beginning of it.
-    fn limit(&self) -> Limit {
-        Limit {
+    fn context_limit(&self) -> ContextLimit {
+        ContextLimit {
             tokens: Tokens(2_400),
-            ..Limit::default()
+            ..ContextLimit::default()
         }
     }
 }

@@ -1,37 +1,44 @@
 //! Response items: what was said, called and returned. They are the content of a rollout.
 
-use memory::{ApiId, Block, Entry, MessageId, Origin, Role};
+use memory::{ApiId, Block, LogEntry, MessageId, Origin, Role};
 
-use super::call::{name, tool_names};
-use super::log::{At, Log};
-use super::prompt::Author;
+use super::call::{found_tool_names, tool_name};
+use super::log::{CodexLogReader, CodexPosition};
+use super::prompt::PartAuthor;
 use super::wire::{self, Item, Part, as_text};
 use super::{output, prompt};
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl Log {
-    pub(super) fn item(&mut self, at: At<'_>, item: &Item<'_>, out: &mut Parsed) {
+impl CodexLogReader {
+    pub(super) fn read_item(
+        &mut self,
+        at: CodexPosition<'_>,
+        item: &Item<'_>,
+        out: &mut ParseOutput,
+    ) {
         match item.kind.as_str() {
-            "message" => self.said(at, item, out),
-            "reasoning" => self.thought(at, item, out),
+            "message" => self.read_message(at, item, out),
+            "reasoning" => self.emit_reasoning(at, item, out),
             "function_call" => {
-                let (tool, input) = (name(item), as_text(item.arguments));
-                self.called(at, item, &tool, &input, out);
+                let (tool, input) = (tool_name(item), as_text(item.arguments));
+                self.emit_call(at, item, &tool, &input, out);
             }
             "custom_tool_call" => {
-                let (tool, input) = (name(item), as_text(item.input));
-                self.called(at, item, &tool, &input, out);
+                let (tool, input) = (tool_name(item), as_text(item.input));
+                self.emit_call(at, item, &tool, &input, out);
             }
             "local_shell_call" => {
-                self.called(at, item, "local_shell", &as_text(item.action), out);
+                self.emit_call(at, item, "local_shell", &as_text(item.action), out);
             }
             "tool_search_call" => {
-                self.called(at, item, "tool_search", &as_text(item.arguments), out);
+                self.emit_call(at, item, "tool_search", &as_text(item.arguments), out);
             }
             // Done on the model's side: no result follows.
-            "web_search_call" => self.used(at, item, "web_search", &as_text(item.action), out),
+            "web_search_call" => {
+                self.emit_call_without_result(at, item, "web_search", &as_text(item.action), out)
+            }
             "image_generation_call" => {
-                self.used(
+                self.emit_call_without_result(
                     at,
                     item,
                     "image_generation",
@@ -40,65 +47,65 @@ impl Log {
                 );
             }
             "function_call_output" | "custom_tool_call_output" => {
-                self.returned(at, item, output::read(item.output), out);
+                self.emit_result(at, item, output::parse_output(item.output), out);
             }
             "tool_search_output" => {
-                let content = tool_names(item.tools);
-                let found = output::Output {
+                let content = found_tool_names(item.tools);
+                let found = output::CodexOutput {
                     content,
-                    ..output::Output::default()
+                    ..output::CodexOutput::default()
                 };
-                self.returned(at, item, found, out);
+                self.emit_result(at, item, found, out);
             }
-            "agent_message" => self.between_agents(at, item, "item", out),
+            "agent_message" => self.emit_agent_message(at, item, "item", out),
             "compaction" | "compaction_summary" | "context_compaction" | "compaction_trigger"
             | "additional_tools" | "ghost_snapshot" | "other" => {}
-            other => out.unknown(&format!("response_item/{other}")),
+            other => out.count_unknown(&format!("response_item/{other}")),
         }
     }
 
-    fn said(&mut self, at: At<'_>, item: &Item<'_>, out: &mut Parsed) {
+    fn read_message(&mut self, at: CodexPosition<'_>, item: &Item<'_>, out: &mut ParseOutput) {
         let parts = wire::parts(item.content);
         let mut names = vec!["message", item.role.as_str()];
         names.extend(parts.iter().filter_map(|part| part.text.some()));
-        let id = self.state.link(&names);
+        let id = self.state.content_id(&names);
         match item.role.as_str() {
             "assistant" => {
                 for part in &parts {
-                    self.written(part.text.as_str());
+                    self.match_written_item(part.text.as_str());
                 }
-                self.tell(at, id, parts.iter().filter_map(block).collect(), out);
+                self.emit_response(at, id, parts.iter().filter_map(block).collect(), out);
             }
-            "user" => self.asked(at, id, item, &parts, out),
+            "user" => self.emit_prompt(at, id, item, &parts, out),
             _ => {
                 self.state.response = None;
                 let blocks = parts.iter().filter_map(block).collect();
-                self.emit(at, id, Role::System, Origin::Harness, blocks, out);
+                self.emit_message(at, id, Role::System, Origin::Harness, blocks, out);
             }
         }
     }
 
-    fn asked(
+    fn emit_prompt(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         id: MessageId,
         item: &Item<'_>,
         parts: &[Part<'_>],
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         self.state.response = None;
         if let Some(cwd) = parts
             .iter()
             .find_map(|part| prompt::cwd(part.text.as_str()))
         {
-            self.stand_in(cwd, out);
+            self.set_missing_cwd(cwd, out);
         }
-        let authors = prompt::authors(item.passthrough, parts);
+        let authors = prompt::part_authors(item.passthrough, parts);
         let by = |author| {
             let mut parts = authors.iter().zip(parts);
             parts.any(|(&by, part)| by == author && !part.is_empty())
         };
-        let origin = match (by(Author::Person), by(Author::Agent)) {
+        let origin = match (by(PartAuthor::Person), by(PartAuthor::Agent)) {
             // Another agent's model speaks to a subagent in the user's role.
             (true, _) if self.state.subagent && !at.inherited => Origin::Model,
             (true, _) => Origin::Human,
@@ -106,8 +113,9 @@ impl Log {
             (false, false) => Origin::Harness,
         };
         // What the program adds to a prompt in the same message is left out.
-        let mine =
-            |&(&by, _): &(&Author, &Part<'_>)| origin == Origin::Harness || by != Author::Program;
+        let mine = |&(&by, _): &(&PartAuthor, &Part<'_>)| {
+            origin == Origin::Harness || by != PartAuthor::Program
+        };
         let blocks: Vec<Block> = authors
             .iter()
             .zip(parts)
@@ -117,12 +125,12 @@ impl Log {
         if origin != Origin::Harness
             && let Some(Block::Text(text)) = blocks.first()
         {
-            self.entitle(text, out);
+            self.emit_title(text, out);
         }
-        self.emit(at, id, Role::User, origin, blocks, out);
+        self.emit_message(at, id, Role::User, origin, blocks, out);
     }
 
-    fn thought(&mut self, at: At<'_>, item: &Item<'_>, out: &mut Parsed) {
+    fn emit_reasoning(&mut self, at: CodexPosition<'_>, item: &Item<'_>, out: &mut ParseOutput) {
         let (summary, content) = (wire::parts(item.summary), wire::parts(item.content));
         let texts: Vec<&str> = summary
             .iter()
@@ -136,22 +144,27 @@ impl Log {
         let names: Vec<&str> = std::iter::once("reasoning")
             .chain(texts.iter().copied())
             .collect();
-        let id = self.state.link(&names);
+        let id = self.state.content_id(&names);
         let blocks = texts
             .into_iter()
-            .filter(|text| !self.state.told.again(text, "reasoning", "raw reasoning"))
+            .filter(|text| {
+                !self
+                    .state
+                    .told
+                    .is_repeat(text, "reasoning", "raw reasoning")
+            })
             .map(|text| Block::Thinking(text.to_owned()))
             .collect();
-        self.tell(at, id, blocks, out);
+        self.emit_response(at, id, blocks, out);
     }
 
     /// Takes in what one agent wrote to another.
-    pub(super) fn between_agents(
+    pub(super) fn emit_agent_message(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         item: &Item<'_>,
         by: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let parts = wire::parts(item.content);
         let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.some()).collect();
@@ -161,14 +174,14 @@ impl Log {
         } else {
             "item"
         };
-        if text.is_empty() || self.state.told.again(&text, by, other) {
+        if text.is_empty() || self.state.told.is_repeat(&text, by, other) {
             return;
         }
         let id = self
             .state
-            .link(&["between agents", item.author.as_str(), &text]);
+            .content_id(&["between agents", item.author.as_str(), &text]);
         self.state.response = None;
-        self.emit(
+        self.emit_message(
             at,
             id,
             Role::User,
@@ -179,31 +192,37 @@ impl Log {
     }
 
     /// Gives out a part of the model's current response.
-    pub(super) fn tell(&mut self, at: At<'_>, id: MessageId, blocks: Vec<Block>, out: &mut Parsed) {
+    pub(super) fn emit_response(
+        &mut self,
+        at: CodexPosition<'_>,
+        id: MessageId,
+        blocks: Vec<Block>,
+        out: &mut ParseOutput,
+    ) {
         self.state.response.get_or_insert_with(|| id.clone());
-        self.emit(at, id, Role::Assistant, Origin::Model, blocks, out);
+        self.emit_message(at, id, Role::Assistant, Origin::Model, blocks, out);
     }
 
-    pub(super) fn emit(
+    pub(super) fn emit_message(
         &self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         id: MessageId,
         role: Role,
         origin: Origin,
         blocks: Vec<Block>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         if blocks.is_empty() {
             return;
         }
-        let mut message = self.message(at, id, role, origin);
+        let mut message = self.new_message(at, id, role, origin);
         message.blocks = blocks;
         message.api_id = self
             .state
             .response
             .as_ref()
             .map(|first| ApiId::new(first.as_str()));
-        out.push(Entry::Message(message));
+        out.push(LogEntry::Message(message));
     }
 }
 

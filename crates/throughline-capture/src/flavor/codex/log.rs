@@ -2,38 +2,38 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, CallId, Change, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
-    SessionPatch,
+    Block, Boundary, CallId, FileModification, Flavor, LogEntry, Message, MessageId, Origin, Role,
+    SessionId, SessionPatch,
 };
 
 use super::discover;
-use super::speech::Spoken;
-use super::state::State;
+use super::speech::SpokenEvent;
+use super::state::CodexReaderState;
 use super::wire::{self, lenient};
-use crate::{Format, Line, Parsed, Reader, Resume, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
-pub struct Log {
+pub struct CodexLogReader {
     /// The session that the file's name speaks of, for logs that do not tell.
-    named: String,
-    document: bool,
-    pub(super) state: State,
+    session_in_name: String,
+    is_document: bool,
+    pub(super) state: CodexReaderState,
     /// Changes that were applied by calls whose results are still to come.
-    pub(super) applied: Vec<(CallId, Vec<Change>)>,
+    pub(super) applied: Vec<(CallId, Vec<FileModification>)>,
     /// Messages whose items are still to come.
-    pub(super) speech: Vec<Spoken>,
-    marks: Vec<Mark>,
+    pub(super) unwritten: Vec<SpokenEvent>,
+    marks: Vec<RereadMark>,
     /// Something of the current line was already read.
-    glued: bool,
+    line_started: bool,
 }
 
 /// A line to come back to: what it says of changes is text, which the state does not keep.
-struct Mark {
+struct RereadMark {
     call: CallId,
     line: u64,
     offset: u64,
     /// As it was before the line.
-    state: State,
+    state: CodexReaderState,
 }
 
 /// A call that is open for longer than this was abandoned; the log is not read again for it.
@@ -41,111 +41,127 @@ const MARK_LINES_MAX: u64 = 256;
 
 /// Where and when something was said.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
-    pub line: Line<'a>,
+pub struct CodexPosition<'a> {
+    pub line: InputLine<'a>,
     pub time: Option<Timestamp>,
     /// Said to the parent, and only repeated in a subagent's log.
     pub inherited: bool,
 }
 
-impl Log {
+impl CodexLogReader {
     pub fn new(source: &Source, state: Option<&str>) -> Self {
         Self {
-            named: discover::session_in_name(&source.path),
-            document: source.format == Format::Document,
+            session_in_name: discover::session_in_name(&source.path),
+            is_document: source.format == SourceFormat::Document,
             // A state that we cannot read is one of another version: the names stay the same.
             state: state
                 .and_then(|state| serde_json::from_str(state).ok())
                 .unwrap_or_default(),
             applied: Vec::new(),
-            speech: Vec::new(),
+            unwritten: Vec::new(),
             marks: Vec::new(),
-            glued: false,
+            line_started: false,
         }
     }
 
-    fn object(&mut self, line: Line<'_>, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_object(
+        &mut self,
+        line: InputLine<'_>,
+        object: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let read: wire::Line<'_> = serde_json::from_str(object)?;
         let metadata = lenient::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
         let ordinal = lenient::<u64>(read.ordinal);
-        let at = At {
+        let at = CodexPosition {
             line,
             time: read.timestamp.0,
             inherited: metadata.inherited_user_message
                 || ordinal.is_some_and(|ordinal| ordinal < self.state.own_from),
         };
         let Some(payload) = read.payload else {
-            return self.bare(at, &read, object, out);
+            return self.read_bare_item(at, &read, object, out);
         };
         let json = payload.get();
         match read.kind.as_str() {
             "response_item" => {
                 // The summary comes again, as such, in the `compacted` line that follows.
                 if !metadata.compaction_output {
-                    self.item(at, &serde_json::from_str(json)?, out);
+                    self.read_item(at, &serde_json::from_str(json)?, out);
                 }
             }
-            "event_msg" => self.event(at, &serde_json::from_str(json)?, out),
-            "session_meta" => self.meta(&serde_json::from_str(json)?, out),
-            "turn_context" => self.turn(&serde_json::from_str(json)?, out),
-            "compacted" => self.compacted(at, &serde_json::from_str(json)?, out),
+            "event_msg" => self.read_event(at, &serde_json::from_str(json)?, out),
+            "session_meta" => self.read_session_meta(&serde_json::from_str(json)?, out),
+            "turn_context" => self.read_turn_context(&serde_json::from_str(json)?, out),
+            "compacted" => self.emit_compaction(at, &serde_json::from_str(json)?, out),
             "inter_agent_communication" => {
-                self.between_agents(at, &serde_json::from_str(json)?, "communication", out);
+                self.emit_agent_message(at, &serde_json::from_str(json)?, "communication", out);
             }
             "world_state"
             | "token_usage_record"
             | "inter_agent_communication_metadata"
             | "security_risk_score" => {}
-            other => out.unknown(other),
+            other => out.count_unknown(other),
         }
         Ok(())
     }
 
     /// Reads a line of the form before envelopes, where the object is the item itself.
-    fn bare(
+    fn read_bare_item(
         &mut self,
-        at: At<'_>,
+        at: CodexPosition<'_>,
         read: &wire::Line<'_>,
         object: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
         match (read.kind.some(), read.record_type.some()) {
-            (Some(_), _) => self.item(at, &serde_json::from_str(object)?, out),
+            (Some(_), _) => self.read_item(at, &serde_json::from_str(object)?, out),
             (None, Some("state")) => {}
-            (None, Some(other)) => out.unknown(other),
+            (None, Some(other)) => out.count_unknown(other),
             (None, None) => {
                 let meta: wire::SessionMeta<'_> = serde_json::from_str(object)?;
                 if meta.id.some().is_some() {
-                    self.meta(&meta, out);
+                    self.read_session_meta(&meta, out);
                 } else {
-                    out.unknown("untyped");
+                    out.count_unknown("untyped");
                 }
             }
         }
         Ok(())
     }
 
-    fn compacted(&mut self, at: At<'_>, compacted: &wire::Compacted<'_>, out: &mut Parsed) {
+    fn emit_compaction(
+        &mut self,
+        at: CodexPosition<'_>,
+        compacted: &wire::Compacted<'_>,
+        out: &mut ParseOutput,
+    ) {
         let boundary = Boundary {
             trigger: None,
             tokens_before: self.state.context.take(),
             ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
-        let summary = summary(compacted.message.as_str());
+        let summary = strip_summary_intro(compacted.message.as_str());
         if !summary.is_empty() {
             blocks.push(Block::Summary(summary.to_owned()));
         }
         self.state.response = None;
-        let id = self.state.link_beside(&["compacted", summary]);
+        let id = self.state.side_id(&["compacted", summary]);
         let message = Message {
             blocks,
-            ..self.message(at, id, Role::System, Origin::Harness)
+            ..self.new_message(at, id, Role::System, Origin::Harness)
         };
-        out.push(Entry::Message(message));
+        out.push(LogEntry::Message(message));
     }
 
-    pub(super) fn message(&self, at: At<'_>, id: MessageId, role: Role, origin: Origin) -> Message {
+    pub(super) fn new_message(
+        &self,
+        at: CodexPosition<'_>,
+        id: MessageId,
+        role: Role,
+        origin: Origin,
+    ) -> Message {
         let model = (origin == Origin::Model)
             .then(|| self.state.model.clone())
             .flatten();
@@ -166,22 +182,28 @@ impl Log {
     pub(super) fn session(&self) -> SessionId {
         SessionId::of(
             Flavor::Codex,
-            self.state.session.as_ref().unwrap_or(&self.named),
+            self.state.session.as_ref().unwrap_or(&self.session_in_name),
         )
     }
 
     /// Makes the next reader come back to this line, unless the call's result is read first.
-    pub(super) fn come_back(&mut self, at: At<'_>, call: &CallId, before: State) {
+    pub(super) fn mark_for_reread(
+        &mut self,
+        at: CodexPosition<'_>,
+        call: &CallId,
+        before: CodexReaderState,
+    ) {
         // Behind another object of the same line the state is not the one before the line.
-        if self.document || self.glued || self.marks.iter().any(|mark| mark.call == *call) {
+        if self.is_document || self.line_started || self.marks.iter().any(|mark| mark.call == *call)
+        {
             return;
         }
-        let Line {
+        let InputLine {
             number: line,
             offset,
             ..
         } = at.line;
-        self.marks.push(Mark {
+        self.marks.push(RereadMark {
             call: call.clone(),
             line,
             offset,
@@ -190,7 +212,7 @@ impl Log {
     }
 
     /// Drops what was kept for a call's result.
-    pub(super) fn settle(&mut self, call: &CallId) -> Vec<Change> {
+    pub(super) fn take_applied(&mut self, call: &CallId) -> Vec<FileModification> {
         self.marks.retain(|mark| mark.call != *call);
         match self.applied.iter().position(|(applied, _)| applied == call) {
             Some(at) => self.applied.swap_remove(at).1,
@@ -200,38 +222,38 @@ impl Log {
 
     fn read_document(
         &mut self,
-        line: Line<'_>,
+        line: InputLine<'_>,
         object: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
         let document: wire::Document<'_> = serde_json::from_str(object)?;
-        self.meta(&serde_json::from_str(document.session.get())?, out);
+        self.read_session_meta(&serde_json::from_str(document.session.get())?, out);
         for (number, item) in (2..).zip(&document.items) {
-            let line = Line { number, ..line };
-            if self.object(line, item.get(), out).is_err() {
-                out.skip(line, crate::Why::Malformed);
+            let line = InputLine { number, ..line };
+            if self.read_object(line, item.get(), out).is_err() {
+                out.skip_line(line, crate::SkipReason::Malformed);
             }
         }
         Ok(())
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        self.glued = false;
+impl LogReader for CodexLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        self.line_started = false;
         self.marks
             .retain(|mark| line.number.saturating_sub(mark.line) < MARK_LINES_MAX);
-        lines::objects(line, out, |object, out| {
-            if self.document {
+        lines::for_each_object(line, out, |object, out| {
+            if self.is_document {
                 return self.read_document(line, object, out);
             }
-            self.object(line, object, out)?;
-            self.glued = true;
+            self.read_object(line, object, out)?;
+            self.line_started = true;
             Ok(())
         });
     }
 
-    fn end(&mut self, settled: bool, _out: &mut Parsed) {
+    fn finish(&mut self, settled: bool, _out: &mut ParseOutput) {
         if settled {
             self.marks.clear();
         }
@@ -241,8 +263,8 @@ impl Reader for Log {
         to_json(&self.state)
     }
 
-    fn resume(&self) -> Option<Resume> {
-        self.marks.first().map(|mark| Resume {
+    fn resume_point(&self) -> Option<ResumePoint> {
+        self.marks.first().map(|mark| ResumePoint {
             line: mark.line,
             offset: mark.offset,
             state: to_json(&mark.state),
@@ -250,12 +272,12 @@ impl Reader for Log {
     }
 }
 
-fn to_json(state: &State) -> String {
+fn to_json(state: &CodexReaderState) -> String {
     serde_json::to_string(state).unwrap_or_default()
 }
 
 /// Returns a summary without the sentence that introduces it to the next model.
-fn summary(message: &str) -> &str {
+fn strip_summary_intro(message: &str) -> &str {
     let message = message.trim();
     if message.starts_with("Another language model started to solve this problem") {
         return message

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 /// Reads the logs of Codex CLI and of the programs that share its folder.
 #[derive(Debug)]
@@ -43,11 +43,11 @@ impl Adapter for Codex {
         Flavor::Codex
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(root, relative)
     }
 
@@ -55,7 +55,7 @@ impl Adapter for Codex {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
         discover::identify(head)
     }
 
@@ -67,14 +67,14 @@ impl Adapter for Codex {
         history::session_folder(source, session)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
         if discover::is_index(&source.path) {
-            return Box::new(index::Index);
+            return Box::new(index::CodexIndexReader);
         }
         if discover::is_history(&source.path) {
-            let prompts = history::History::beside(source);
-            return Box::new(crate::flavor::history::History::new(source, prompts));
+            let prompts = history::CodexHistory::new(source);
+            return Box::new(crate::flavor::history::HistoryReader::new(source, prompts));
         }
-        Box::new(log::Log::new(source, state))
+        Box::new(log::CodexLogReader::new(source, state))
     }
 }

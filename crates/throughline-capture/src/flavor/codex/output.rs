@@ -11,7 +11,7 @@ use super::wire::{self, Part};
 
 /// A tool's output, taken out of its wrapping.
 #[derive(Debug, Default, PartialEq)]
-pub struct Output {
+pub struct CodexOutput {
     pub content: String,
     pub exit_code: Option<i64>,
     /// The tool itself failed. A command that ran and exited with another code than 0 did not.
@@ -21,8 +21,8 @@ pub struct Output {
     pub images: Vec<Block>,
 }
 
-pub fn read(raw: Option<&RawValue>) -> Output {
-    let mut output = Output::default();
+pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
+    let mut output = CodexOutput::default();
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     for part in wire::parts(raw) {
         output.images.extend(image(&part));
@@ -33,7 +33,7 @@ pub fn read(raw: Option<&RawValue>) -> Output {
     } else {
         Cow::Owned(texts.join("\n"))
     };
-    unwrap(text, &mut output);
+    unwrap_text(text, &mut output);
     output
 }
 
@@ -53,7 +53,7 @@ pub fn image(part: &Part<'_>) -> Option<Block> {
     })
 }
 
-fn unwrap(text: Cow<'_, str>, output: &mut Output) {
+fn unwrap_text(text: Cow<'_, str>, output: &mut CodexOutput) {
     if let Some(shell) = shell_json(&text) {
         output.exit_code = shell.metadata.and_then(|metadata| metadata.exit_code);
         output.content = shell.output.0.unwrap_or_default().into_owned();
@@ -182,7 +182,7 @@ mod tests {
     #[track_caller]
     fn check(json: &str, expected: &str) {
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let output = read(Some(raw));
+        let output = parse_output(Some(raw));
         let code = output
             .exit_code
             .map_or_else(|| "-".to_owned(), |code| code.to_string());
@@ -257,6 +257,6 @@ mod tests {
             media_type: "image/png".into(),
             size_bytes: 6,
         };
-        assert_eq!(read(Some(raw)).images, [expected]);
+        assert_eq!(parse_output(Some(raw)).images, [expected]);
     }
 }

@@ -1,30 +1,30 @@
 //! Patches as the program reports them.
 
-use memory::{CallId, Change};
+use memory::{CallId, FileModification};
 
-use super::log::{At, Log};
+use super::log::{CodexLogReader, CodexPosition};
 use super::wire::{Event, FileChange, FileChanges, lenient};
 
-impl Log {
+impl CodexLogReader {
     /// Notes what a patch did, for the result of its call. A result that was read before the
     /// event has the changes that its call spoke of.
-    pub(super) fn patched(&mut self, at: At<'_>, call: &str, event: &Event<'_>) {
+    pub(super) fn note_patch(&mut self, at: CodexPosition<'_>, call: &str, event: &Event<'_>) {
         let before = self.state.clone();
         let failed = event
             .success
             .is_some_and(|success| success.get() == "false")
             || matches!(event.status.as_str(), "failed" | "declined");
-        self.signal(call, event, failed);
+        self.note_signal(call, event, failed);
         let Some(files) = lenient::<FileChanges<'_>>(event.changes) else {
             return;
         };
-        let changes: Vec<Change> = files
+        let changes: Vec<FileModification> = files
             .into_iter()
-            .map(|(path, told)| change(path, &told))
+            .map(|(path, told)| patched_change(path, &told))
             .collect();
         if !changes.is_empty() && !failed {
             let call = CallId::new(call);
-            self.come_back(at, &call, before);
+            self.mark_for_reread(at, &call, before);
             if self.applied.len() == APPLIED_MAX {
                 self.applied.remove(0);
             }
@@ -39,25 +39,25 @@ const APPLIED_MAX: usize = 64;
 /// Longest part of a deleted file that its change shows.
 const DELETED_LINES_MAX: usize = 40;
 
-fn change(path: String, change: &FileChange<'_>) -> Change {
+fn patched_change(path: String, change: &FileChange<'_>) -> FileModification {
     if let Some(inner) = [&change.add, &change.update, &change.delete]
         .into_iter()
         .flatten()
         .next()
     {
         let deleted = change.delete.is_some();
-        return Change {
+        return FileModification {
             path,
-            diff: diff(inner, deleted),
+            diff: change_diff(inner, deleted),
         };
     }
-    Change {
+    FileModification {
         path,
-        diff: diff(change, change.kind.as_str() == "delete"),
+        diff: change_diff(change, change.kind.as_str() == "delete"),
     }
 }
 
-fn diff(change: &FileChange<'_>, deleted: bool) -> String {
+fn change_diff(change: &FileChange<'_>, deleted: bool) -> String {
     let text = change
         .unified_diff
         .some()

@@ -10,7 +10,7 @@ use super::text::Text;
 use super::wire::{Part, Passthrough, lenient};
 
 /// How the texts begin that Codex itself says in the user's role.
-const FORMS: &[&str] = &[
+const HARNESS_PREFIXES: &[&str] = &[
     "# AGENTS.md instructions",
     "<user_instructions>",
     "<environment_context>",
@@ -39,7 +39,7 @@ const FORMS: &[&str] = &[
 
 /// Who is behind a part of a message in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Author {
+pub enum PartAuthor {
     Person,
     /// Another agent's model.
     Agent,
@@ -47,25 +47,25 @@ pub enum Author {
 }
 
 /// Returns the author of each part.
-pub fn authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<Author> {
+pub fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
     let told = lenient::<Passthrough<'_>>(passthrough);
     let author = |(at, part): (usize, &Part<'_>)| {
         if is_harness(part.text.as_str()) {
-            return Author::Program;
+            return PartAuthor::Program;
         }
         let Some(told) = &told else {
-            return Author::Person;
+            return PartAuthor::Person;
         };
         let metadata = told.content_item_metadata.get(at);
         let provenance = metadata.and_then(|part| part.provenance.as_ref()?.kind.some());
         let kind = told.content_item_kinds.get(at).and_then(Text::some);
         match (provenance, kind) {
-            (Some("user"), _) => Author::Person,
-            (Some("harness" | "skills" | "plugins" | "hooks" | "apps"), _) => Author::Program,
-            (Some(_), _) => Author::Agent,
-            (None, None | Some("unknown")) => Author::Person,
-            (None, Some(kind)) if kind.starts_with("user.") => Author::Person,
-            (None, Some(_)) => Author::Program,
+            (Some("user"), _) => PartAuthor::Person,
+            (Some("harness" | "skills" | "plugins" | "hooks" | "apps"), _) => PartAuthor::Program,
+            (Some(_), _) => PartAuthor::Agent,
+            (None, None | Some("unknown")) => PartAuthor::Person,
+            (None, Some(kind)) if kind.starts_with("user.") => PartAuthor::Person,
+            (None, Some(_)) => PartAuthor::Program,
         }
     };
     parts.iter().enumerate().map(author).collect()
@@ -73,7 +73,7 @@ pub fn authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<Author
 
 fn is_harness(text: &str) -> bool {
     let text = text.trim_start().as_bytes();
-    FORMS.iter().any(|form| {
+    HARNESS_PREFIXES.iter().any(|form| {
         text.get(..form.len())
             .is_some_and(|head| head.eq_ignore_ascii_case(form.as_bytes()))
     })
@@ -108,22 +108,26 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(passthrough: &str, text: &str, author: Author) {
+    fn check(passthrough: &str, text: &str, author: PartAuthor) {
         let raw: &RawValue = serde_json::from_str(passthrough).unwrap();
         let part = Part {
             text: Text(Some(text.into())),
             image_url: Text(None),
         };
-        assert_eq!(authors(Some(raw), &[part]), [author], "{text}");
+        assert_eq!(part_authors(Some(raw), &[part]), [author], "{text}");
     }
 
     #[test]
     fn the_form_decides_where_nothing_is_told() {
-        for form in FORMS {
-            check("null", &format!("\n{form} …"), Author::Program);
+        for form in HARNESS_PREFIXES {
+            check("null", &format!("\n{form} …"), PartAuthor::Program);
         }
-        check("null", "fix <environment_context> please", Author::Person);
-        check(r#"{"turn_id":"7"}"#, "go", Author::Person);
+        check(
+            "null",
+            "fix <environment_context> please",
+            PartAuthor::Person,
+        );
+        check(r#"{"turn_id":"7"}"#, "go", PartAuthor::Person);
     }
 
     #[test]
@@ -134,18 +138,18 @@ mod tests {
         check(
             &told("harness"),
             "a text of a form we do not know",
-            Author::Program,
+            PartAuthor::Program,
         );
-        check(&told("user"), "go", Author::Person);
-        check(&told("thread"), "go", Author::Agent);
+        check(&told("user"), "go", PartAuthor::Person);
+        check(&told("thread"), "go", PartAuthor::Agent);
         let kind = |kind: &str| format!(r#"{{"content_item_kinds":["{kind}"]}}"#);
         check(
             &kind("hooks.additional_context"),
             "remember",
-            Author::Program,
+            PartAuthor::Program,
         );
-        check(&kind("user.text"), "go", Author::Person);
-        check(&kind("unknown"), "go", Author::Person);
+        check(&kind("user.text"), "go", PartAuthor::Person);
+        check(&kind("unknown"), "go", PartAuthor::Person);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 use jiff::Timestamp;
 use memory::{Block, CallId, Origin, Role};
 
-use super::log::{At, Log};
-use crate::{Line, Parsed};
+use super::log::{CodexLogReader, CodexPosition};
+use crate::{InputLine, ParseOutput};
 
 /// A message of which only the event was read.
-pub struct Spoken {
+pub struct SpokenEvent {
     text: String,
     line: u64,
     time: Option<Timestamp>,
@@ -19,19 +19,19 @@ pub struct Spoken {
 /// How many messages may wait for their items; there is one at a time.
 const SPOKEN_MAX: usize = 8;
 
-impl Log {
+impl CodexLogReader {
     /// Takes in the event of a message.
-    pub(super) fn spoken(&mut self, at: At<'_>, text: &str) {
+    pub(super) fn note_spoken_event(&mut self, at: CodexPosition<'_>, text: &str) {
         let before = self.state.clone();
-        if text.is_empty() || self.state.told.again(text, "speech", "message") {
+        if text.is_empty() || self.state.told.is_repeat(text, "speech", "message") {
             return;
         }
-        self.come_back(at, &mark(text), before);
-        if self.speech.len() == SPOKEN_MAX {
-            let oldest = self.speech.remove(0);
-            self.settle(&mark(&oldest.text));
+        self.mark_for_reread(at, &reread_key(text), before);
+        if self.unwritten.len() == SPOKEN_MAX {
+            let oldest = self.unwritten.remove(0);
+            self.take_applied(&reread_key(&oldest.text));
         }
-        self.speech.push(Spoken {
+        self.unwritten.push(SpokenEvent {
             text: text.to_owned(),
             line: at.line.number,
             time: at.time,
@@ -39,29 +39,29 @@ impl Log {
     }
 
     /// Takes in the item of a message.
-    pub(super) fn written(&mut self, text: &str) {
-        let told = self.state.told.again(text, "message", "speech");
-        if told || self.speech.iter().any(|spoken| spoken.text == text) {
-            self.speech.retain(|spoken| spoken.text != text);
-            self.settle(&mark(text));
+    pub(super) fn match_written_item(&mut self, text: &str) {
+        let told = self.state.told.is_repeat(text, "message", "speech");
+        if told || self.unwritten.iter().any(|spoken| spoken.text == text) {
+            self.unwritten.retain(|spoken| spoken.text != text);
+            self.take_applied(&reread_key(text));
         }
     }
 
     /// Tells what was said and will not be written any more.
-    pub(super) fn tell_unwritten(&mut self, at: At<'_>, out: &mut Parsed) {
-        for spoken in std::mem::take(&mut self.speech) {
-            self.settle(&mark(&spoken.text));
-            let id = self.state.link_beside(&["speech", &spoken.text]);
-            let line = Line {
+    pub(super) fn emit_unwritten(&mut self, at: CodexPosition<'_>, out: &mut ParseOutput) {
+        for spoken in std::mem::take(&mut self.unwritten) {
+            self.take_applied(&reread_key(&spoken.text));
+            let id = self.state.side_id(&["speech", &spoken.text]);
+            let line = InputLine {
                 number: spoken.line,
                 ..at.line
             };
-            let at = At {
+            let at = CodexPosition {
                 line,
                 time: spoken.time,
                 ..at
             };
-            self.emit(
+            self.emit_message(
                 at,
                 id,
                 Role::Assistant,
@@ -73,15 +73,15 @@ impl Log {
     }
 
     /// Forgets what was said in a turn that came to its end.
-    pub(super) fn end_of_turn(&mut self) {
-        for spoken in std::mem::take(&mut self.speech) {
-            self.settle(&mark(&spoken.text));
+    pub(super) fn drop_unwritten(&mut self) {
+        for spoken in std::mem::take(&mut self.unwritten) {
+            self.take_applied(&reread_key(&spoken.text));
         }
     }
 }
 
 /// Returns the name under which the log comes back to an event.
-fn mark(text: &str) -> CallId {
+fn reread_key(text: &str) -> CallId {
     let hash = blake3::hash(text.as_bytes());
     CallId::new(format!("speech {hash}"))
 }

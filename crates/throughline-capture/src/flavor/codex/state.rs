@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use memory::{CallId, Chain, MessageId};
+use memory::{CallId, IdChain, MessageId};
 use serde::{Deserialize, Serialize};
 
-use super::usage::Totals;
+use super::usage::TokenTotals;
 use crate::calls::OpenCalls;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct CodexReaderState {
     /// The session's own id, once the log has told it.
     pub session: Option<String>,
     pub parent: Option<String>,
@@ -24,28 +24,28 @@ pub struct State {
     pub cwd: Option<String>,
     pub branch: Option<String>,
     /// Names content. Events do not advance it: a replay may leave them out.
-    pub chain: Chain,
+    pub chain: IdChain,
     /// How many messages were made of events since the last link.
     pub beside: u32,
     /// The first entry of the API response that is being told.
     pub response: Option<MessageId>,
     pub calls: OpenCalls,
-    pub signals: Signals,
-    pub told: Told,
-    pub totals: Option<Totals>,
+    pub signals: CallSignals,
+    pub told: RecentTexts,
+    pub totals: Option<TokenTotals>,
     /// How full the model's context was, in tokens.
     pub context: Option<u64>,
 }
 
-impl State {
+impl CodexReaderState {
     /// Names a content item.
-    pub fn link(&mut self, parts: &[&str]) -> MessageId {
+    pub fn content_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside = 0;
         self.chain.link(parts)
     }
 
     /// Names a message that stands beside the content.
-    pub fn link_beside(&mut self, parts: &[&str]) -> MessageId {
+    pub fn side_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside += 1;
         let beside = self.beside.to_string();
         let mut chain = self.chain;
@@ -56,10 +56,10 @@ impl State {
 
 /// What events said of calls whose results are still to come.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Signals(VecDeque<Signal>);
+pub struct CallSignals(VecDeque<CallSignal>);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Signal {
+pub struct CallSignal {
     pub call: CallId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
@@ -70,8 +70,8 @@ pub struct Signal {
 /// Events whose result never comes are rare; the oldest are given up beyond this.
 const SIGNALS_MAX: usize = 64;
 
-impl Signals {
-    pub fn note(&mut self, signal: Signal) {
+impl CallSignals {
+    pub fn note(&mut self, signal: CallSignal) {
         if self.0.len() == SIGNALS_MAX {
             self.0.pop_front();
         }
@@ -79,7 +79,7 @@ impl Signals {
     }
 
     /// Returns what is known of a call, and forgets it.
-    pub fn take(&mut self, call: &CallId) -> Option<Signal> {
+    pub fn take(&mut self, call: &CallId) -> Option<CallSignal> {
         let at = self.0.iter().rposition(|signal| signal.call == *call)?;
         self.0.remove(at)
     }
@@ -87,20 +87,20 @@ impl Signals {
 
 /// Hashes of texts that one kind of line told lately and another kind may tell again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Told(VecDeque<u64>);
+pub struct RecentTexts(VecDeque<u64>);
 
-const TOLD_MAX: usize = 32;
+const RECENT_TEXTS_MAX: usize = 32;
 
-impl Told {
+impl RecentTexts {
     /// Says whether `text`, now told by a line of kind `by`, was already told by one of kind
     /// `other`. Each telling answers for one repetition.
-    pub fn again(&mut self, text: &str, by: &str, other: &str) -> bool {
+    pub fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
         let told = hash(other, text);
         if let Some(at) = self.0.iter().position(|&known| known == told) {
             self.0.remove(at);
             return true;
         }
-        if self.0.len() == TOLD_MAX {
+        if self.0.len() == RECENT_TEXTS_MAX {
             self.0.pop_front();
         }
         self.0.push_back(hash(by, text));

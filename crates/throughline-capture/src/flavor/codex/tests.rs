@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use memory::{Block, Entry, Flavor, Message, Origin, Usage, UsageEntry};
+use memory::{Block, Flavor, LogEntry, Message, Origin, Usage, UsageEntry};
 use testkit::shape::shape;
 
 use super::Codex;
-use crate::adapter::parse;
-use crate::{Adapter, Format, Line, Parsed, Source, Why};
+use crate::adapter::parse_text;
+use crate::{Adapter, InputLine, ParseOutput, SkipReason, Source, SourceFormat};
 
 fn source(path: &Path) -> Source {
     Source {
         flavor: Flavor::Codex,
         path: path.to_owned(),
-        format: Format::Lines,
+        format: SourceFormat::Lines,
     }
 }
 
-fn read(relative: &str) -> Parsed {
+fn read(relative: &str) -> ParseOutput {
     let path = testkit::fixture(&format!("codex/{relative}"));
     let text = std::fs::read_to_string(&path).unwrap();
-    parse(&Codex, &source(&path), &text)
+    parse_text(&Codex, &source(&path), &text)
 }
 
 /// Reads lines that have no file.
-fn read_lines(lines: &[&str]) -> Parsed {
-    parse(
+fn read_lines(lines: &[&str]) -> ParseOutput {
+    parse_text(
         &Codex,
         &source(Path::new("rollout-test.jsonl")),
         &lines.join("\n"),
@@ -38,29 +38,29 @@ fn read_lines(lines: &[&str]) -> Parsed {
 fn shown(relative: &str) -> String {
     let parsed = read(relative);
     let mut text = shape(&parsed.entries);
-    for (kind, count) in &parsed.unknown {
+    for (kind, count) in &parsed.unknown_kinds {
         text.push_str(&format!("unknown {kind} {count}\n"));
     }
     for skipped in &parsed.skipped {
-        text.push_str(&format!("skipped {} {}\n", skipped.line, skipped.why));
+        text.push_str(&format!("skipped {} {}\n", skipped.line, skipped.reason));
     }
     text
 }
 
-fn messages(parsed: &Parsed) -> Vec<&Message> {
+fn messages(parsed: &ParseOutput) -> Vec<&Message> {
     let mut found = Vec::new();
     for entry in &parsed.entries {
-        if let Entry::Message(message) = entry {
+        if let LogEntry::Message(message) = entry {
             found.push(message);
         }
     }
     found
 }
 
-fn usages(parsed: &Parsed) -> Vec<&UsageEntry> {
+fn usages(parsed: &ParseOutput) -> Vec<&UsageEntry> {
     let mut found = Vec::new();
     for entry in &parsed.entries {
-        if let Entry::Usage(usage) = entry {
+        if let LogEntry::Usage(usage) = entry {
             found.push(usage);
         }
     }
@@ -180,7 +180,7 @@ fn invented_logs() {
 #[test]
 fn a_replayed_prefix_has_its_parents_names() {
     let (parent, resumed) = (read(PARENT), read(RESUMED));
-    let names = |parsed: &Parsed| -> Vec<String> {
+    let names = |parsed: &ParseOutput| -> Vec<String> {
         messages(parsed)
             .iter()
             .map(|message| message.id.to_string())
@@ -193,7 +193,7 @@ fn a_replayed_prefix_has_its_parents_names() {
     assert!(theirs.len() > shared && shared > 30);
     assert!(!theirs[shared..].contains(&ours[shared]));
 
-    let keys = |parsed: &Parsed| -> Vec<String> {
+    let keys = |parsed: &ParseOutput| -> Vec<String> {
         usages(parsed)
             .iter()
             .map(|usage| usage.key.clone())
@@ -202,7 +202,7 @@ fn a_replayed_prefix_has_its_parents_names() {
     let (ours, theirs) = (keys(&parent), keys(&resumed));
     assert_eq!(ours[..], theirs[..ours.len()]);
 
-    let session = |parsed: &Parsed| messages(parsed)[0].session.to_string();
+    let session = |parsed: &ParseOutput| messages(parsed)[0].session.to_string();
     assert_eq!(
         session(&parent),
         "codex:9cd28a74-da7e-4458-a91a-fffec2be9d7a"
@@ -214,42 +214,43 @@ fn a_replayed_prefix_has_its_parents_names() {
 }
 
 /// Reads a log up to `cut` lines, and the rest with another reader, as two sweeps would.
-fn read_in_two(path: &Path, lines: &[&str], cut: usize) -> Vec<Entry> {
+fn read_in_two(path: &Path, lines: &[&str], cut: usize) -> Vec<LogEntry> {
     let source = source(path);
-    let feed = |reader: &mut dyn crate::Reader, from: usize, to: usize, out: &mut Parsed| {
-        for (at, text) in lines.iter().enumerate().take(to).skip(from) {
-            let offset = lines[..at].iter().map(|line| line.len() as u64).sum();
-            reader.line(
-                Line {
-                    text,
-                    number: at as u64 + 1,
-                    offset,
-                },
-                out,
-            );
-        }
-        reader.end(to == lines.len(), out);
-    };
-    let mut out = Parsed::default();
-    let mut first = Codex.reader(&source, None);
+    let feed =
+        |reader: &mut dyn crate::LogReader, from: usize, to: usize, out: &mut ParseOutput| {
+            for (at, text) in lines.iter().enumerate().take(to).skip(from) {
+                let offset = lines[..at].iter().map(|line| line.len() as u64).sum();
+                reader.read_line(
+                    InputLine {
+                        text,
+                        number: at as u64 + 1,
+                        offset,
+                    },
+                    out,
+                );
+            }
+            reader.finish(to == lines.len(), out);
+        };
+    let mut out = ParseOutput::default();
+    let mut first = Codex.open_reader(&source, None);
     feed(&mut *first, 0, cut, &mut out);
-    let (from, state) = match first.resume() {
+    let (from, state) = match first.resume_point() {
         Some(resume) => (usize::try_from(resume.line).unwrap() - 1, resume.state),
         None => (cut, first.state()),
     };
-    let mut second = Codex.reader(&source, Some(&state));
+    let mut second = Codex.open_reader(&source, Some(&state));
     feed(&mut *second, from, lines.len(), &mut out);
     out.entries
 }
 
 /// Returns messages and usage by name, and checks that what was told twice was told alike.
-fn by_name(entries: Vec<Entry>) -> BTreeMap<String, Entry> {
+fn by_name(entries: Vec<LogEntry>) -> BTreeMap<String, LogEntry> {
     let mut named = BTreeMap::new();
     for entry in entries {
         let name = match &entry {
-            Entry::Message(message) => message.id.to_string(),
-            Entry::Usage(usage) => usage.key.clone(),
-            Entry::Session(_) => continue,
+            LogEntry::Message(message) => message.id.to_string(),
+            LogEntry::Usage(usage) => usage.key.clone(),
+            LogEntry::Session(_) => continue,
         };
         if let Some(known) = named.insert(name, entry.clone()) {
             assert_eq!(known, entry);
@@ -263,10 +264,10 @@ fn two_sweeps_read_what_one_reads() {
     for path in logs() {
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let whole = parse(&Codex, &source(&path), &text).entries;
+        let whole = parse_text(&Codex, &source(&path), &text).entries;
         let count = whole
             .iter()
-            .filter(|entry| !matches!(entry, Entry::Session(_)))
+            .filter(|entry| !matches!(entry, LogEntry::Session(_)))
             .count();
         let whole = by_name(whole);
         assert_eq!(
@@ -299,7 +300,7 @@ fn tokens_are_the_last_totals() {
                 last = now;
             }
         }
-        let parsed = parse(&Codex, &source(&path), &text);
+        let parsed = parse_text(&Codex, &source(&path), &text);
         let mut used = Usage::default();
         for usage in usages(&parsed) {
             used += usage.usage;
@@ -312,15 +313,15 @@ fn tokens_are_the_last_totals() {
 fn only_invented_kinds_are_unknown() {
     for path in logs() {
         let text = std::fs::read_to_string(&path).unwrap();
-        let parsed = parse(&Codex, &source(&path), &text);
+        let parsed = parse_text(&Codex, &source(&path), &text);
         let invented = path
             .components()
             .any(|part| part.as_os_str() == "synthetic");
         assert!(
-            invented || parsed.unknown.is_empty(),
+            invented || parsed.unknown_kinds.is_empty(),
             "{}: {:?}",
             path.display(),
-            parsed.unknown
+            parsed.unknown_kinds
         );
         assert!(
             parsed.skipped.is_empty(),
@@ -340,14 +341,14 @@ fn a_compressed_log_reads_the_same() {
     let unpacked = String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap();
     let relative = PathBuf::from(format!("{INVENTORY}.zst"));
     let format = Codex.claim(Path::new("/"), &relative).unwrap();
-    assert_eq!(format, Format::LinesZstd);
+    assert_eq!(format, SourceFormat::LinesZstd);
     let packed = Source {
         flavor: Flavor::Codex,
         path: relative,
         format,
     };
     assert_eq!(
-        parse(&Codex, &packed, &unpacked).entries,
+        parse_text(&Codex, &packed, &unpacked).entries,
         read(INVENTORY).entries
     );
 }
@@ -438,7 +439,7 @@ fn a_subagent_is_asked_by_a_model_and_repeats_a_person() {
 fn names_come_from_the_index() {
     let path = Path::new("/home/dev/.codex/session_index.jsonl");
     let text = r#"{"id":"01a1","thread_name":"Inventory","updated_at":"2026-11-15T18:41:19Z"}"#;
-    let parsed = parse(&Codex, &source(path), text);
+    let parsed = parse_text(&Codex, &source(path), text);
     assert_snapshot!(shape(&parsed.entries), @r#"session codex:01a1 title=Custom "Inventory""#);
 }
 
@@ -448,9 +449,9 @@ fn the_oldest_form_is_one_document() {
     let source = Source {
         flavor: Flavor::Codex,
         path: "rollout-2025-05-01-s1.json".into(),
-        format: Format::Document,
+        format: SourceFormat::Document,
     };
-    assert_snapshot!(shape(&parse(&Codex, &source, text).entries));
+    assert_snapshot!(shape(&parse_text(&Codex, &source, text).entries));
 }
 
 #[test]
@@ -463,10 +464,14 @@ fn damage_is_named_and_the_rest_is_read() {
         r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":"many"}}}"#,
         r#"{"type":"event_msg","payload":{"type":"never_seen"}}"#,
     ]);
-    let why: Vec<Why> = parsed.skipped.iter().map(|skipped| skipped.why).collect();
-    assert_eq!(why, [Why::Malformed, Why::Malformed]);
+    let why: Vec<SkipReason> = parsed
+        .skipped
+        .iter()
+        .map(|skipped| skipped.reason)
+        .collect();
+    assert_eq!(why, [SkipReason::Malformed, SkipReason::Malformed]);
     assert_eq!(
-        parsed.unknown.keys().collect::<Vec<_>>(),
+        parsed.unknown_kinds.keys().collect::<Vec<_>>(),
         ["event_msg/never_seen"]
     );
     assert_eq!(messages(&parsed).len(), 1);

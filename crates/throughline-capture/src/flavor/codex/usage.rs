@@ -10,7 +10,7 @@ use super::wire::{TokenInfo, TokenUsage};
 
 /// The totals last seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct TokenTotals {
     input: u64,
     cached: u64,
     #[serde(default)]
@@ -19,7 +19,7 @@ pub struct Totals {
     reasoning: u64,
 }
 
-impl Totals {
+impl TokenTotals {
     /// Takes in a token count and returns what was used since the last one, if anything was.
     ///
     /// `inherited` says that the totals may begin with what another log has already told: a fork
@@ -78,7 +78,7 @@ impl Totals {
     }
 }
 
-impl From<TokenUsage> for Totals {
+impl From<TokenUsage> for TokenTotals {
     fn from(wire: TokenUsage) -> Self {
         Self {
             input: wire.input_tokens,
@@ -113,7 +113,7 @@ mod tests {
                 total_token_usage: Some(count(input, cached, output)),
                 last_token_usage: Some(count(10, 0, 1)),
             };
-            Totals::advance(&mut known, &info, inherited).map_or_else(
+            TokenTotals::advance(&mut known, &info, inherited).map_or_else(
                 || "-".to_owned(),
                 |used| format!("{}/{}/{}", used.input, used.cache_read, used.output),
             )

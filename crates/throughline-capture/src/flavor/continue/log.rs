@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
-    SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
+    SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,48 +14,53 @@ use serde_json::value::RawValue;
 use super::wire;
 use crate::calls::OpenCalls;
 use crate::flavor::uri;
-use crate::{Line, Parsed, Reader, Source, Why, lines, time};
+use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines, time};
 
 /// The index is a line for each session; beyond this it is something else.
 const INDEX_BYTES_MAX: u64 = 8 << 20;
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct Log {
+pub struct ContinueReader {
     path: PathBuf,
 }
 
-impl Log {
+impl ContinueReader {
     pub fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }
     }
 
-    fn session(&self, line: Line<'_>, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_session(
+        &self,
+        line: InputLine<'_>,
+        text: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let session: wire::Session<'_> = serde_json::from_str(text)?;
         let named = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let native = session.session_id.some().unwrap_or(&named);
-        let mut reading = Reading {
-            cwd: session.workspace_directory.some().map(uri::path),
-            started: self.started(native),
-            ..Reading::of(native)
+        let mut reading = ContinueSession {
+            cwd: session.workspace_directory.some().map(uri::path_of_uri),
+            started: self.session_start(native),
+            ..ContinueSession::of(native)
         };
-        reading.introduce(&session, out);
+        reading.emit_session(&session, out);
         for (number, item) in (1..).zip(&session.history) {
             match serde_json::from_str(item.get()) {
-                Ok(item) => reading.item(number, &item, out),
-                Err(_) => out.skip(line, Why::Malformed),
+                Ok(item) => reading.read_item(number, &item, out),
+                Err(_) => out.skip_line(line, SkipReason::Malformed),
             }
         }
         if !reading.billed {
-            reading.bill(session.usage, "total", None, out);
+            reading.emit_usage(session.usage, "total", None, out);
         }
         Ok(())
     }
 
     /// Returns when a session began, which only the index beside it knows.
-    fn started(&self, native: &str) -> Option<Timestamp> {
+    fn session_start(&self, native: &str) -> Option<Timestamp> {
         let index = self.path.with_file_name("sessions.json");
         let size = std::fs::metadata(&index).ok()?.len();
         if size > INDEX_BYTES_MAX {
@@ -70,9 +75,9 @@ impl Log {
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| self.session(line, text, out));
+impl LogReader for ContinueReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| self.read_session(line, text, out));
     }
 
     fn state(&self) -> String {
@@ -81,12 +86,12 @@ impl Reader for Log {
 }
 
 /// What is known while a document is read.
-struct Reading {
+struct ContinueSession {
     session: SessionId,
     cwd: Option<String>,
     started: Option<Timestamp>,
     /// Names messages without ids.
-    chain: Chain,
+    chain: IdChain,
     calls: OpenCalls,
     /// The calls whose results were told beside them; they may come again as messages.
     told: BTreeSet<String>,
@@ -94,9 +99,9 @@ struct Reading {
     billed: bool,
 }
 
-impl Reading {
+impl ContinueSession {
     fn of(native: &str) -> Self {
-        let mut chain = Chain::default();
+        let mut chain = IdChain::default();
         chain.link(&[native]);
         Self {
             session: SessionId::of(Flavor::Continue, native),
@@ -110,10 +115,10 @@ impl Reading {
         }
     }
 
-    fn introduce(&self, session: &wire::Session<'_>, out: &mut Parsed) {
+    fn emit_session(&self, session: &wire::Session<'_>, out: &mut ParseOutput) {
         // A session is called this until it has been given a title.
         let title = session.title.some().filter(|title| *title != "New Session");
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title: title.map(|title| Title {
                 text: title.to_owned(),
                 rank: TitleRank::Generated,
@@ -125,31 +130,31 @@ impl Reading {
         }));
     }
 
-    fn item(&mut self, number: u64, item: &wire::Item<'_>, out: &mut Parsed) {
+    fn read_item(&mut self, number: u64, item: &wire::Item<'_>, out: &mut ParseOutput) {
         let message = &item.message;
         match message.role.as_str() {
-            "user" => self.prompt(number, message, out),
-            "assistant" | "thinking" => self.answer(number, item, out),
-            "tool" => self.tool_message(number, message, out),
+            "user" => self.emit_prompt(number, message, out),
+            "assistant" | "thinking" => self.emit_answer(number, item, out),
+            "tool" => self.emit_tool_message(number, message, out),
             "system" => {
-                let blocks = blocks(message.content, out);
-                self.say(
-                    Said::new(number, message, Role::System, Origin::Harness),
+                let blocks = content_blocks(message.content, out);
+                self.emit_message(
+                    ContinueMessage::new(number, message, Role::System, Origin::Harness),
                     blocks,
                     out,
                 );
             }
-            other => out.unknown(&format!("message/{other}")),
+            other => out.count_unknown(&format!("message/{other}")),
         }
         if let Some(summary) = item.conversation_summary.some() {
             let blocks = vec![
                 Block::Boundary(Boundary::default()),
                 Block::Summary(summary.to_owned()),
             ];
-            self.say(
-                Said {
+            self.emit_message(
+                ContinueMessage {
                     part: "/summary",
-                    ..Said::new(number, message, Role::System, Origin::Harness)
+                    ..ContinueMessage::new(number, message, Role::System, Origin::Harness)
                 },
                 blocks,
                 out,
@@ -157,8 +162,8 @@ impl Reading {
         }
     }
 
-    fn prompt(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
-        let blocks = blocks(message.content, out);
+    fn emit_prompt(&mut self, number: u64, message: &wire::Message<'_>, out: &mut ParseOutput) {
+        let blocks = content_blocks(message.content, out);
         let words = blocks.iter().find_map(|block| match block {
             Block::Text(text) => Some(text.trim()),
             _ => None,
@@ -171,23 +176,23 @@ impl Reading {
                 text: words.to_owned(),
                 rank: TitleRank::FirstPrompt,
             };
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title: Some(title),
                 ..self.patch()
             }));
         }
-        self.say(
-            Said::new(number, message, Role::User, Origin::Human),
+        self.emit_message(
+            ContinueMessage::new(number, message, Role::User, Origin::Human),
             blocks,
             out,
         );
     }
 
-    fn answer(&mut self, number: u64, item: &wire::Item<'_>, out: &mut Parsed) {
+    fn emit_answer(&mut self, number: u64, item: &wire::Item<'_>, out: &mut ParseOutput) {
         let message = &item.message;
-        let mut said = blocks(message.content, out);
+        let mut said = content_blocks(message.content, out);
         if message.role.as_str() == "thinking" {
-            said = said.into_iter().map(thought).collect();
+            said = said.into_iter().map(as_thinking).collect();
         }
         let reasoning: wire::Reasoning<'_> = lenient(item.reasoning);
         if let Some(text) = reasoning.text.some() {
@@ -214,31 +219,31 @@ impl Reading {
         let logs: Vec<wire::PromptLog<'_>> = lenient(item.prompt_logs);
         let model = logs.last().and_then(|log| log.model_title.to_owned());
         let at = reasoning.end_at.0.or(reasoning.start_at.0);
-        let id = self.say(
-            Said {
+        let id = self.emit_message(
+            ContinueMessage {
                 at,
                 model: model.clone(),
-                ..Said::new(number, message, Role::Assistant, Origin::Model)
+                ..ContinueMessage::new(number, message, Role::Assistant, Origin::Model)
             },
             said,
             out,
         );
         for state in &states {
-            self.result(number, message, state, out);
+            self.emit_result(number, message, state, out);
         }
         if let Some(id) = id
             && message.usage.is_some()
         {
-            self.billed |= self.bill(message.usage, id.as_str(), model, out);
+            self.billed |= self.emit_usage(message.usage, id.as_str(), model, out);
         }
     }
 
-    fn result(
+    fn emit_result(
         &mut self,
         number: u64,
         message: &wire::Message<'_>,
         state: &wire::ToolCallState<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let status = state.status.as_str();
         if !matches!(status, "done" | "errored" | "canceled") {
@@ -262,10 +267,10 @@ impl Reading {
         self.calls.close(&mut result);
         let part = format!("/{call}");
         let blocks = vec![Block::ToolResult(result)];
-        self.say(
-            Said {
+        self.emit_message(
+            ContinueMessage {
                 part: &part,
-                ..Said::new(number, message, Role::User, Origin::Tool)
+                ..ContinueMessage::new(number, message, Role::User, Origin::Tool)
             },
             blocks,
             out,
@@ -273,12 +278,17 @@ impl Reading {
     }
 
     /// A result in a message of its own.
-    fn tool_message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut Parsed) {
+    fn emit_tool_message(
+        &mut self,
+        number: u64,
+        message: &wire::Message<'_>,
+        out: &mut ParseOutput,
+    ) {
         let call = message.tool_call_id.as_str();
         if self.told.contains(call) {
             return;
         }
-        let texts = blocks(message.content, out).into_iter();
+        let texts = content_blocks(message.content, out).into_iter();
         let texts = texts.filter_map(|block| match block {
             Block::Text(text) => Some(text),
             _ => None,
@@ -290,15 +300,20 @@ impl Reading {
         };
         self.calls.close(&mut result);
         let blocks = vec![Block::ToolResult(result)];
-        self.say(
-            Said::new(number, message, Role::User, Origin::Tool),
+        self.emit_message(
+            ContinueMessage::new(number, message, Role::User, Origin::Tool),
             blocks,
             out,
         );
     }
 
     /// Emits a message that says something, and returns its name.
-    fn say(&mut self, said: Said<'_>, blocks: Vec<Block>, out: &mut Parsed) -> Option<MessageId> {
+    fn emit_message(
+        &mut self,
+        said: ContinueMessage<'_>,
+        blocks: Vec<Block>,
+        out: &mut ParseOutput,
+    ) -> Option<MessageId> {
         if blocks.is_empty() {
             return None;
         }
@@ -310,7 +325,7 @@ impl Reading {
                     .link(&[said.message.role.as_str(), said.part, content])
             }
         };
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             at: said.at.or(self.started),
             blocks,
             model: said.model,
@@ -322,12 +337,12 @@ impl Reading {
     }
 
     /// Emits what was used, and says whether it was anything.
-    fn bill(
+    fn emit_usage(
         &self,
         usage: Option<&RawValue>,
         what: &str,
         model: Option<String>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> bool {
         let said: wire::Usage = lenient(usage);
         let cache_read = said.prompt_tokens_details.cached_tokens;
@@ -344,7 +359,7 @@ impl Reading {
         if usage.total() == 0 {
             return false;
         }
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: self.session.clone(),
             key: format!("{}/{what}", self.session),
             at: self.started,
@@ -361,7 +376,7 @@ impl Reading {
 }
 
 /// A message, or a part of it that becomes one of its own.
-struct Said<'a> {
+struct ContinueMessage<'a> {
     number: u64,
     message: &'a wire::Message<'a>,
     part: &'a str,
@@ -371,7 +386,7 @@ struct Said<'a> {
     model: Option<String>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ContinueMessage<'a> {
     fn new(number: u64, message: &'a wire::Message<'a>, role: Role, origin: Origin) -> Self {
         Self {
             number,
@@ -394,7 +409,7 @@ fn tool_use(call: &wire::ToolCall<'_>) -> ToolUse {
     }
 }
 
-fn thought(block: Block) -> Block {
+fn as_thinking(block: Block) -> Block {
     match block {
         Block::Text(text) => Block::Thinking(text),
         other => other,
@@ -402,7 +417,7 @@ fn thought(block: Block) -> Block {
 }
 
 /// Returns the parts of a message's content.
-fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
     let Some(content) = content else {
         return Vec::new();
     };
@@ -416,14 +431,14 @@ fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
             "text" => some_text(part.text.as_str().to_owned()),
             "imageUrl" => {
                 let image = part.image_url.unwrap_or_default();
-                let (media_type, size_bytes) = image_in(image.url.as_str());
+                let (media_type, size_bytes) = inline_image(image.url.as_str());
                 Some(Block::Image {
                     media_type,
                     size_bytes,
                 })
             }
             other => {
-                out.unknown(&format!("content/{other}"));
+                out.count_unknown(&format!("content/{other}"));
                 None
             }
         });
@@ -435,7 +450,7 @@ fn some_text(text: String) -> Option<Block> {
 }
 
 /// Returns the type and size of an image in a `data:` address.
-fn image_in(url: &str) -> (String, u64) {
+fn inline_image(url: &str) -> (String, u64) {
     let data = url
         .strip_prefix("data:")
         .and_then(|data| data.split_once(','));

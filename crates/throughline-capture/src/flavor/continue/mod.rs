@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Continue;
@@ -26,18 +26,18 @@ impl Adapter for Continue {
         Flavor::Continue
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         let home = places
-            .folder("CONTINUE_GLOBAL_DIR")
+            .folder_variable("CONTINUE_GLOBAL_DIR")
             .unwrap_or_else(|| places.home.join(".continue"));
         vec![home.join("sessions")]
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         let path = root.join(relative);
         let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
         let folder = path.parent()?.file_name()?.to_str()?;
-        (folder == "sessions" && is_uuid(stem)).then_some(Format::Document)
+        (folder == "sessions" && is_uuid(stem)).then_some(SourceFormat::Document)
     }
 
     fn recognises(&self, head: &str) -> bool {
@@ -45,12 +45,12 @@ impl Adapter for Continue {
         has("\"sessionId\"") && has("\"history\"") && has("\"workspaceDirectory\"")
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Document)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Document)
     }
 
-    fn reader(&self, source: &Source, _: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(source))
+    fn open_reader(&self, source: &Source, _: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::ContinueReader::new(source))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use memory::{Block, Entry, Usage};
+use memory::{Block, LogEntry, Usage};
 
 use super::Continue;
 use crate::Adapter;
-use crate::adapter::parse;
+use crate::adapter::parse_text;
 use crate::flavor::trial;
 
 #[test]
@@ -65,8 +65,8 @@ fn prompt_logs_are_not_read() {
     }
 }
 
-fn texts(entry: &Entry) -> Vec<String> {
-    let Entry::Message(message) = entry else {
+fn texts(entry: &LogEntry) -> Vec<String> {
+    let LogEntry::Message(message) = entry else {
         return Vec::new();
     };
     let texts = message.blocks.iter().map(|block| match block {
@@ -90,7 +90,7 @@ fn every_prompt_and_answer_is_there_once() {
         };
         let read = |role: memory::Role| {
             let messages = parsed.entries.iter().filter(|entry| match entry {
-                Entry::Message(message) => {
+                LogEntry::Message(message) => {
                     message.role == role && message.origin != memory::Origin::Tool
                 }
                 _ => false,
@@ -134,10 +134,10 @@ fn a_grown_session_keeps_its_names() {
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let items = document["history"].as_array_mut().unwrap();
         items.truncate(items.len() - 1);
-        let before = parse(&Continue, &source, &document.to_string());
-        let names = |parsed: &crate::Parsed| -> Vec<String> {
+        let before = parse_text(&Continue, &source, &document.to_string());
+        let names = |parsed: &crate::ParseOutput| -> Vec<String> {
             let names = parsed.entries.iter().filter_map(|entry| match entry {
-                Entry::Message(message) => Some(message.id.to_string()),
+                LogEntry::Message(message) => Some(message.id.to_string()),
                 _ => None,
             });
             names.collect()

@@ -3,14 +3,14 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 const EVENTS: &str = "events.jsonl";
 const WORKSPACE: &str = "workspace.yaml";
 const FOLDERS: &[&str] = &["session-state", "history-session-state"];
 
-pub fn roots(places: &Places) -> Vec<PathBuf> {
-    let home = places.folder("COPILOT_HOME");
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
+    let home = places.folder_variable("COPILOT_HOME");
     let home = home.unwrap_or_else(|| places.home.join(".copilot"));
     FOLDERS.iter().map(|folder| home.join(folder)).collect()
 }
@@ -18,32 +18,32 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
 /// Claims `session-state/<id>/events.jsonl` with its `workspace.yaml`, and `session-state/<id>.jsonl`.
 ///
 /// Other agents have files of these names too, so the folder must be Copilot's.
-pub fn claim(path: &Path) -> Option<Format> {
+pub fn claim(path: &Path) -> Option<SourceFormat> {
     let file = name(path);
     let folder = path.parent()?;
     let is_state = |folder: &Path| FOLDERS.contains(&name(folder));
     if let Some((_, flattened)) = file.rsplit_once("session-state__") {
-        return of_session(flattened.rsplit("__").next()?);
+        return session_file_format(flattened.rsplit("__").next()?);
     }
     if is_state(folder) && file.ends_with(".jsonl") {
-        return Some(Format::Lines);
+        return Some(SourceFormat::Lines);
     }
     if folder.parent().is_some_and(is_state) {
-        return of_session(file);
+        return session_file_format(file);
     }
     let copied = path
         .iter()
         .any(|part| part == "copilot" || part == ".copilot");
     if copied && file.ends_with(".jsonl") {
-        return Some(Format::Lines);
+        return Some(SourceFormat::Lines);
     }
     None
 }
 
-fn of_session(file: &str) -> Option<Format> {
+fn session_file_format(file: &str) -> Option<SourceFormat> {
     match file {
-        EVENTS => Some(Format::Lines),
-        WORKSPACE => Some(Format::Document),
+        EVENTS => Some(SourceFormat::Lines),
+        WORKSPACE => Some(SourceFormat::Document),
         _ => None,
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(path: &str, format: Option<Format>) {
+    fn check(path: &str, format: Option<SourceFormat>) {
         assert_eq!(claim(Path::new(path)), format, "{path}");
     }
 
@@ -85,22 +85,25 @@ mod tests {
     fn sessions_are_claimed() {
         check(
             "/h/.copilot/session-state/ab/events.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
         check(
             "/h/.copilot/session-state/ab/workspace.yaml",
-            Some(Format::Document),
+            Some(SourceFormat::Document),
         );
-        check("/h/.copilot/session-state/ab.jsonl", Some(Format::Lines));
-        check("/copies/copilot/ab/events.jsonl", Some(Format::Lines));
-        check("/copies/copilot/ab.jsonl", Some(Format::Lines));
+        check(
+            "/h/.copilot/session-state/ab.jsonl",
+            Some(SourceFormat::Lines),
+        );
+        check("/copies/copilot/ab/events.jsonl", Some(SourceFormat::Lines));
+        check("/copies/copilot/ab.jsonl", Some(SourceFormat::Lines));
         check(
             "/x/copilot__session-state__ab__events.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
         check(
             "/x/copilot__session-state__ab__workspace.yaml",
-            Some(Format::Document),
+            Some(SourceFormat::Document),
         );
     }
 
@@ -127,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places)[0], Path::new("/h/.copilot/session-state"));
         places.variables.insert("COPILOT_HOME".into(), "/c".into());

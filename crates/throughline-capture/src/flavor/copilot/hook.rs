@@ -5,32 +5,34 @@ use memory::Flavor;
 use serde_json::json;
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
+use crate::hook::{
+    Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier, StartReason,
+};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct CopilotHooks;
 
-impl Dialect for Hooks {
+impl Dialect for CopilotHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Copilot
     }
 
-    fn recognises(&self, wire: &Wire, hints: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, hints: &HookHints) -> bool {
         let is_native = wire.session_id_camel.text().is_some()
             && wire.hook_event_name.text().is_none()
             && wire.hook_event_name_camel.text().is_none();
-        let is_others = wire.lies_in(".claude") || wire.lies_in(".gemini");
+        let is_others = wire.is_transcript_under(".claude") || wire.is_transcript_under(".gemini");
         // Gemini tells the time too, but always where the log lies.
         let is_timed = wire.timestamp.text().is_some() && wire.transcript(false).is_none();
-        let is_copilots = wire.lies_in(".copilot")
-            || !is_others && (is_timed || hints.inside == Some(Flavor::Copilot));
+        let is_copilots = wire.is_transcript_under(".copilot")
+            || !is_others && (is_timed || hints.environment_agent == Some(Flavor::Copilot));
         is_native || wire.hook_event_name.text().is_some() && is_copilots
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         match name {
             "sessionStart" => HookKind::SessionStart {
-                source: Start::named(wire.source.text()),
+                source: StartReason::from_name(wire.source.text()),
             },
             "userPromptSubmitted" => HookKind::Prompt {
                 text: wire.take_prompt(),
@@ -47,7 +49,7 @@ impl Dialect for Hooks {
         }
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
             HookKind::SessionStart { .. }
@@ -58,7 +60,7 @@ impl Dialect for Hooks {
     }
 
     /// From a plugin of Claude Code's form its payloads are Claude Code's, but of the answer it takes its own form alone.
-    fn write(&self, _: &HookEvent, context: &str) -> String {
+    fn render_context(&self, _: &HookEvent, context: &str) -> String {
         json!({ "additionalContext": context }).to_string()
     }
 

@@ -2,29 +2,29 @@
 
 use memory::{Block, Boundary, Origin, Role, TitleRank};
 
-use super::session::State;
+use super::session::CopilotReaderState;
 use super::wire::{Compaction, Context, Event, News, Start};
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct Log {
-    state: State,
+pub struct CopilotLogReader {
+    state: CopilotReaderState,
 }
 
-impl Log {
+impl CopilotLogReader {
     pub fn new(session: String, state: Option<&str>) -> Self {
         let known = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
-            state: known.unwrap_or_else(|| State::new(session)),
+            state: known.unwrap_or_else(|| CopilotReaderState::new(session)),
         }
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| {
+impl LogReader for CopilotLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| {
             let event: Event<'_> = serde_json::from_str(text)?;
-            read(&mut self.state, &event, line.number, out);
+            read_event(&mut self.state, &event, line.number, out);
             Ok(())
         });
     }
@@ -35,7 +35,7 @@ impl Reader for Log {
 }
 
 /// Kinds that tell nothing, or nothing that another event does not tell.
-const PASSED_OVER: &[&str] = &[
+const IGNORED_KINDS: &[&str] = &[
     "hook.start",
     "hook.end",
     "system.message",
@@ -74,53 +74,60 @@ const PASSED_OVER: &[&str] = &[
     "pending_messages.modified",
 ];
 
-fn read(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
+fn read_event(state: &mut CopilotReaderState, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
     match &*event.kind {
-        "user.message" => state.user(event, line, out),
-        "assistant.message" => state.assistant(event, line, out),
-        "assistant.reasoning" => state.reasoning(event, line, out),
-        "tool.execution_start" => state.tool_start(event, line, out),
-        "tool.execution_complete" => state.tool_complete(event, line, out),
-        "permission.requested" => state.permission_requested(event),
-        "permission.completed" => state.permission_completed(event, line, out),
-        "session.usage_record" => state.usage_record(event, out),
-        "session.shutdown" => state.shutdown(event, out),
+        "user.message" => state.read_user(event, line, out),
+        "assistant.message" => state.read_assistant(event, line, out),
+        "assistant.reasoning" => state.read_reasoning(event, line, out),
+        "tool.execution_start" => state.read_tool_start(event, line, out),
+        "tool.execution_complete" => state.read_tool_complete(event, line, out),
+        "permission.requested" => state.note_permission_request(event),
+        "permission.completed" => state.read_permission_decision(event, line, out),
+        "session.usage_record" => state.read_usage_record(event, out),
+        "session.shutdown" => state.emit_session_totals(event, out),
         "session.start" | "session.resume" => {
             let start: Start = event.data();
-            state.start(start, out);
+            state.read_start(start, out);
         }
         "session.context_changed" => {
             let context: Context = event.data();
-            state.context(context, None, state.patch(), out);
+            state.update_context(context, None, state.patch(), out);
         }
-        "session.compaction_complete" | "session.truncation" => compaction(state, event, line, out),
-        kind if PASSED_OVER.contains(&kind) => {}
-        _ => news(state, event, line, out),
+        "session.compaction_complete" | "session.truncation" => {
+            read_compaction(state, event, line, out)
+        }
+        kind if IGNORED_KINDS.contains(&kind) => {}
+        _ => read_notice(state, event, line, out),
     }
 }
 
 /// Reads the events that say one thing.
-fn news(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
+fn read_notice(
+    state: &mut CopilotReaderState,
+    event: &Event<'_>,
+    line: u64,
+    out: &mut ParseOutput,
+) {
     let news: News = event.data();
-    let mark = state.mark(event, line, news.parent_tool_call_id);
+    let mark = state.position_of(event, line, news.parent_tool_call_id);
     let program = (Role::System, Origin::Harness);
     match &*event.kind {
-        "session.model_change" => state.model(news.new_model, out),
+        "session.model_change" => state.update_model(news.new_model, out),
         "session.title_changed" => {
-            state.title(&news.title.unwrap_or_default(), TitleRank::Generated, out);
+            state.emit_title(&news.title.unwrap_or_default(), TitleRank::Generated, out);
         }
         "session.error" | "subagent.failed" => {
             let text = news.message.unwrap_or_else(|| event.kind.to_string());
-            state.say(&mark, program, vec![Block::Error(text)], out);
+            state.emit_message(&mark, program, vec![Block::Error(text)], out);
         }
         "session.snapshot_rewind" => {
             // What was said before stays said; the note tells why the talk starts over.
             let note = Block::Text("rewound to an earlier message".into());
-            state.say(&mark, program, vec![note], out);
+            state.emit_message(&mark, program, vec![note], out);
         }
         "system.notification" => {
             let text = news.content.unwrap_or_default();
-            state.say(
+            state.emit_message(
                 &mark,
                 (Role::User, Origin::Harness),
                 vec![Block::Text(text)],
@@ -130,20 +137,25 @@ fn news(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
         "subagent.started" => {
             if let Some(call) = &news.tool_call_id {
                 let id = event.agent.as_deref();
-                state.agent(call, id, news.agent_display_name, out);
+                state.introduce_subagent(call, id, news.agent_display_name, out);
             }
         }
         "abort" => {
             if news.reason.is_some_and(|reason| reason.contains("user")) {
                 let stopped = Block::Approval("interrupted the turn".into());
-                state.say(&mark, (Role::User, Origin::Human), vec![stopped], out);
+                state.emit_message(&mark, (Role::User, Origin::Human), vec![stopped], out);
             }
         }
-        kind => out.unknown(kind),
+        kind => out.count_unknown(kind),
     }
 }
 
-fn compaction(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed) {
+fn read_compaction(
+    state: &mut CopilotReaderState,
+    event: &Event<'_>,
+    line: u64,
+    out: &mut ParseOutput,
+) {
     let compaction: Compaction = event.data();
     if &*event.kind == "session.compaction_complete" && !compaction.success {
         return;
@@ -159,9 +171,9 @@ fn compaction(state: &mut State, event: &Event<'_>, line: u64, out: &mut Parsed)
     });
     let mut blocks = vec![boundary];
     blocks.extend(compaction.summary_content.map(Block::Summary));
-    let mark = state.mark(event, line, None);
-    state.say(&mark, (Role::System, Origin::Harness), blocks, out);
+    let mark = state.position_of(event, line, None);
+    state.emit_message(&mark, (Role::System, Origin::Harness), blocks, out);
     if let Some(tokens) = compaction.compaction_tokens_used {
-        state.compaction_usage(&mark, &tokens, out);
+        state.emit_compaction_usage(&mark, &tokens, out);
     }
 }

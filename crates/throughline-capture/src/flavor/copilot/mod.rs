@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Copilot;
@@ -34,11 +34,11 @@ impl Adapter for Copilot {
         Flavor::Copilot
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(&root.join(relative))
     }
 
@@ -46,15 +46,15 @@ impl Adapter for Copilot {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Lines)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
         let session = discover::session_of(&source.path);
-        if source.format == Format::Document {
-            return Box::new(workspace::Workspace::new(session));
+        if source.format == SourceFormat::Document {
+            return Box::new(workspace::WorkspaceFileReader::new(session));
         }
-        Box::new(log::Log::new(session, state))
+        Box::new(log::CopilotLogReader::new(session, state))
     }
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use memory::{
-    Block, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
+    Block, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind,
     SessionPatch, Title, TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
 use super::wire::{Context, Event, Start};
-use crate::Parsed;
+use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 /// How many calls, permissions and subagents are remembered; older ones are not spoken of again.
@@ -19,20 +19,20 @@ const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct CopilotReaderState {
     pub session: String,
     pub cwd: Option<String>,
     pub branch: Option<String>,
     pub model: Option<String>,
     titled: bool,
-    chain: Chain,
+    chain: IdChain,
     pub calls: OpenCalls,
     /// Calls that were told, by the message that asked for them or by their start.
     pub told: VecDeque<String>,
     /// What waits for a person's decision.
     pub asked: VecDeque<(String, String)>,
     /// The subagents that were introduced.
-    agents: VecDeque<Agent>,
+    agents: VecDeque<KnownSubagent>,
     /// The responses are counted one by one, so sums say nothing new.
     pub counted: bool,
     /// Tokens of output that messages told of, by model; sums include them.
@@ -43,7 +43,7 @@ pub struct State {
 
 /// Where and when something happened.
 #[derive(Debug)]
-pub struct Mark {
+pub struct CopilotPosition {
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     pub line: u64,
@@ -53,12 +53,12 @@ pub struct Mark {
 
 /// A subagent is named by the call that started it, and events may name it by an id.
 #[derive(Debug, Serialize, Deserialize)]
-struct Agent {
+struct KnownSubagent {
     call: String,
     id: Option<String>,
 }
 
-impl State {
+impl CopilotReaderState {
     pub fn new(session: String) -> Self {
         Self {
             session,
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    pub fn start(&mut self, start: Start, out: &mut Parsed) {
+    pub fn read_start(&mut self, start: Start, out: &mut ParseOutput) {
         if let Some(session) = start.session_id {
             self.session = session;
         }
@@ -75,16 +75,16 @@ impl State {
             started: start.start_time.0,
             ..self.patch()
         };
-        self.context(start.context, start.selected_model, patch, out);
+        self.update_context(start.context, start.selected_model, patch, out);
     }
 
     /// Notes where the session stands now.
-    pub fn context(
+    pub fn update_context(
         &mut self,
         context: Context,
         model: Option<String>,
         patch: SessionPatch,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let is_github = context
             .host_type
@@ -104,22 +104,22 @@ impl State {
             ..patch
         };
         if patch != self.patch() {
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
         }
     }
 
-    pub fn model(&mut self, model: Option<String>, out: &mut Parsed) {
+    pub fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
         if model.is_some() && model != self.model {
             self.model = model;
             let patch = SessionPatch {
                 model: self.model.clone(),
                 ..self.patch()
             };
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
         }
     }
 
-    pub fn title(&mut self, text: &str, rank: TitleRank, out: &mut Parsed) {
+    pub fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
         let line = text
             .trim_start()
             .lines()
@@ -133,37 +133,48 @@ impl State {
         self.titled = true;
         let text = line.chars().take(TITLE_CHARS_MAX).collect();
         let title = Some(Title { text, rank });
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title,
             ..self.patch()
         }));
     }
 
     /// Introduces a subagent.
-    pub fn agent(&mut self, call: &str, id: Option<&str>, name: Option<String>, out: &mut Parsed) {
+    pub fn introduce_subagent(
+        &mut self,
+        call: &str,
+        id: Option<&str>,
+        name: Option<String>,
+        out: &mut ParseOutput,
+    ) {
         if self.agents.iter().any(|known| known.call == call) {
             return;
         }
-        let agent = Agent {
+        let agent = KnownSubagent {
             call: call.to_owned(),
             id: id.map(str::to_owned),
         };
         remember(&mut self.agents, agent);
         let name = name.filter(|name| !name.trim().is_empty());
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(SessionKind::Subagent),
             title: name.map(|text| Title {
                 text,
                 rank: TitleRank::Generated,
             }),
-            parent: Some(self.id(None)),
+            parent: Some(self.session_id(None)),
             cwd: self.cwd.clone(),
-            ..SessionPatch::new(self.id(Some(call)), Flavor::Copilot)
+            ..SessionPatch::new(self.session_id(Some(call)), Flavor::Copilot)
         }));
     }
 
     /// Notes where and when an event happened; `call` is the one whose subagent it is of.
-    pub fn mark(&self, event: &Event<'_>, line: u64, call: Option<String>) -> Mark {
+    pub fn position_of(
+        &self,
+        event: &Event<'_>,
+        line: u64,
+        call: Option<String>,
+    ) -> CopilotPosition {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
         let by_id = event.agent.as_deref().map(|id| {
             let known = self
@@ -172,7 +183,7 @@ impl State {
                 .find(|agent| agent.id.as_deref() == Some(id));
             known.map_or(id, |agent| &agent.call).to_owned()
         });
-        Mark {
+        CopilotPosition {
             id: id.map(str::to_owned),
             at: event.timestamp.0,
             line,
@@ -180,25 +191,25 @@ impl State {
         }
     }
 
-    pub fn say<'out>(
+    pub fn emit_message<'out>(
         &mut self,
-        mark: &Mark,
+        mark: &CopilotPosition,
         (role, origin): (Role, Origin),
         blocks: Vec<Block>,
-        out: &'out mut Parsed,
+        out: &'out mut ParseOutput,
     ) -> Option<&'out mut Message> {
         if blocks.is_empty() {
             return None;
         }
         if let Some(call) = &mark.agent {
-            self.agent(call, None, None, out);
+            self.introduce_subagent(call, None, None, out);
         }
         let id = match &mark.id {
             Some(id) => MessageId::new(id.as_str()),
             None => self.chain.link(&[&format!("{blocks:?}")]),
         };
-        let session = self.id(mark.agent.as_deref());
-        out.push(Entry::Message(Message {
+        let session = self.session_id(mark.agent.as_deref());
+        out.push(LogEntry::Message(Message {
             at: mark.at,
             blocks,
             model: self.model.clone().filter(|_| origin == Origin::Model),
@@ -208,12 +219,12 @@ impl State {
             ..Message::new(id, session, role, origin)
         }));
         match out.entries.last_mut() {
-            Some(Entry::Message(message)) => Some(message),
+            Some(LogEntry::Message(message)) => Some(message),
             _ => None,
         }
     }
 
-    pub fn id(&self, agent: Option<&str>) -> SessionId {
+    pub fn session_id(&self, agent: Option<&str>) -> SessionId {
         match agent {
             Some(call) => SessionId::of(Flavor::Copilot, &format!("{}/{call}", self.session)),
             None => SessionId::of(Flavor::Copilot, &self.session),
@@ -221,7 +232,7 @@ impl State {
     }
 
     pub fn patch(&self) -> SessionPatch {
-        SessionPatch::new(self.id(None), Flavor::Copilot)
+        SessionPatch::new(self.session_id(None), Flavor::Copilot)
     }
 }
 

@@ -2,20 +2,20 @@
 
 use memory::{ApiId, Block, Origin, Role, TitleRank};
 
-use super::session::State;
+use super::session::CopilotReaderState;
 use super::wire::{AssistantMessage, Event, News, UserMessage};
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl State {
-    pub fn user(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+impl CopilotReaderState {
+    pub fn read_user(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let message: UserMessage = event.data();
         let origin = origin(&message, event);
-        let mark = self.mark(event, line, message.parent_tool_call_id);
+        let mark = self.position_of(event, line, message.parent_tool_call_id);
         if origin == Origin::Human {
-            self.title(&message.content, TitleRank::FirstPrompt, out);
+            self.emit_title(&message.content, TitleRank::FirstPrompt, out);
         }
         if !message.content.is_empty() {
-            self.say(
+            self.emit_message(
                 &mark,
                 (Role::User, origin),
                 vec![Block::Text(message.content)],
@@ -24,15 +24,15 @@ impl State {
         }
     }
 
-    pub fn assistant(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+    pub fn read_assistant(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let message: AssistantMessage = event.data();
-        self.message_usage(event, &message, out);
+        self.emit_message_usage(event, &message, out);
         let mut blocks = Vec::new();
         let thought = message
             .reasoning_text
             .filter(|thought| !thought.trim().is_empty());
         if let Some(thought) = thought
-            && self.thought.take() != Some(print(&thought))
+            && self.thought.take() != Some(fingerprint(&thought))
         {
             blocks.push(Block::Thinking(thought));
         }
@@ -40,24 +40,25 @@ impl State {
             blocks.push(Block::Text(message.content));
         }
         for request in &message.tool_requests {
-            blocks.extend(self.tool_use(request).map(Block::ToolUse));
+            blocks.extend(self.new_tool_use(request).map(Block::ToolUse));
         }
-        let mark = self.mark(event, line, message.parent_tool_call_id);
-        if let Some(said) = self.say(&mark, (Role::Assistant, Origin::Model), blocks, out) {
+        let mark = self.position_of(event, line, message.parent_tool_call_id);
+        if let Some(said) = self.emit_message(&mark, (Role::Assistant, Origin::Model), blocks, out)
+        {
             said.api_id = message.api_call_id.map(ApiId::new);
             said.model = message.model.or(said.model.take());
         }
     }
 
-    pub fn reasoning(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+    pub fn read_reasoning(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let news: News = event.data();
         let text = news.content.unwrap_or_default();
         if text.trim().is_empty() {
             return;
         }
-        self.thought = Some(print(&text));
-        let mark = self.mark(event, line, news.parent_tool_call_id);
-        self.say(
+        self.thought = Some(fingerprint(&text));
+        let mark = self.position_of(event, line, news.parent_tool_call_id);
+        self.emit_message(
             &mark,
             (Role::Assistant, Origin::Model),
             vec![Block::Thinking(text)],
@@ -86,7 +87,7 @@ fn origin(message: &UserMessage, event: &Event<'_>) -> Origin {
     }
 }
 
-fn print(text: &str) -> [u8; 16] {
+fn fingerprint(text: &str) -> [u8; 16] {
     let mut print = [0; 16];
     print.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
     print

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use insta::assert_snapshot;
-use memory::{Block, Entry, Origin, Usage};
+use memory::{Block, LogEntry, Origin, Usage};
 use serde_json::Value;
 
 use super::Copilot;
-use crate::adapter::parse;
+use crate::adapter::parse_text;
 use crate::flavor::check::{self, messages, show};
-use crate::{Adapter, Format};
+use crate::{Adapter, SourceFormat};
 
 fn shown(session: &str) -> String {
     let read = |file: &str| check::read(&Copilot, &format!("session-state/{file}"));
@@ -74,10 +74,10 @@ fn nothing_unknown_but_what_was_made_so() {
     assert_eq!(sources.len(), 16);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse(&Copilot, source, &text);
+        let parsed = parse_text(&Copilot, source, &text);
         skipped += parsed.skipped.len();
-        unknown.extend(parsed.unknown);
-        let is_log = source.format == Format::Lines;
+        unknown.extend(parsed.unknown_kinds);
+        let is_log = source.format == SourceFormat::Lines;
         assert_eq!(Copilot.recognises(&text), is_log, "{source:?}");
     }
     assert_eq!(
@@ -119,7 +119,7 @@ fn prompts_are_what_was_submitted() {
         if submitted.is_empty() {
             continue;
         }
-        let parsed = parse(&Copilot, &source, &text);
+        let parsed = parse_text(&Copilot, &source, &text);
         for message in messages(&parsed).filter(|message| message.origin == Origin::Human) {
             for block in &message.blocks {
                 if let Block::Text(prompt) = block {
@@ -176,8 +176,8 @@ fn usage_is_what_the_session_sums_up_to() {
         expected += compaction;
         // As the store does: the last telling of a response counts.
         let mut told = BTreeMap::new();
-        for entry in parse(&Copilot, &source, &text).entries {
-            if let Entry::Usage(entry) = entry {
+        for entry in parse_text(&Copilot, &source, &text).entries {
+            if let LogEntry::Usage(entry) = entry {
                 told.insert(entry.key, entry.usage);
             }
         }
@@ -208,8 +208,8 @@ fn output_is_counted_once_whatever_model_it_is_told_of() {
     let source = crate::Source {
         flavor: memory::Flavor::Copilot,
         path: "s/events.jsonl".into(),
-        format: Format::Lines,
+        format: SourceFormat::Lines,
     };
-    let total = check::total(&parse(&Copilot, &source, &log.join("\n")));
+    let total = check::total(&parse_text(&Copilot, &source, &log.join("\n")));
     assert_eq!((total.input, total.output), (18, 35));
 }

@@ -2,16 +2,16 @@
 
 use memory::{Block, CallId, Origin, Role, ToolResult, ToolUse};
 
-use super::session::{State, remember};
+use super::session::{CopilotReaderState, remember};
 use super::wire::{Event, Permission, ToolComplete, ToolRequest};
-use crate::Parsed;
+use crate::ParseOutput;
 
 /// How much of a command is kept until its permission is decided.
 const ASKED_CHARS_MAX: usize = 200;
 
-impl State {
+impl CopilotReaderState {
     /// Returns a call that was not told before.
-    pub fn tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
+    pub fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
         if self.told.contains(&request.tool_call_id) {
             return None;
         }
@@ -28,11 +28,11 @@ impl State {
     }
 
     /// A start repeats what a message asked for, unless there was no message.
-    pub fn tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+    pub fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let request: ToolRequest = event.data();
-        if let Some(call) = self.tool_use(&request) {
-            let mark = self.mark(event, line, request.parent_tool_call_id);
-            self.say(
+        if let Some(call) = self.new_tool_use(&request) {
+            let mark = self.position_of(event, line, request.parent_tool_call_id);
+            self.emit_message(
                 &mark,
                 (Role::Assistant, Origin::Model),
                 vec![Block::ToolUse(call)],
@@ -41,9 +41,9 @@ impl State {
         }
     }
 
-    pub fn tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+    pub fn read_tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let complete: ToolComplete = event.data();
-        let mark = self.mark(event, line, complete.parent_tool_call_id);
+        let mark = self.position_of(event, line, complete.parent_tool_call_id);
         let content = complete
             .result
             .content
@@ -61,7 +61,7 @@ impl State {
             ..ToolResult::default()
         };
         self.calls.close(&mut result);
-        self.say(
+        self.emit_message(
             &mark,
             (Role::User, Origin::Tool),
             vec![Block::ToolResult(result)],
@@ -69,7 +69,7 @@ impl State {
         );
     }
 
-    pub fn permission_requested(&mut self, event: &Event<'_>) {
+    pub fn note_permission_request(&mut self, event: &Event<'_>) {
         let permission: Permission = event.data();
         let request = permission.permission_request;
         let what = request.full_command_text.or(request.intention);
@@ -81,7 +81,12 @@ impl State {
         remember(&mut self.asked, (permission.request_id, what));
     }
 
-    pub fn permission_completed(&mut self, event: &Event<'_>, line: u64, out: &mut Parsed) {
+    pub fn read_permission_decision(
+        &mut self,
+        event: &Event<'_>,
+        line: u64,
+        out: &mut ParseOutput,
+    ) {
         let permission: Permission = event.data();
         let asked = self
             .asked
@@ -91,9 +96,9 @@ impl State {
         let (Some((_, what)), Some(decision)) = (asked, decision(&permission.result.kind)) else {
             return;
         };
-        let mark = self.mark(event, line, None);
+        let mark = self.position_of(event, line, None);
         let approval = Block::Approval(format!("{decision}: {what}"));
-        self.say(&mark, (Role::User, Origin::Human), vec![approval], out);
+        self.emit_message(&mark, (Role::User, Origin::Human), vec![approval], out);
     }
 }
 

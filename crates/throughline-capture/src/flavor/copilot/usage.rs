@@ -1,27 +1,27 @@
 //! Tokens. Since 1.0.100 or so every response is counted by a record of its own. Before, messages
 //! tell their output and only the end of a session tells the rest, as a sum over the whole of it.
 
-use memory::{Entry, Usage, UsageEntry};
+use memory::{LogEntry, Usage, UsageEntry};
 
-use super::session::{Mark, State};
+use super::session::{CopilotPosition, CopilotReaderState};
 use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl State {
-    pub fn usage_record(&mut self, event: &Event<'_>, out: &mut Parsed) {
+impl CopilotReaderState {
+    pub fn read_usage_record(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         let record: UsageRecord = event.data();
         let Some(tokens) = record.usage else { return };
         self.counted = true;
         let key = tokens.api_call_id.as_deref().or(event.id.as_deref());
         let key = key.unwrap_or_default().to_owned();
-        self.usage(event, key, tokens.model.clone(), usage(&tokens), out);
+        self.emit_usage(event, key, tokens.model.clone(), usage(&tokens), out);
     }
 
-    pub fn message_usage(
+    pub fn emit_message_usage(
         &mut self,
         event: &Event<'_>,
         message: &AssistantMessage,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         if self.counted || message.output_tokens == 0 {
             return;
@@ -38,11 +38,11 @@ impl State {
             output: message.output_tokens,
             ..Usage::default()
         };
-        self.usage(event, key, model, output, out);
+        self.emit_usage(event, key, model, output, out);
     }
 
     /// The sums of a resumed session go on where they were, so the last counts.
-    pub fn shutdown(&mut self, event: &Event<'_>, out: &mut Parsed) {
+    pub fn emit_session_totals(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         if self.counted {
             return;
         }
@@ -59,20 +59,25 @@ impl State {
             usage.output = untold.saturating_sub(elsewhere);
             elsewhere -= untold - usage.output;
             if usage.total() > 0 {
-                let key = format!("{}/{model}", self.id(None));
-                self.usage(event, key, Some(model.clone()), usage, out);
+                let key = format!("{}/{model}", self.session_id(None));
+                self.emit_usage(event, key, Some(model.clone()), usage, out);
             }
         }
     }
 
     /// A compaction is not in the sums.
-    pub fn compaction_usage(&self, mark: &Mark, tokens: &Tokens, out: &mut Parsed) {
-        out.push(Entry::Usage(UsageEntry {
-            session: self.id(None),
+    pub fn emit_compaction_usage(
+        &self,
+        mark: &CopilotPosition,
+        tokens: &Tokens,
+        out: &mut ParseOutput,
+    ) {
+        out.push(LogEntry::Usage(UsageEntry {
+            session: self.session_id(None),
             key: mark
                 .id
                 .clone()
-                .unwrap_or_else(|| format!("{}/{}", self.id(None), mark.line)),
+                .unwrap_or_else(|| format!("{}/{}", self.session_id(None), mark.line)),
             at: mark.at,
             model: tokens.model.clone().or_else(|| self.model.clone()),
             usage: usage(tokens),
@@ -80,16 +85,16 @@ impl State {
         }));
     }
 
-    fn usage(
+    fn emit_usage(
         &self,
         event: &Event<'_>,
         key: String,
         model: Option<String>,
         usage: Usage,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        out.push(Entry::Usage(UsageEntry {
-            session: self.id(None),
+        out.push(LogEntry::Usage(UsageEntry {
+            session: self.session_id(None),
             key,
             at: event.timestamp.0,
             model,

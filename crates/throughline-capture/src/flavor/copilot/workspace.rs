@@ -1,23 +1,23 @@
 //! `workspace.yaml`: the session's name, and where it works.
 
-use memory::{Entry, Flavor, SessionId, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
 
-use crate::{Line, Parsed, Reader, time};
+use crate::{InputLine, LogReader, ParseOutput, time};
 
 #[derive(Debug)]
-pub struct Workspace {
+pub struct WorkspaceFileReader {
     session: String,
 }
 
-impl Workspace {
+impl WorkspaceFileReader {
     pub fn new(session: String) -> Self {
         Self { session }
     }
 }
 
-impl Reader for Workspace {
-    fn line(&mut self, document: Line<'_>, out: &mut Parsed) {
-        let field = |key: &str| field(document.text, key).filter(|value| !value.is_empty());
+impl LogReader for WorkspaceFileReader {
+    fn read_line(&mut self, document: InputLine<'_>, out: &mut ParseOutput) {
+        let field = |key: &str| yaml_field(document.text, key).filter(|value| !value.is_empty());
         let session = field("id").unwrap_or_else(|| self.session.clone());
         let rank = match field("user_named").as_deref() {
             Some("true") => TitleRank::Custom,
@@ -28,10 +28,10 @@ impl Reader for Workspace {
             title: title.map(|text| Title { text, rank }),
             cwd: field("cwd"),
             branch: field("branch"),
-            started: field("created_at").and_then(|at| time::parse(&at)),
+            started: field("created_at").and_then(|at| time::parse_iso(&at)),
             ..SessionPatch::new(SessionId::of(Flavor::Copilot, &session), Flavor::Copilot)
         };
-        out.push(Entry::Session(patch));
+        out.push(LogEntry::Session(patch));
     }
 
     fn state(&self) -> String {
@@ -40,7 +40,7 @@ impl Reader for Workspace {
 }
 
 /// Returns the value of a key at the top: plain, quoted either way, or the first line of a block.
-fn field(yaml: &str, key: &str) -> Option<String> {
+fn yaml_field(yaml: &str, key: &str) -> Option<String> {
     let mut lines = yaml.lines();
     let value = lines
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?
@@ -66,13 +66,13 @@ fn field(yaml: &str, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::field;
+    use super::yaml_field;
 
     #[test]
     fn values_of_every_kind() {
         let yaml = "id: ab\nname: 'It''s: fine'\nsummary: |-\n  First line\n  second\n\
             note: \"a\\tb \\\"c\\\"\"\ncwd: /home/dev: x\n";
-        let check = |key, value| assert_eq!(field(yaml, key).as_deref(), value, "{key}");
+        let check = |key, value| assert_eq!(yaml_field(yaml, key).as_deref(), value, "{key}");
         check("id", Some("ab"));
         check("name", Some("It's: fine"));
         check("summary", Some("First line"));

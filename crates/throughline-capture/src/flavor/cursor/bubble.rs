@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use memory::command::CallFiles;
 use memory::{
-    Block, CallId, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
+    Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind,
     SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::wire;
-use crate::{Parsed, tools};
+use crate::{ParseOutput, tools};
 
 /// A conversation while its bubbles are read.
 #[derive(Debug)]
-pub struct Talk {
+pub struct CursorConversation {
     pub session: SessionId,
     cwd: Option<String>,
     model: Option<String>,
@@ -21,12 +21,12 @@ pub struct Talk {
     pub line: u64,
 }
 
-impl Talk {
+impl CursorConversation {
     /// Emits what a composer says of its session.
     pub fn begin(
         composer: &wire::Composer<'_>,
         cwd: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> Option<Self> {
         let session = SessionId::of(Flavor::Cursor, composer.composer_id.text()?);
         let workspace = composer.workspace_identifier.0.as_ref();
@@ -46,7 +46,7 @@ impl Talk {
         let parent = subagent.and_then(|subagent| subagent.parent_composer_id.text());
         let is_delegated = subagent.is_some();
         let is_titled = title.is_some();
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(if is_delegated {
                 SessionKind::Subagent
             } else {
@@ -70,9 +70,9 @@ impl Talk {
         })
     }
 
-    pub fn bubble(&self, bubble: wire::Bubble, out: &mut Parsed) {
+    pub fn emit_bubble(&self, bubble: wire::Bubble, out: &mut ParseOutput) {
         let Some(id) = bubble.bubble_id.text().map(str::to_owned) else {
-            return out.unknown("bubble without id");
+            return out.count_unknown("bubble without id");
         };
         let timing = bubble.timing_info.0.unwrap_or_default();
         let at = bubble.created_at.0.or(timing.client_start_time.0);
@@ -80,7 +80,7 @@ impl Talk {
             Some(1) if self.is_delegated => (Role::User, Origin::Model),
             Some(1) => (Role::User, Origin::Human),
             Some(2) => (Role::Assistant, Origin::Model),
-            _ => return out.unknown("bubble/type"),
+            _ => return out.count_unknown("bubble/type"),
         };
         let told = bubble
             .model_info
@@ -107,11 +107,11 @@ impl Talk {
             .0
             .and_then(|details| details.message.into_text());
         blocks.extend(error.map(Block::Error));
-        self.emit(&id, at, (role, origin), model.clone(), blocks, out);
+        self.emit_message(&id, at, (role, origin), model.clone(), blocks, out);
         if let Some(result) = result {
             let id = format!("{id}/result");
             let blocks = vec![Block::ToolResult(result)];
-            self.emit(
+            self.emit_message(
                 &id,
                 at,
                 (Role::User, Origin::Tool),
@@ -128,7 +128,7 @@ impl Talk {
         };
         if usage != Usage::default() {
             let (session, key) = (self.session.clone(), id);
-            out.push(Entry::Usage(UsageEntry {
+            out.push(LogEntry::Usage(UsageEntry {
                 session,
                 key,
                 at,
@@ -139,19 +139,19 @@ impl Talk {
         }
     }
 
-    pub fn emit(
+    pub fn emit_message(
         &self,
         id: &str,
         at: Option<Timestamp>,
         (role, origin): (Role, Origin),
         model: Option<String>,
         blocks: Vec<Block>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         if let (1, false, Origin::Human, Some(Block::Text(text))) =
             (self.line, self.is_titled, origin, blocks.first())
         {
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title: Some(Title {
                     text: text.clone(),
                     rank: TitleRank::FirstPrompt,
@@ -160,7 +160,7 @@ impl Talk {
             }));
         }
         if !blocks.is_empty() {
-            out.push(Entry::Message(Message {
+            out.push(LogEntry::Message(Message {
                 at,
                 blocks,
                 model,
@@ -173,7 +173,7 @@ impl Talk {
 }
 
 /// Says whether a bubble will not be written to any more, as far as it tells itself.
-pub fn is_done(bubble: &wire::Bubble) -> bool {
+pub fn is_finished(bubble: &wire::Bubble) -> bool {
     bubble.tool_former_data.0.as_ref().is_none_or(|tool| {
         !matches!(
             tool.status.text(),
@@ -193,7 +193,7 @@ fn tool_call(id: &str, tool: wire::Tool) -> (ToolUse, Option<ToolResult>) {
             .into_text()
             .unwrap_or_else(|| id.to_owned()),
     );
-    let path = tools::path(&input);
+    let path = tools::target_path(&input);
     let refused = tool.user_decision.is("rejected");
     let failed = tool.status.is("error") || tool.status.is("cancelled") || refused;
     let result = match (tool.result.into_text(), tool.error.into_text()) {
@@ -212,7 +212,7 @@ fn tool_call(id: &str, tool: wire::Tool) -> (ToolUse, Option<ToolResult>) {
         changes: if failed {
             Vec::new()
         } else {
-            tools::changes(&name, &input)
+            tools::file_changes(&name, &input)
         },
     });
     (

@@ -10,12 +10,12 @@ use std::path::Path;
 
 use memory::{Origin, Role};
 use serde::{Deserialize, Serialize};
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
-use super::bubble::{Talk, is_done};
+use super::bubble::{CursorConversation, is_finished};
 use super::{discover, wire};
 use crate::lenient::Lenient;
-use crate::{Line, Parsed, lines};
+use crate::{InputLine, ParseOutput, lines};
 
 const COMPOSERS: &str = "composer.composerData";
 const CHATS: &str = "workbench.panel.aichat.view.aichat.chatdata";
@@ -26,7 +26,7 @@ const OVERLAP_ROWS: i64 = 256;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+struct CursorDatabaseState {
     /// What the values of a workspace were, by their hash.
     items: BTreeMap<String, String>,
     /// The last row of the other table.
@@ -35,42 +35,42 @@ struct State {
     open: BTreeSet<String>,
 }
 
-pub fn rows(
+pub fn read_rows(
     path: &Path,
-    database: &Database,
+    database: &ForeignDatabase,
     state: Option<&str>,
-    out: &mut Parsed,
+    out: &mut ParseOutput,
 ) -> store::Result<String> {
-    let mut state: State = state
+    let mut state: CursorDatabaseState = state
         .and_then(|state| serde_json::from_str(state).ok())
         .unwrap_or_default();
     let cwd = discover::workspace_folder(path);
-    let mut reading = Reading {
+    let mut reading = CursorDatabaseReader {
         database,
         cwd: cwd.as_deref(),
         out,
     };
     if database.has_table("ItemTable") {
-        reading.items(&mut state)?;
+        reading.read_workspace_values(&mut state)?;
     }
     if database.has_table("cursorDiskKV") {
-        reading.keys(&mut state)?;
+        reading.read_new_bubbles(&mut state)?;
     }
     Ok(serde_json::to_string(&state).unwrap_or_default())
 }
 
-struct Reading<'a> {
-    database: &'a Database,
+struct CursorDatabaseReader<'a> {
+    database: &'a ForeignDatabase,
     cwd: Option<&'a str>,
-    out: &'a mut Parsed,
+    out: &'a mut ParseOutput,
 }
 
-impl Reading<'_> {
+impl CursorDatabaseReader<'_> {
     /// Reads a workspace's conversations, which are one value each.
-    fn items(&mut self, state: &mut State) -> store::Result<()> {
+    fn read_workspace_values(&mut self, state: &mut CursorDatabaseState) -> store::Result<()> {
         let mut found = Vec::new();
         let sql = "SELECT key, value, rowid FROM ItemTable WHERE key IN (?1, ?2)";
-        self.database.each(sql, &[&COMPOSERS, &CHATS], |row| {
+        self.database.each_row(sql, &[&COMPOSERS, &CHATS], |row| {
             if let (Some(key), Some(value)) = (row.text(0), row.text(1)) {
                 let hash = blake3::hash(value.as_bytes()).to_hex().to_string();
                 if state.items.insert(key.to_owned(), hash.clone()).as_ref() != Some(&hash) {
@@ -81,11 +81,11 @@ impl Reading<'_> {
         })?;
         for (key, value, row) in found {
             let cwd = self.cwd;
-            lines::objects(line(&value, row), self.out, |text, out| {
+            lines::for_each_object(log_line(&value, row), self.out, |text, out| {
                 if key == CHATS {
-                    chats(text, cwd, out)
+                    read_chats(text, cwd, out)
                 } else {
-                    composers(text, cwd, out)
+                    read_composers(text, cwd, out)
                 }
             });
         }
@@ -93,7 +93,7 @@ impl Reading<'_> {
     }
 
     /// Reads all conversations of newer releases, which have a value for each bubble.
-    fn keys(&mut self, state: &mut State) -> store::Result<()> {
+    fn read_new_bubbles(&mut self, state: &mut CursorDatabaseState) -> store::Result<()> {
         let last = self.last_row()?;
         // Rows are numbered anew when the file is made anew.
         let since = if last < state.row {
@@ -120,14 +120,14 @@ impl Reading<'_> {
                     .insert(bubble.to_owned());
             }
         };
-        self.database.each(sql, &[&since], |row| {
+        self.database.each_row(sql, &[&since], |row| {
             row.text(0).into_iter().for_each(&mut note);
         })?;
         std::mem::take(&mut state.open)
             .iter()
             .for_each(|key| note(key));
         for (composer, bubbles) in fresh {
-            self.composer(&composer, &bubbles, state)?;
+            self.read_composer(&composer, &bubbles, state)?;
         }
         while state.open.len() > OPEN_BUBBLES_MAX {
             state.open.pop_first();
@@ -136,13 +136,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn composer(
+    fn read_composer(
         &mut self,
         id: &str,
         fresh: &BTreeSet<String>,
-        state: &mut State,
+        state: &mut CursorDatabaseState,
     ) -> store::Result<()> {
-        let Some((value, row)) = self.value(&format!("composerData:{id}"))? else {
+        let Some((value, row)) = self.value_of_key(&format!("composerData:{id}"))? else {
             // Bubbles come before the list that they stand in.
             state
                 .open
@@ -153,7 +153,7 @@ impl Reading<'_> {
         let mut talk = None;
         let cwd = self.cwd;
         let mut generating = Vec::new();
-        lines::objects(line(&value, row), self.out, |text, out| {
+        lines::for_each_object(log_line(&value, row), self.out, |text, out| {
             let mut composer: wire::Composer<'_> = serde_json::from_str(text)?;
             composer.composer_id.0.get_or_insert_with(|| id.to_owned());
             let headers = composer
@@ -169,7 +169,7 @@ impl Reading<'_> {
             if composer.status.is("generating") {
                 generating.extend(listed.last().cloned());
             }
-            talk = conversation(&composer, cwd, out);
+            talk = begin_conversation(&composer, cwd, out);
             Ok(())
         });
         let Some(mut talk) = talk else { return Ok(()) };
@@ -182,17 +182,17 @@ impl Reading<'_> {
             }
             talk.line = number;
             let key = format!("bubbleId:{id}:{bubble}");
-            let Some((value, row)) = self.value(&key)? else {
+            let Some((value, row)) = self.value_of_key(&key)? else {
                 continue;
             };
             let is_generating = generating.contains(bubble);
-            lines::objects(line(&value, row), self.out, |text, out| {
+            lines::for_each_object(log_line(&value, row), self.out, |text, out| {
                 let mut read: wire::Bubble = serde_json::from_str(text)?;
                 read.bubble_id = Lenient(Some(bubble.clone()));
-                if is_generating || !is_done(&read) {
+                if is_generating || !is_finished(&read) {
                     state.open.insert(key.clone());
                 } else {
-                    talk.bubble(read, out);
+                    talk.emit_bubble(read, out);
                 }
                 Ok(())
             });
@@ -200,10 +200,10 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn value(&self, key: &str) -> store::Result<Option<(String, i64)>> {
+    fn value_of_key(&self, key: &str) -> store::Result<Option<(String, i64)>> {
         let mut value = None;
         let sql = "SELECT value, rowid FROM cursorDiskKV WHERE key = ?1";
-        self.database.each(sql, &[&key], |row| {
+        self.database.each_row(sql, &[&key], |row| {
             let text = row
                 .text(0)
                 .filter(|text| !text.is_empty())
@@ -217,37 +217,37 @@ impl Reading<'_> {
         let mut last = 0;
         let sql = "SELECT max(rowid) FROM cursorDiskKV";
         self.database
-            .each(sql, &[], |row| last = row.integer(0).unwrap_or_default())?;
+            .each_row(sql, &[], |row| last = row.integer(0).unwrap_or_default())?;
         Ok(last)
     }
 }
 
-fn line(text: &str, row: i64) -> Line<'_> {
-    Line {
+fn log_line(text: &str, row: i64) -> InputLine<'_> {
+    InputLine {
         text,
         number: u64::try_from(row).unwrap_or_default(),
         offset: 0,
     }
 }
 
-fn composers(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<()> {
+fn read_composers(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_json::Result<()> {
     let composers: wire::Composers<'_> = serde_json::from_str(text)?;
     for composer in composers.all_composers.0.unwrap_or_default() {
         match serde_json::from_str::<wire::Composer<'_>>(composer.get()) {
-            Ok(composer) => drop(conversation(&composer, cwd, out)),
-            Err(_) => out.unknown("composer"),
+            Ok(composer) => drop(begin_conversation(&composer, cwd, out)),
+            Err(_) => out.count_unknown("composer"),
         }
     }
     Ok(())
 }
 
 /// Emits a conversation as far as it is told in one value.
-fn conversation(
+fn begin_conversation(
     composer: &wire::Composer<'_>,
     cwd: Option<&str>,
-    out: &mut Parsed,
-) -> Option<Talk> {
-    let mut talk = Talk::begin(composer, cwd, out)?;
+    out: &mut ParseOutput,
+) -> Option<CursorConversation> {
+    let mut talk = CursorConversation::begin(composer, cwd, out)?;
     let inside = composer.conversation.0.as_deref().unwrap_or_default();
     let generating = composer
         .generating_bubble_ids
@@ -257,19 +257,19 @@ fn conversation(
     for (number, raw) in (1..).zip(inside) {
         talk.line = number;
         let Ok(bubble) = serde_json::from_str::<wire::Bubble>(raw.get()) else {
-            out.unknown("bubble");
+            out.count_unknown("bubble");
             continue;
         };
         let is_generating = generating.iter().any(|id| bubble.bubble_id.is(id));
-        if !is_generating && is_done(&bubble) {
-            talk.bubble(bubble, out);
+        if !is_generating && is_finished(&bubble) {
+            talk.emit_bubble(bubble, out);
         }
     }
     Some(talk)
 }
 
 /// The chat panel of 2024.
-fn chats(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<()> {
+fn read_chats(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_json::Result<()> {
     let chats: wire::Chats = serde_json::from_str(text)?;
     let tabs = chats.tabs.0.unwrap_or_default();
     for tab in tabs.into_iter().filter_map(|tab| tab.0) {
@@ -280,7 +280,7 @@ fn chats(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<
             created_at: tab.last_send_time,
             ..wire::Composer::default()
         };
-        let Some(mut talk) = Talk::begin(&composer, cwd, out) else {
+        let Some(mut talk) = CursorConversation::begin(&composer, cwd, out) else {
             continue;
         };
         let bubbles = tab.bubbles.0.unwrap_or_default();
@@ -290,7 +290,7 @@ fn chats(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<
                 Some("user") => (Role::User, Origin::Human),
                 Some("ai") => (Role::Assistant, Origin::Model),
                 _ => {
-                    out.unknown("chat bubble/type");
+                    out.count_unknown("chat bubble/type");
                     continue;
                 }
             };
@@ -300,7 +300,7 @@ fn chats(text: &str, cwd: Option<&str>, out: &mut Parsed) -> serde_json::Result<
                 .or_else(|| bubble.raw_text.into_text());
             if let (Some(id), Some(text)) = (bubble.id.text(), text) {
                 let blocks = vec![memory::Block::Text(text)];
-                talk.emit(
+                talk.emit_message(
                     id,
                     None,
                     speaker,

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use memory::Flavor;
-use store::Stamp;
-use store::foreign::Database;
+use store::SourceIdentity;
+use store::foreign::ForeignDatabase;
 
-use crate::{Format, Places, Source, tail};
+use crate::{AgentEnv, Source, SourceFormat, tail};
 
 /// A folder's name is lossy; a search for the folder that it stands for gives up beyond this.
 const FOLDERS_TRIED_MAX: usize = 2000;
 
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let config = places
-        .folder("XDG_CONFIG_HOME")
+        .folder_variable("XDG_CONFIG_HOME")
         .unwrap_or_else(|| places.home.join(".config"));
     let mut homes = vec![config, places.home.join("Library/Application Support")];
-    homes.extend(places.folder("APPDATA"));
+    homes.extend(places.folder_variable("APPDATA"));
     let editor = homes.into_iter().flat_map(|home| {
         let user = home.join("Cursor/User");
         [user.join("globalStorage"), user.join("workspaceStorage")]
@@ -30,13 +30,14 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
         .collect()
 }
 
-pub fn claim(path: &Path) -> Option<Format> {
+pub fn claim(path: &Path) -> Option<SourceFormat> {
     let name = path.file_name()?.to_str()?;
     if name == "state.vscdb" {
-        return Some(Format::Database);
+        return Some(SourceFormat::Database);
     }
     let is_transcript = path.iter().any(|folder| folder == "agent-transcripts");
-    (is_transcript && name.ends_with(".jsonl") && !is_in_database(path)).then_some(Format::Lines)
+    (is_transcript && name.ends_with(".jsonl") && !is_in_database(path))
+        .then_some(SourceFormat::Lines)
 }
 
 pub fn recognises(head: &str) -> bool {
@@ -46,13 +47,13 @@ pub fn recognises(head: &str) -> bool {
 
 /// What a transcript's path says of its session.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct CursorLocation {
     pub session: String,
     pub parent: Option<String>,
     pub cwd: Option<String>,
 }
 
-impl Place {
+impl CursorLocation {
     pub fn of(path: &Path) -> Self {
         let session = path
             .file_stem()
@@ -70,14 +71,14 @@ impl Place {
         Self {
             session,
             parent: parent.map(|parent| name(parent).to_owned()),
-            cwd: project.and_then(|project| folder_called(Path::new("/"), name(project))),
+            cwd: project.and_then(|project| decode_folder_name(Path::new("/"), name(project))),
         }
     }
 }
 
 /// Returns the folder below `base` whose path, written with `-` for all that is no letter or
 /// digit, is `encoded`.
-fn folder_called(base: &Path, encoded: &str) -> Option<String> {
+fn decode_folder_name(base: &Path, encoded: &str) -> Option<String> {
     fn search(base: &Path, rest: &str, tried: &mut usize) -> Option<PathBuf> {
         if rest.is_empty() {
             return Some(base.to_owned());
@@ -157,7 +158,8 @@ fn decode(text: &str) -> String {
 }
 
 /// The conversations of the last database that was asked for.
-static ASKED: Mutex<Option<(PathBuf, Stamp, BTreeSet<String>)>> = Mutex::new(None);
+static CONVERSATIONS_CACHE: Mutex<Option<(PathBuf, SourceIdentity, BTreeSet<String>)>> =
+    Mutex::new(None);
 
 /// Says whether the editor's database has the conversation of a transcript. It tells more of it:
 /// times, results and tokens.
@@ -185,12 +187,12 @@ fn has_conversation(path: PathBuf, session: &str) -> bool {
     let source = Source {
         flavor: Flavor::Cursor,
         path,
-        format: Format::Database,
+        format: SourceFormat::Database,
     };
-    let Ok(stamp) = tail::stamp_of(&source) else {
+    let Ok(stamp) = tail::source_stamp(&source) else {
         return false;
     };
-    let mut asked = ASKED
+    let mut asked = CONVERSATIONS_CACHE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let known = asked
@@ -201,8 +203,8 @@ fn has_conversation(path: PathBuf, session: &str) -> bool {
         let sql = "SELECT substr(key, 14) FROM cursorDiskKV \
                    WHERE key >= 'composerData:' AND key < 'composerData;'";
         // What cannot be read has nothing; that is said when it is read for itself.
-        let _unreadable = Database::open(&source.path).and_then(|database| {
-            database.each(sql, &[], |row| all.extend(row.text(0).map(str::to_owned)))
+        let _unreadable = ForeignDatabase::open(&source.path).and_then(|database| {
+            database.each_row(sql, &[], |row| all.extend(row.text(0).map(str::to_owned)))
         });
         *asked = Some((source.path, stamp, all));
     }
@@ -224,15 +226,15 @@ mod tests {
         let check = |path: &str, format| assert_eq!(claim(Path::new(path)), format, "{path}");
         check(
             "/c/Cursor/User/globalStorage/state.vscdb",
-            Some(Format::Database),
+            Some(SourceFormat::Database),
         );
         check(
             "/h/.cursor/projects/p/agent-transcripts/a/a.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
         check(
             "/h/.cursor/projects/p/agent-transcripts/a.jsonl",
-            Some(Format::Lines),
+            Some(SourceFormat::Lines),
         );
         check("/h/.cursor/projects/p/agent-transcripts/a.txt", None);
         check("/c/Cursor/User/globalStorage/state.vscdb.backup", None);
@@ -245,9 +247,9 @@ mod tests {
         let folder = base.path().join("src/my-app.v2");
         fs::create_dir_all(&folder).unwrap();
         fs::create_dir_all(base.path().join("src/my")).unwrap();
-        let found = folder_called(base.path(), "src-my-app-v2");
+        let found = decode_folder_name(base.path(), "src-my-app-v2");
         assert_eq!(found.as_deref(), folder.to_str());
-        assert_eq!(folder_called(base.path(), "src-gone"), None);
+        assert_eq!(decode_folder_name(base.path(), "src-gone"), None);
     }
 
     #[test]

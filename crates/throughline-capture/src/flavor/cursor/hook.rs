@@ -3,23 +3,27 @@
 use memory::Flavor;
 use serde_json::json;
 
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
+use crate::hook::{
+    Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier, StartReason,
+};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct CursorHooks;
 
-impl Dialect for Hooks {
+impl Dialect for CursorHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Cursor
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         wire.conversation_id.text().is_some()
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         match name {
-            "sessionStart" => HookKind::SessionStart { source: Start::New },
+            "sessionStart" => HookKind::SessionStart {
+                source: StartReason::New,
+            },
             "beforeSubmitPrompt" => HookKind::Prompt {
                 text: wire.take_prompt(),
                 automatic: false,
@@ -37,19 +41,19 @@ impl Dialect for Hooks {
         }
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(kind, HookKind::SessionStart { .. } | HookKind::ToolAfter)
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
+    fn render_context(&self, event: &HookEvent, context: &str) -> String {
         // Its older events after a tool know nothing of a context.
         if event.kind == HookKind::ToolAfter && event.name != "postToolUse" {
-            return self.silence().to_owned();
+            return self.empty_answer().to_owned();
         }
         json!({ "additional_context": context }).to_string()
     }
 
-    fn silence(&self) -> &'static str {
+    fn empty_answer(&self) -> &'static str {
         "{}"
     }
 

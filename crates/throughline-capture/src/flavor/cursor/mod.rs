@@ -20,9 +20,9 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
-use crate::{Adapter, Format, Parsed, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, ParseOutput, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Cursor;
@@ -32,11 +32,11 @@ impl Adapter for Cursor {
         Flavor::Cursor
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(&root.join(relative))
     }
 
@@ -44,18 +44,18 @@ impl Adapter for Cursor {
         discover::recognises(head)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        let place = discover::Place::of(&source.path);
-        Box::new(transcript::Transcript::new(place, state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        let place = discover::CursorLocation::of(&source.path);
+        Box::new(transcript::CursorTranscriptReader::new(place, state))
     }
 
-    fn rows(
+    fn read_rows(
         &self,
         source: &Source,
-        database: &Database,
+        database: &ForeignDatabase,
         state: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> store::Result<String> {
-        database::rows(&source.path, database, state, out)
+        database::read_rows(&source.path, database, state, out)
     }
 }

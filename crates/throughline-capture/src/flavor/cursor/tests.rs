@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ use testkit::shape::shape;
 use super::Cursor;
 use crate::adapter::Adapter;
 use crate::made::{self, claimed, names, read, read_rows, total};
-use crate::{Format, Line, Parsed};
+use crate::{InputLine, ParseOutput, SourceFormat};
 
 /// Makes a database of a fixture; it stays open, so that what was written stays in its log.
 fn made(folder: &str) -> (TempDir, PathBuf, Connection) {
@@ -29,16 +29,16 @@ fn made(folder: &str) -> (TempDir, PathBuf, Connection) {
 #[test]
 fn a_workspace_of_2024() {
     let (_base, path, _connection) = made("workspaceStorage/sample");
-    let parsed = read(&Cursor, &path, Format::Database);
-    assert!(parsed.unknown.is_empty() && parsed.skipped.is_empty());
+    let parsed = read(&Cursor, &path, SourceFormat::Database);
+    assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
 
 #[test]
 fn one_value_for_each_bubble() {
     let (_base, path, _connection) = made("globalStorage");
-    let parsed = read(&Cursor, &path, Format::Database);
-    assert!(parsed.unknown.is_empty() && parsed.skipped.is_empty());
+    let parsed = read(&Cursor, &path, SourceFormat::Database);
+    assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
 
@@ -68,7 +68,7 @@ fn a_second_reading_adds_only_what_is_new() {
     assert_eq!(names(&first).len(), 7 + 3 + 2);
     // The last rows are given again, and are the same: the store has them.
     let mut known = first.entries;
-    let mut fresh = |parsed: Parsed| -> Vec<Entry> {
+    let mut fresh = |parsed: ParseOutput| -> Vec<LogEntry> {
         let fresh = parsed
             .entries
             .into_iter()
@@ -142,7 +142,7 @@ fn a_workspace_is_read_again_when_it_was_written() {
 #[test]
 fn rows_in_the_log_count_once_they_are_committed() {
     let (_base, path, connection) = made("globalStorage");
-    assert!(fs::metadata(store::foreign::log_path(&path)).unwrap().len() > 0);
+    assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
     let (_, state) = read_rows(&Cursor, &path, None);
     connection.execute_batch("BEGIN").unwrap();
     let inside = json!({"conversation": [{"type": 1, "bubbleId": "b", "text": "hello"}]});
@@ -172,7 +172,10 @@ fn usage_is_what_the_bubbles_add_up_to() {
             .unwrap_or_default();
     }
     assert!(expected.input > 0);
-    assert_eq!(total(&read(&Cursor, &path, Format::Database)), expected);
+    assert_eq!(
+        total(&read(&Cursor, &path, SourceFormat::Database)),
+        expected
+    );
 }
 
 #[test]
@@ -186,9 +189,12 @@ fn damaged_values_are_passed_over() {
              UPDATE cursorDiskKV SET value = '{\"type\":\"odd\"}' WHERE rowid = 4;",
         )
         .unwrap();
-    let parsed = read(&Cursor, &path, Format::Database);
+    let parsed = read(&Cursor, &path, SourceFormat::Database);
     assert_eq!(
-        (parsed.skipped.len(), parsed.unknown.get("bubble/type")),
+        (
+            parsed.skipped.len(),
+            parsed.unknown_kinds.get("bubble/type")
+        ),
         (1, Some(&1))
     );
     assert!(names(&parsed).len() > 4);
@@ -201,7 +207,7 @@ fn transcripts() {
         let parsed = read(&Cursor, &source.path, source.format);
         let text = fs::read_to_string(&source.path).unwrap();
         assert!(Cursor.recognises(&text));
-        all += &format!("{} {:?}\n", name(&source.path), parsed.unknown);
+        all += &format!("{} {:?}\n", name(&source.path), parsed.unknown_kinds);
         all += &shape(&parsed.entries);
     }
     assert_snapshot!(all);
@@ -214,17 +220,17 @@ fn name(path: &Path) -> &str {
 #[test]
 fn two_halves_are_the_whole() {
     for source in claimed(&Cursor, &testkit::fixture("cursor")) {
-        let whole = read(&Cursor, &source.path, Format::Lines);
+        let whole = read(&Cursor, &source.path, SourceFormat::Lines);
         let text = fs::read_to_string(&source.path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for cut in 0..=lines.len() {
-            let mut out = Parsed::default();
+            let mut out = ParseOutput::default();
             let mut state = None;
             for (half, first) in [(&lines[..cut], 1), (&lines[cut..], cut as u64 + 1)] {
-                let mut reader = Cursor.reader(&source, state.as_deref());
+                let mut reader = Cursor.open_reader(&source, state.as_deref());
                 for (number, text) in (first..).zip(half) {
-                    reader.line(
-                        Line {
+                    reader.read_line(
+                        InputLine {
                             text,
                             number,
                             offset: 0,
@@ -232,7 +238,7 @@ fn two_halves_are_the_whole() {
                         &mut out,
                     );
                 }
-                reader.end(true, &mut out);
+                reader.finish(true, &mut out);
                 state = Some(reader.state());
             }
             assert_eq!(

@@ -4,27 +4,27 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, CallId, Chain, Entry, Flavor, Message, Origin, Role, SessionId, SessionKind,
+    Block, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId, SessionKind,
     SessionPatch, Title, TitleRank, ToolResult, ToolUse,
 };
 use serde::{Deserialize, Serialize};
 
-use super::discover::Place;
+use super::discover::CursorLocation;
 use super::wire;
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct Transcript {
-    place: Place,
+pub struct CursorTranscriptReader {
+    place: CursorLocation,
     session: SessionId,
-    state: State,
+    state: CursorTranscriptState,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
-    chain: Chain,
+struct CursorTranscriptState {
+    chain: IdChain,
     calls: OpenCalls,
     /// The calls of the last answer that have no id, and no result yet.
     nameless: VecDeque<CallId>,
@@ -32,12 +32,12 @@ struct State {
     titled: bool,
 }
 
-impl Transcript {
-    pub fn new(place: Place, state: Option<&str>) -> Self {
+impl CursorTranscriptReader {
+    pub fn new(place: CursorLocation, state: Option<&str>) -> Self {
         let session = SessionId::of(Flavor::Cursor, &place.session);
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         let state = state.unwrap_or_else(|| {
-            let mut state = State::default();
+            let mut state = CursorTranscriptState::default();
             // Without times and ids, only the session tells its words from another's.
             state.chain.link(&[session.as_str()]);
             state
@@ -50,17 +50,19 @@ impl Transcript {
     }
 }
 
-impl Reader for Transcript {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
+impl LogReader for CursorTranscriptReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         let number = line.number;
-        lines::objects(line, out, |text, out| {
+        lines::for_each_object(line, out, |text, out| {
             let entry: wire::Line<'_> = serde_json::from_str(text)?;
             match entry.role.text() {
-                Some("user") => self.message(entry, Role::User, number, out),
-                Some("assistant") => self.message(entry, Role::Assistant, number, out),
-                Some(role) => out.unknown(&format!("role/{role}")),
+                Some("user") => self.emit_message(entry, Role::User, number, out),
+                Some("assistant") => self.emit_message(entry, Role::Assistant, number, out),
+                Some(role) => out.count_unknown(&format!("role/{role}")),
                 None if entry.kind.is("turn_ended") => {}
-                None => out.unknown(&format!("line/{}", entry.kind.text().unwrap_or_default())),
+                None => {
+                    out.count_unknown(&format!("line/{}", entry.kind.text().unwrap_or_default()))
+                }
             }
             Ok(())
         });
@@ -71,9 +73,15 @@ impl Reader for Transcript {
     }
 }
 
-impl Transcript {
-    fn message(&mut self, entry: wire::Line<'_>, role: Role, number: u64, out: &mut Parsed) {
-        self.introduce(out);
+impl CursorTranscriptReader {
+    fn emit_message(
+        &mut self,
+        entry: wire::Line<'_>,
+        role: Role,
+        number: u64,
+        out: &mut ParseOutput,
+    ) {
+        self.emit_session(out);
         let pieces = entry
             .message
             .0
@@ -84,7 +92,7 @@ impl Transcript {
         } else {
             "assistant"
         };
-        let gist: Vec<String> = pieces.iter().map(gist).collect();
+        let gist: Vec<String> = pieces.iter().map(piece_key).collect();
         let parts: Vec<_> = std::iter::once(name)
             .chain(gist.iter().map(String::as_str))
             .collect();
@@ -99,11 +107,12 @@ impl Transcript {
         let mut blocks = Vec::new();
         for (index, piece) in pieces.into_iter().filter_map(|piece| piece.0).enumerate() {
             match piece.kind.text().unwrap_or_default() {
-                "text" if role == Role::User => match prompt(piece.text.text().unwrap_or_default())
-                {
-                    Some(text) => blocks.push(Block::Text(text.to_owned())),
-                    None => origin = Origin::Harness,
-                },
+                "text" if role == Role::User => {
+                    match typed_prompt(piece.text.text().unwrap_or_default()) {
+                        Some(text) => blocks.push(Block::Text(text.to_owned())),
+                        None => origin = Origin::Harness,
+                    }
+                }
                 "text" => blocks.extend(piece.text.into_text().map(Block::Text)),
                 "thinking" => blocks.extend(piece.thinking.into_text().map(Block::Thinking)),
                 "tool_use" | "tool_call" => {
@@ -131,14 +140,14 @@ impl Transcript {
                         tool: piece.name.into_text(),
                         content: piece
                             .content
-                            .map_or_else(String::new, |raw| flat(raw.get())),
+                            .map_or_else(String::new, |raw| result_text(raw.get())),
                         is_error: piece.is_error.is_true(),
                         ..ToolResult::default()
                     };
                     self.state.calls.close(&mut result);
                     blocks.push(Block::ToolResult(result));
                 }
-                other => out.unknown(&format!("content/{other}")),
+                other => out.count_unknown(&format!("content/{other}")),
             }
         }
         if let (Origin::Human, false, Some(Block::Text(text))) =
@@ -149,13 +158,13 @@ impl Transcript {
                 text: text.clone(),
                 rank: TitleRank::FirstPrompt,
             };
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title: Some(title),
                 ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
             }));
         }
         if !blocks.is_empty() {
-            out.push(Entry::Message(Message {
+            out.push(LogEntry::Message(Message {
                 blocks,
                 model: entry.model.into_text(),
                 cwd: self.place.cwd.clone(),
@@ -165,7 +174,7 @@ impl Transcript {
         }
     }
 
-    fn introduce(&mut self, out: &mut Parsed) {
+    fn emit_session(&mut self, out: &mut ParseOutput) {
         if std::mem::replace(&mut self.state.introduced, true) {
             return;
         }
@@ -175,7 +184,7 @@ impl Transcript {
         } else {
             SessionKind::Main
         };
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(kind),
             parent: parent.map(|parent| SessionId::of(Flavor::Cursor, parent)),
             cwd: self.place.cwd.clone(),
@@ -185,7 +194,7 @@ impl Transcript {
 }
 
 /// Returns what the user typed of a prompt that Cursor wrapped; `None` when all of it is Cursor's.
-fn prompt(text: &str) -> Option<&str> {
+fn typed_prompt(text: &str) -> Option<&str> {
     let typed = match text.split_once("<user_query>") {
         Some((_, rest)) => rest
             .split_once("</user_query>")
@@ -196,7 +205,7 @@ fn prompt(text: &str) -> Option<&str> {
     Some(typed.trim()).filter(|typed| !typed.is_empty())
 }
 
-fn gist(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
+fn piece_key(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
     let Some(piece) = &piece.0 else {
         return String::new();
     };
@@ -210,7 +219,7 @@ fn gist(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
 }
 
 /// Returns the text of a result: it is a text, or a list of pieces.
-fn flat(content: &str) -> String {
+fn result_text(content: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return text;
     }
@@ -226,14 +235,17 @@ mod tests {
     #[test]
     fn prompts_are_unwrapped() {
         assert_eq!(
-            prompt("<user_query>\nfix it\n</user_query>"),
+            typed_prompt("<user_query>\nfix it\n</user_query>"),
             Some("fix it")
         );
         assert_eq!(
-            prompt("<context>x</context><user_query>go</user_query>"),
+            typed_prompt("<context>x</context><user_query>go</user_query>"),
             Some("go")
         );
-        assert_eq!(prompt("plain words"), Some("plain words"));
-        assert_eq!(prompt("<system_reminder>be brief</system_reminder>"), None);
+        assert_eq!(typed_prompt("plain words"), Some("plain words"));
+        assert_eq!(
+            typed_prompt("<system_reminder>be brief</system_reminder>"),
+            None
+        );
     }
 }

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::states::Layout;
-use crate::Places;
+use crate::AgentEnv;
 
 /// Returns the folder of all projects. The variable names the folder that `.gemini` lies in.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
-    let home = places.folder("GEMINI_CLI_HOME");
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
+    let home = places.folder_variable("GEMINI_CLI_HOME");
     let home = home.unwrap_or_else(|| places.home.clone());
     vec![home.join(".gemini").join("tmp")]
 }
@@ -42,7 +42,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// What a file's path says of its session.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct GeminiLocation {
     /// The session by its file's name, for a file that does not say.
     pub session: String,
     pub cwd: Option<String>,
@@ -53,7 +53,7 @@ pub struct Place {
     pub superseded: bool,
 }
 
-impl Place {
+impl GeminiLocation {
     pub fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let above = folder.parent().unwrap_or(folder);
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places), [PathBuf::from("/h/.gemini/tmp")]);
         places
@@ -168,18 +168,18 @@ mod tests {
         let chats = home.path().join("tmp/proj/chats");
         fs::create_dir_all(chats.join("parent")).unwrap();
         let log = chats.join("session-1.json");
-        let cwd = || Place::of(&log).cwd;
+        let cwd = || GeminiLocation::of(&log).cwd;
         assert_eq!(cwd(), None);
         let registry = r#"{"projects":{"/other":"other","/src/proj":"proj"}}"#;
         fs::write(home.path().join("projects.json"), registry).unwrap();
         assert_eq!(cwd().as_deref(), Some("/src/proj"));
         fs::write(home.path().join("tmp/proj/.project_root"), "/moved/proj\n").unwrap();
         assert_eq!(cwd().as_deref(), Some("/moved/proj"));
-        let child = Place::of(&chats.join("parent/child.jsonl"));
+        let child = GeminiLocation::of(&chats.join("parent/child.jsonl"));
         assert_eq!(child.cwd.as_deref(), Some("/moved/proj"));
         assert_eq!(child.parent.as_deref(), Some("parent"));
-        assert!(!Place::of(&log).superseded);
+        assert!(!GeminiLocation::of(&log).superseded);
         fs::write(chats.join("session-1.jsonl"), "").unwrap();
-        assert!(Place::of(&log).superseded);
+        assert!(GeminiLocation::of(&log).superseded);
     }
 }

@@ -3,10 +3,12 @@
 use memory::{Flavor, fence};
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Start, Wire};
+use crate::hook::{
+    Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier, StartReason,
+};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct GeminiHooks;
 
 const NAMES: &[&str] = &[
     "BeforeAgent",
@@ -19,26 +21,26 @@ const NAMES: &[&str] = &[
     "PreCompress",
 ];
 
-impl Dialect for Hooks {
+impl Dialect for GeminiHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Gemini
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         let Some(name) = wire.hook_event_name.text() else {
             return false;
         };
         NAMES.contains(&name) || wire.timestamp.text().is_some()
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         match name {
             "SessionStart" => HookKind::SessionStart {
-                source: Start::named(wire.source.text()),
+                source: StartReason::from_name(wire.source.text()),
             },
             "BeforeAgent" => HookKind::Prompt {
                 // What we said at the session's start stands before the first prompt.
-                text: typed(&wire.take_prompt()),
+                text: typed_prompt(&wire.take_prompt()),
                 automatic: false,
             },
             "BeforeTool" => HookKind::ToolBefore,
@@ -51,18 +53,18 @@ impl Dialect for Hooks {
         }
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
             HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::ToolAfter
         )
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str) -> String {
+        claude::hook::context_answer(&event.name, context)
     }
 
-    fn silence(&self) -> &'static str {
+    fn empty_answer(&self) -> &'static str {
         "{}"
     }
 
@@ -72,7 +74,7 @@ impl Dialect for Hooks {
 }
 
 /// Returns a prompt without what hooks put before it.
-fn typed(prompt: &str) -> String {
+fn typed_prompt(prompt: &str) -> String {
     let text = fence::strip(prompt);
     let text = text.trim_start();
     let text = match text.strip_prefix("<hook_context>") {

@@ -3,35 +3,35 @@
 use std::collections::BTreeSet;
 
 use memory::{
-    Block, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
+    Block, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind,
     SessionPatch, Title, TitleRank, ToolResult, Usage, UsageEntry,
 };
 
-use super::discover::Place;
+use super::discover::GeminiLocation;
 use super::prompt;
-use super::states::{Conversation, Event};
+use super::states::{GeminiConversation, TurnEvent};
 use super::wire;
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader};
+use crate::{InputLine, LogReader, ParseOutput};
 
 #[derive(Debug)]
-pub struct Log {
-    place: Place,
+pub struct GeminiReader {
+    location: GeminiLocation,
 }
 
-impl Log {
-    pub fn new(place: Place) -> Self {
-        Self { place }
+impl GeminiReader {
+    pub fn new(location: GeminiLocation) -> Self {
+        Self { location }
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, document: Line<'_>, out: &mut Parsed) {
-        if self.place.superseded {
+impl LogReader for GeminiReader {
+    fn read_line(&mut self, document: InputLine<'_>, out: &mut ParseOutput) {
+        if self.location.superseded {
             return;
         }
-        let conversation = Conversation::read(document, self.place.layout, out);
-        Telling::new(&self.place, &conversation).tell(&conversation, out);
+        let conversation = GeminiConversation::read(document, self.location.layout, out);
+        GeminiEmitter::new(&self.location, &conversation).emit_all(&conversation, out);
     }
 
     fn state(&self) -> String {
@@ -39,27 +39,27 @@ impl Reader for Log {
     }
 }
 
-struct Telling {
+struct GeminiEmitter {
     patch: SessionPatch,
     is_subagent: bool,
     /// Calls that a message tells of with their results; other mentions of them are copies.
     recorded: BTreeSet<String>,
     calls: OpenCalls,
-    chain: Chain,
+    chain: IdChain,
     /// The last line given out. Each message has its own, so that what stood on one physical
     /// line keeps its order.
     line: u64,
 }
 
-impl Telling {
-    fn new(place: &Place, conversation: &Conversation) -> Self {
+impl GeminiEmitter {
+    fn new(place: &GeminiLocation, conversation: &GeminiConversation) -> Self {
         let session = &conversation.session;
         let native = session.session_id.as_deref().unwrap_or(&place.session);
         let is_subagent = place.parent.is_some() || session.kind.as_deref() == Some("subagent");
         let messages = || conversation.turns.iter().filter_map(message);
         let named = || {
             let first = messages().find(|message| message.kind == "user")?;
-            prompt::workspace(&first.content.text()).map(str::to_owned)
+            prompt::workspace(&first.content.spoken_text()).map(str::to_owned)
         };
         let calls = messages().flat_map(|message| &message.tool_calls);
         let summary = session
@@ -93,38 +93,40 @@ impl Telling {
             is_subagent,
             recorded: calls.map(|call| call.id.clone()).collect(),
             calls: OpenCalls::default(),
-            chain: Chain::default(),
+            chain: IdChain::default(),
             line: 0,
         }
     }
 
-    fn tell(&mut self, conversation: &Conversation, out: &mut Parsed) {
-        out.push(Entry::Session(self.patch.clone()));
+    fn emit_all(&mut self, conversation: &GeminiConversation, out: &mut ParseOutput) {
+        out.push(LogEntry::Session(self.patch.clone()));
         for turn in &conversation.turns {
             self.line = turn.line.max(self.line + 1);
             match &turn.event {
-                Event::Rewind(id) => {
+                TurnEvent::Rewind(id) => {
                     // What was said before stays said; the note tells why the talk starts over.
                     let id = self.chain.link(&["rewind", id, &turn.line.to_string()]);
                     let note = Block::Text("rewound to an earlier message".into());
-                    self.say(id, (Role::System, Origin::Harness), vec![note], None, out);
+                    self.emit_message(id, (Role::System, Origin::Harness), vec![note], None, out);
                 }
-                Event::Message(message) => self.message(message, out),
+                TurnEvent::Message(message) => self.read_message(message, out),
             }
         }
     }
 
-    fn message(&mut self, message: &wire::Message, out: &mut Parsed) {
+    fn read_message(&mut self, message: &wire::Message, out: &mut ParseOutput) {
         let id = match &message.id {
             Some(id) => MessageId::new(id.as_str()),
-            None => self.chain.link(&[&message.kind, &message.content.text()]),
+            None => self
+                .chain
+                .link(&[&message.kind, &message.content.spoken_text()]),
         };
         match &*message.kind {
-            "user" => self.user(&id, message, out),
-            "gemini" | "model" | "assistant" => self.model(&id, message, out),
+            "user" => self.emit_user(&id, message, out),
+            "gemini" | "model" | "assistant" => self.emit_model(&id, message, out),
             "error" => {
-                let error = vec![Block::Error(message.content.text())];
-                self.say(
+                let error = vec![Block::Error(message.content.spoken_text())];
+                self.emit_message(
                     id,
                     (Role::System, Origin::Harness),
                     error,
@@ -133,8 +135,8 @@ impl Telling {
                 );
             }
             "info" | "warning" => {
-                let note = vec![Block::Text(message.content.text())];
-                self.say(
+                let note = vec![Block::Text(message.content.spoken_text())];
+                self.emit_message(
                     id,
                     (Role::System, Origin::Harness),
                     note,
@@ -142,12 +144,12 @@ impl Telling {
                     out,
                 );
             }
-            kind => out.unknown(&format!("message/{kind}")),
+            kind => out.count_unknown(&format!("message/{kind}")),
         }
     }
 
-    fn user(&mut self, id: &MessageId, message: &wire::Message, out: &mut Parsed) {
-        let (blocks, mut origin) = prompt::read(message);
+    fn emit_user(&mut self, id: &MessageId, message: &wire::Message, out: &mut ParseOutput) {
+        let (blocks, mut origin) = prompt::read_prompt(message);
         if self.is_subagent {
             // It was written by the model whose tool call started the session.
             origin = Origin::Harness;
@@ -155,10 +157,10 @@ impl Telling {
         if origin == Origin::Human
             && let Some(text) = prompt::title(&blocks)
         {
-            self.entitle(text, out);
+            self.emit_title(text, out);
         }
         if !blocks.is_empty() {
-            self.say(id.clone(), (Role::User, origin), blocks, Some(message), out);
+            self.emit_message(id.clone(), (Role::User, origin), blocks, Some(message), out);
         }
         for response in message.content.responses() {
             let call = response.id.as_deref().unwrap_or_default();
@@ -175,11 +177,11 @@ impl Telling {
                 ..ToolResult::default()
             };
             self.calls.close(&mut result);
-            self.result(id, result, message.timestamp.0, out);
+            self.emit_result(id, result, message.timestamp.0, out);
         }
     }
 
-    fn model(&mut self, id: &MessageId, message: &wire::Message, out: &mut Parsed) {
+    fn emit_model(&mut self, id: &MessageId, message: &wire::Message, out: &mut ParseOutput) {
         let thoughts = message
             .thoughts
             .iter()
@@ -192,7 +194,7 @@ impl Telling {
             .0
             .iter()
             .filter(|part| !(part.thought && has_thoughts));
-        blocks.extend(parts.filter_map(crate::flavor::parts::Part::block));
+        blocks.extend(parts.filter_map(crate::flavor::parts::GeminiPart::block));
         for part in &message.content.0 {
             let Some(call) = &part.function_call else {
                 continue;
@@ -205,9 +207,9 @@ impl Telling {
         }
         let calls = message.tool_calls.iter().map(wire::ToolCall::tool_use);
         blocks.extend(calls.map(Block::ToolUse));
-        let origin = prompt::answerer(&blocks);
+        let origin = prompt::answer_origin(&blocks);
         if !blocks.is_empty() {
-            self.say(
+            self.emit_message(
                 id.clone(),
                 (Role::Assistant, origin),
                 blocks,
@@ -215,22 +217,22 @@ impl Telling {
                 out,
             );
         }
-        self.usage(id, message, out);
+        self.emit_usage(id, message, out);
         for call in &message.tool_calls {
             match call.tool_result() {
-                Some(result) => self.result(id, result, call.timestamp.0, out),
+                Some(result) => self.emit_result(id, result, call.timestamp.0, out),
                 // Its line stays free, so that those behind it keep theirs.
                 None => self.line += 1,
             }
         }
     }
 
-    fn result(
+    fn emit_result(
         &mut self,
         id: &MessageId,
         result: ToolResult,
         at: Option<jiff::Timestamp>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let call = result.call.as_ref().map_or("", memory::CallId::as_str);
         let id = MessageId::new(format!("{id}/{call}"));
@@ -240,18 +242,18 @@ impl Telling {
             ..wire::Message::default()
         };
         let blocks = vec![Block::ToolResult(result)];
-        self.say(id, (Role::User, Origin::Tool), blocks, Some(&answer), out);
+        self.emit_message(id, (Role::User, Origin::Tool), blocks, Some(&answer), out);
     }
 
-    fn say(
+    fn emit_message(
         &self,
         id: MessageId,
         (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         message: Option<&wire::Message>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             at: message.and_then(|message| message.timestamp.0),
             model: message.and_then(|message| message.model.clone()),
             blocks,
@@ -261,7 +263,7 @@ impl Telling {
         }));
     }
 
-    fn entitle(&mut self, text: String, out: &mut Parsed) {
+    fn emit_title(&mut self, text: String, out: &mut ParseOutput) {
         if self.patch.title.is_some() {
             return;
         }
@@ -271,12 +273,12 @@ impl Telling {
         });
         self.patch.title.clone_from(&title);
         let patch = SessionPatch::new(self.patch.id.clone(), Flavor::Gemini);
-        out.push(Entry::Session(SessionPatch { title, ..patch }));
+        out.push(LogEntry::Session(SessionPatch { title, ..patch }));
     }
 
-    fn usage(&self, id: &MessageId, message: &wire::Message, out: &mut Parsed) {
+    fn emit_usage(&self, id: &MessageId, message: &wire::Message, out: &mut ParseOutput) {
         let Some(tokens) = message.tokens else { return };
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: self.patch.id.clone(),
             key: id.to_string(),
             at: message.timestamp.0,
@@ -296,10 +298,10 @@ impl Telling {
     }
 }
 
-fn message(turn: &super::states::Turn) -> Option<&wire::Message> {
+fn message(turn: &super::states::GeminiTurn) -> Option<&wire::Message> {
     match &turn.event {
-        Event::Message(message) => Some(message),
-        Event::Rewind(_) => None,
+        TurnEvent::Message(message) => Some(message),
+        TurnEvent::Rewind(_) => None,
     }
 }
 

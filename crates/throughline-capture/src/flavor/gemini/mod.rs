@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Gemini;
@@ -35,23 +35,25 @@ impl Adapter for Gemini {
         Flavor::Gemini
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
-        discover::is_session(&root.join(relative)).then_some(Format::Document)
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+        discover::is_session(&root.join(relative)).then_some(SourceFormat::Document)
     }
 
     fn recognises(&self, head: &str) -> bool {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Document)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Document)
     }
 
-    fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(discover::Place::of(&source.path)))
+    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::GeminiReader::new(discover::GeminiLocation::of(
+            &source.path,
+        )))
     }
 }

@@ -3,10 +3,10 @@
 use memory::{Block, Boundary, Origin};
 
 use super::wire::Message;
-use crate::flavor::parts::Part;
+use crate::flavor::parts::GeminiPart;
 
 /// How the program's own messages begin.
-const HARNESS: &[&str] = &[
+const HARNESS_PREFIXES: &[&str] = &[
     "<session_context>",
     "This is the Gemini CLI. We are setting up the context",
     "Here is the user's editor context",
@@ -26,21 +26,21 @@ const FILES_BEGIN: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
 /// Returns a user's message as blocks, and who is behind it.
-pub fn read(message: &Message) -> (Vec<Block>, Origin) {
+pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     let content = message
         .display_content
         .as_ref()
         .filter(|shown| !shown.0.is_empty());
     let parts = &content.unwrap_or(&message.content).0;
-    let blocks = typed(parts).filter_map(Part::block);
-    let mut blocks: Vec<Block> = blocks.map(without_hook).collect();
-    let text = message.content.text();
-    let text = behind_hook(text.trim_start());
+    let blocks = typed_parts(parts).filter_map(GeminiPart::block);
+    let mut blocks: Vec<Block> = blocks.map(strip_hook_context).collect();
+    let text = message.content.spoken_text();
+    let text = after_hook_context(text.trim_start());
     if text.starts_with("<state_snapshot>") {
         let summary = Block::Summary(text.to_owned());
         blocks = vec![Block::Boundary(Boundary::default()), summary];
     }
-    let is_harness = HARNESS.iter().any(|begin| text.starts_with(begin));
+    let is_harness = HARNESS_PREFIXES.iter().any(|begin| text.starts_with(begin));
     let origin = if is_harness {
         Origin::Harness
     } else {
@@ -50,20 +50,20 @@ pub fn read(message: &Message) -> (Vec<Block>, Origin) {
 }
 
 /// Passes over what the program put beside the prompt: files, and what hooks said.
-fn typed(parts: &[Part]) -> impl Iterator<Item = &Part> {
+fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
     let mut in_files = false;
     parts.iter().filter(move |part| {
         let text = part.text.as_deref().unwrap_or_default().trim();
         let ends = text == FILES_END;
         in_files |= text == FILES_BEGIN;
-        let kept = !in_files && !behind_hook(text).starts_with(HOOK_BEGIN);
+        let kept = !in_files && !after_hook_context(text).starts_with(HOOK_BEGIN);
         in_files &= !ends;
         kept && !ends
     })
 }
 
 /// What a hook said at the start of a session stands before the first prompt, in one text with it.
-fn behind_hook(text: &str) -> &str {
+fn after_hook_context(text: &str) -> &str {
     let said = text.strip_prefix(HOOK_BEGIN);
     let rest = said.and_then(|said| said.split_once(HOOK_END));
     match rest.map(|(_, prompt)| prompt.trim_start()) {
@@ -72,17 +72,17 @@ fn behind_hook(text: &str) -> &str {
     }
 }
 
-fn without_hook(block: Block) -> Block {
+fn strip_hook_context(block: Block) -> Block {
     match block {
         Block::Text(text) if text.starts_with(HOOK_BEGIN) => {
-            Block::Text(behind_hook(&text).to_owned())
+            Block::Text(after_hook_context(&text).to_owned())
         }
         block => block,
     }
 }
 
 /// Says who is behind an answer: the program answers the summary of a compaction itself.
-pub fn answerer(blocks: &[Block]) -> Origin {
+pub fn answer_origin(blocks: &[Block]) -> Origin {
     match blocks {
         [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
             Origin::Harness
@@ -115,7 +115,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, expected: &str) {
-        let (blocks, origin) = read(&serde_json::from_str(json).unwrap());
+        let (blocks, origin) = read_prompt(&serde_json::from_str(json).unwrap());
         assert_eq!(format!("{origin:?} {blocks:?}"), expected);
     }
 

@@ -9,25 +9,25 @@
 use std::collections::HashMap;
 
 use super::wire::{Mark, Message, Session};
-use crate::{Line, Parsed, lines};
+use crate::{InputLine, ParseOutput, lines};
 
 /// A session as its file tells it.
 #[derive(Default)]
-pub struct Conversation {
+pub struct GeminiConversation {
     /// What the header and its changes said last; its messages are taken out.
     pub session: Session,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<GeminiTurn>,
     /// Where each message is kept.
     known: HashMap<String, usize>,
 }
 
-pub struct Turn {
-    pub event: Event,
+pub struct GeminiTurn {
+    pub event: TurnEvent,
     /// The line where it stood first.
     pub line: u64,
 }
 
-pub enum Event {
+pub enum TurnEvent {
     Message(Box<Message>),
     /// The conversation went back to before this message.
     Rewind(String),
@@ -43,48 +43,48 @@ pub enum Layout {
     Lines,
 }
 
-impl Conversation {
-    pub fn read(document: Line<'_>, layout: Layout, out: &mut Parsed) -> Self {
+impl GeminiConversation {
+    pub fn read(document: InputLine<'_>, layout: Layout, out: &mut ParseOutput) -> Self {
         let mut conversation = Self::default();
         if layout == Layout::Object || is_whole(document.text) {
-            lines::objects(document, out, |text, _| conversation.record(1, text));
+            lines::for_each_object(document, out, |text, _| conversation.add_record(1, text));
             return conversation;
         }
         for (number, text) in (1..).zip(document.text.split_inclusive('\n')) {
             if is_unfinished(text) {
                 break;
             }
-            let line = Line {
+            let line = InputLine {
                 text,
                 number,
                 ..document
             };
-            lines::objects(line, out, |text, _| conversation.record(number, text));
+            lines::for_each_object(line, out, |text, _| conversation.add_record(number, text));
         }
         conversation
     }
 
-    fn record(&mut self, line: u64, text: &str) -> serde_json::Result<()> {
+    fn add_record(&mut self, line: u64, text: &str) -> serde_json::Result<()> {
         let mark: Mark = serde_json::from_str(text)?;
         if let Some(id) = mark.rewind_to {
             let id = serde_json::from_str(id.get()).unwrap_or_default();
-            self.turns.push(Turn {
-                event: Event::Rewind(id),
+            self.turns.push(GeminiTurn {
+                event: TurnEvent::Rewind(id),
                 line,
             });
         } else if let Some(set) = mark.set {
-            self.change(line, serde_json::from_str(set.get())?);
+            self.merge_header(line, serde_json::from_str(set.get())?);
         } else if mark.id.is_some() {
-            self.message(line, serde_json::from_str(text)?, true);
+            self.add_message(line, serde_json::from_str(text)?, true);
         } else {
-            self.change(line, serde_json::from_str(text)?);
+            self.merge_header(line, serde_json::from_str(text)?);
         }
         Ok(())
     }
 
-    fn change(&mut self, line: u64, mut news: Session) {
+    fn merge_header(&mut self, line: u64, mut news: Session) {
         for message in std::mem::take(&mut news.messages) {
-            self.message(line, message, false);
+            self.add_message(line, message, false);
         }
         let known = &mut self.session;
         let started = [known.start_time.0, news.start_time.0];
@@ -102,19 +102,19 @@ impl Conversation {
         }
     }
 
-    fn message(&mut self, line: u64, message: Message, recorded: bool) {
+    fn add_message(&mut self, line: u64, message: Message, recorded: bool) {
         let known = message.id.as_ref().and_then(|id| self.known.get(id));
         if let Some(&turn) = known {
             if recorded {
-                self.turns[turn].event = Event::Message(Box::new(message));
+                self.turns[turn].event = TurnEvent::Message(Box::new(message));
             }
             return;
         }
         if let Some(id) = message.id.clone() {
             self.known.insert(id, self.turns.len());
         }
-        self.turns.push(Turn {
-            event: Event::Message(Box::new(message)),
+        self.turns.push(GeminiTurn {
+            event: TurnEvent::Message(Box::new(message)),
             line,
         });
     }

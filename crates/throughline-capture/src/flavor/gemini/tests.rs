@@ -10,11 +10,11 @@ use memory::{Flavor, SessionId, Usage};
 use serde_json::Value;
 
 use super::Gemini;
-use crate::adapter::parse;
+use crate::adapter::parse_text;
 use crate::flavor::check::{self, messages, show};
-use crate::{Adapter, Parsed, Plan, Root, Scope};
+use crate::{Adapter, CaptureScope, ParseOutput, Root, SweepPlan};
 
-fn read(project: &str, file: &str) -> Parsed {
+fn read(project: &str, file: &str) -> ParseOutput {
     check::read(&Gemini, &format!("tmp/{project}/chats/{file}"))
 }
 
@@ -90,9 +90,9 @@ fn nothing_unknown_but_what_was_made_so() {
     assert_eq!(sources.len(), 14);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse(&Gemini, source, &text);
+        let parsed = parse_text(&Gemini, source, &text);
         assert_eq!(parsed.skipped, [], "{source:?}");
-        unknown.extend(parsed.unknown);
+        unknown.extend(parsed.unknown_kinds);
         assert!(
             Gemini.recognises(&text) || text.contains("\"history\""),
             "{source:?}"
@@ -124,16 +124,16 @@ fn a_live_session_is_a_part_of_the_whole() {
         .filter(|source| source.path.extension().unwrap() == "jsonl");
     for source in logs {
         let text = fs::read_to_string(&source.path).unwrap();
-        let place = |parsed: &Parsed| -> BTreeMap<String, u64> {
+        let place = |parsed: &ParseOutput| -> BTreeMap<String, u64> {
             messages(parsed)
                 .map(|message| (message.id.to_string(), message.line))
                 .collect()
         };
-        let whole = place(&parse(&Gemini, source, &text));
+        let whole = place(&parse_text(&Gemini, source, &text));
         let mut end = 0;
         for line in text.split_inclusive('\n') {
             end += line.len();
-            for (id, line) in place(&parse(&Gemini, source, &text[..end])) {
+            for (id, line) in place(&parse_text(&Gemini, source, &text[..end])) {
                 assert_eq!(whole.get(&id), Some(&line), "{id} in {source:?}");
             }
         }
@@ -174,7 +174,7 @@ fn usage_is_what_the_messages_say() {
                 reasoning: count("thoughts"),
             };
         }
-        let usage = check::total(&parse(&Gemini, &source, &text));
+        let usage = check::total(&parse_text(&Gemini, &source, &text));
         assert_eq!(usage, expected, "{source:?}");
         assert_eq!(usage.total(), total, "as Gemini itself adds up");
     }
@@ -186,15 +186,15 @@ fn swept(store: &store::Store, home: &Path) -> Vec<String> {
         path: home.to_owned(),
         flavor: Some(Flavor::Gemini),
     };
-    let plan = Plan {
+    let plan = SweepPlan {
         adapters: &[&Gemini],
-        found: crate::discover(&[&Gemini], &[root]),
-        scope: &Scope::default(),
+        discovery: crate::discover(&[&Gemini], &[root]),
+        scope: &CaptureScope::default(),
         threads: 1,
         stop: &AtomicBool::new(false),
         progress: &|_| {},
         archive: true,
-        complete: false,
+        all_roots: false,
     };
     let now = "2026-05-01T11:00:00Z".parse().unwrap();
     crate::sweep(store, &plan, now).unwrap();

@@ -1,10 +1,10 @@
 //! Tool calls, which a message holds with their results.
 
 use memory::command::CallFiles;
-use memory::{CallId, Change, ToolResult, ToolUse};
+use memory::{CallId, FileModification, ToolResult, ToolUse};
 
 use super::wire::ToolCall;
-use crate::flavor::parts::{self, Answer, Content};
+use crate::flavor::parts::{self, GeminiContent, ToolAnswer};
 use crate::tools;
 
 impl ToolCall {
@@ -14,7 +14,7 @@ impl ToolCall {
             call: CallId::new(&*self.id),
             tool: self.name.clone(),
             input: input.to_owned(),
-            path: tools::path(input),
+            path: tools::target_path(input),
         }
     }
 
@@ -45,29 +45,31 @@ impl ToolCall {
         })
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> ToolAnswer {
         let result = self.result.as_ref();
         // The answers of calls that were made together may stand in each of them.
-        let mut responses = result.into_iter().flat_map(Content::responses);
+        let mut responses = result.into_iter().flat_map(GeminiContent::responses);
         let own = responses
             .clone()
             .find(|response| response.id.as_ref() == Some(&self.id));
         if let Some(response) = own.or_else(|| responses.next()) {
             return response.answer();
         }
-        let text = result.map(Content::text).filter(|text| !text.is_empty());
+        let text = result
+            .map(GeminiContent::spoken_text)
+            .filter(|text| !text.is_empty());
         let shown = || serde_json::from_str(self.result_display.as_ref()?.get()).ok();
-        Answer {
+        ToolAnswer {
             text: text.or_else(shown).unwrap_or_default(),
-            ..Answer::default()
+            ..ToolAnswer::default()
         }
     }
 
-    fn changes(&self, call: &ToolUse) -> Vec<Change> {
+    fn changes(&self, call: &ToolUse) -> Vec<FileModification> {
         let shown = self.result_display.as_ref();
-        match shown.and_then(|shown| parts::change(shown, call.path.as_deref())) {
+        match shown.and_then(|shown| parts::displayed_change(shown, call.path.as_deref())) {
             Some(change) => vec![change],
-            None => tools::changes(&call.tool, &call.input),
+            None => tools::file_changes(&call.tool, &call.input),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::parts::Content;
+use crate::flavor::parts::GeminiContent;
 use crate::lenient;
 use crate::time::Time;
 
@@ -51,9 +51,9 @@ pub struct Message {
     )]
     pub kind: String,
     #[serde(alias = "parts")]
-    pub content: Content,
+    pub content: GeminiContent,
     /// What the user typed, where the content holds more than that.
-    pub display_content: Option<Content>,
+    pub display_content: Option<GeminiContent>,
     #[serde(deserialize_with = "lenient::or_default")]
     pub model: Option<String>,
     #[serde(deserialize_with = "lenient::each")]
@@ -97,7 +97,7 @@ pub struct ToolCall {
     #[serde(deserialize_with = "lenient::or_default")]
     pub name: String,
     pub args: Option<Box<RawValue>>,
-    pub result: Option<Content>,
+    pub result: Option<GeminiContent>,
     #[serde(deserialize_with = "lenient::or_default")]
     pub status: String,
     pub timestamp: Time,

@@ -7,47 +7,55 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use memory::{Entry, Flavor, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use memory::{Usage, UsageEntry};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use store::foreign::{Database, Row};
+use store::foreign::{ForeignDatabase, ForeignRow};
 
-use super::talk::{Part, Said, Talk};
+use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::wire::{Content, ModelConfig, Visibility};
-use crate::{Parsed, Skipped, Why, rows, time};
+use crate::{ParseOutput, SkipReason, SkippedLine, rows, time};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+struct GooseDatabaseState {
     /// The newest row of a message.
     row: i64,
     /// When a session was last changed, as the database writes it.
     updated: String,
 }
 
-pub fn rows(database: &Database, state: Option<&str>, out: &mut Parsed) -> store::Result<String> {
-    let mut state: State = state
+pub fn read_rows(
+    database: &ForeignDatabase,
+    state: Option<&str>,
+    out: &mut ParseOutput,
+) -> store::Result<String> {
+    let mut state: GooseDatabaseState = state
         .and_then(|state| serde_json::from_str(state).ok())
         .unwrap_or_default();
     if database.has_table("sessions") && database.has_table("messages") {
-        read(database, &mut state, out)?;
+        read_new(database, &mut state, out)?;
     }
     Ok(serde_json::to_string(&state).unwrap_or_default())
 }
 
-fn read(database: &Database, state: &mut State, out: &mut Parsed) -> store::Result<()> {
+fn read_new(
+    database: &ForeignDatabase,
+    state: &mut GooseDatabaseState,
+    out: &mut ParseOutput,
+) -> store::Result<()> {
     let since = state.row;
     let mut talked = BTreeSet::new();
     let sql = "SELECT session_id, id FROM messages WHERE id > ?1";
-    database.each(sql, &[&since], |row| {
+    database.each_row(sql, &[&since], |row| {
         talked.extend(row.text(0).map(str::to_owned));
         state.row = state.row.max(row.integer(1).unwrap_or_default());
     })?;
     let mut changed = talked.clone();
     let sql = "SELECT id, updated_at FROM sessions WHERE updated_at >= ?1";
     let mark = state.updated.clone();
-    database.each(sql, &[&mark], |row| {
+    database.each_row(sql, &[&mark], |row| {
         changed.extend(row.text(0).map(str::to_owned));
         if let Some(updated) = row
             .text(1)
@@ -58,17 +66,21 @@ fn read(database: &Database, state: &mut State, out: &mut Parsed) -> store::Resu
     })?;
     let mut prompters = BTreeMap::new();
     for id in &changed {
-        prompters.insert(id, session(database, id, out)?);
+        prompters.insert(id, emit_session(database, id, out)?);
     }
     for id in &talked {
         let prompter = prompters.get(id).copied().unwrap_or(Origin::Human);
-        messages(database, id, prompter, since, out)?;
+        emit_messages(database, id, prompter, since, out)?;
     }
     Ok(())
 }
 
 /// Emits what is known of a session, and returns who prompts in it.
-fn session(database: &Database, id: &str, out: &mut Parsed) -> store::Result<Origin> {
+fn emit_session(
+    database: &ForeignDatabase,
+    id: &str,
+    out: &mut ParseOutput,
+) -> store::Result<Origin> {
     let columns = [
         "name",
         "description",
@@ -85,23 +97,23 @@ fn session(database: &Database, id: &str, out: &mut Parsed) -> store::Result<Ori
         "output_tokens",
         "accumulated_cost",
     ];
-    let sql = rows::select(database, "sessions", &columns)? + " WHERE id = ?1";
+    let sql = rows::select_columns(database, "sessions", &columns)? + " WHERE id = ?1";
     let session = SessionId::of(Flavor::Goose, id);
     let mut prompter = Origin::Human;
-    database.each(&sql, &[&id], |row| {
+    database.each_row(&sql, &[&id], |row| {
         let patch = patch(&session, &row);
-        out.entries.extend(usage(&patch, &row).map(Entry::Usage));
+        out.entries.extend(usage(&patch, &row).map(LogEntry::Usage));
         prompter = match patch.kind {
             Some(SessionKind::Subagent) => Origin::Model,
             Some(SessionKind::Automated) => Origin::Harness,
             _ => Origin::Human,
         };
-        out.push(Entry::Session(patch));
+        out.push(LogEntry::Session(patch));
     })?;
     Ok(prompter)
 }
 
-fn patch(session: &SessionId, row: &Row<'_, '_>) -> SessionPatch {
+fn patch(session: &SessionId, row: &ForeignRow<'_, '_>) -> SessionPatch {
     let text = |column| {
         row.text(column)
             .filter(|text| !text.is_empty())
@@ -127,8 +139,8 @@ fn patch(session: &SessionId, row: &Row<'_, '_>) -> SessionPatch {
         kind: Some(kind),
         title: named.or_else(|| text(1)).map(|text| Title { text, rank }),
         cwd: text(4),
-        started: row.text(5).and_then(at),
-        ended: row.text(6).and_then(at),
+        started: row.text(5).and_then(parse_timestamp),
+        ended: row.text(6).and_then(parse_timestamp),
         model: model.and_then(|model| model.model_name.into_text()),
         parent,
         ..SessionPatch::new(session.clone(), Flavor::Goose)
@@ -141,7 +153,7 @@ pub fn is_placeholder(name: &str) -> bool {
 }
 
 /// Goose keeps sums only; what it calls input includes what came from the cache.
-fn usage(patch: &SessionPatch, row: &Row<'_, '_>) -> Option<UsageEntry> {
+fn usage(patch: &SessionPatch, row: &ForeignRow<'_, '_>) -> Option<UsageEntry> {
     let count = |sum: usize, last: usize| {
         let number = row.integer(sum).or_else(|| row.integer(last));
         number
@@ -164,12 +176,12 @@ fn usage(patch: &SessionPatch, row: &Row<'_, '_>) -> Option<UsageEntry> {
 }
 
 /// Reads times as SQLite and as Goose write them.
-fn at(text: &str) -> Option<Timestamp> {
-    time::parse(text).or_else(|| time::parse(&format!("{}Z", text.replace(' ', "T"))))
+fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    time::parse_iso(text).or_else(|| time::parse_iso(&format!("{}Z", text.replace(' ', "T"))))
 }
 
 /// A row of a message.
-struct Stored {
+struct GooseMessageRow {
     row: i64,
     role: String,
     content: String,
@@ -177,12 +189,12 @@ struct Stored {
     hidden: bool,
 }
 
-fn messages(
-    database: &Database,
+fn emit_messages(
+    database: &ForeignDatabase,
     id: &str,
     prompter: Origin,
     since: i64,
-    out: &mut Parsed,
+    out: &mut ParseOutput,
 ) -> store::Result<()> {
     let columns = [
         "id",
@@ -191,13 +203,14 @@ fn messages(
         "created_timestamp",
         "metadata_json",
     ];
-    let sql = rows::select(database, "messages", &columns)? + " WHERE session_id = ?1 ORDER BY id";
+    let sql = rows::select_columns(database, "messages", &columns)?
+        + " WHERE session_id = ?1 ORDER BY id";
     let mut stored = Vec::new();
-    database.each(&sql, &[&id], |row| {
+    database.each_row(&sql, &[&id], |row| {
         let seen = row
             .text(4)
             .and_then(|json| serde_json::from_str::<Visibility>(json).ok());
-        stored.push(Stored {
+        stored.push(GooseMessageRow {
             row: row.integer(0).unwrap_or_default(),
             role: row.text(1).unwrap_or_default().to_owned(),
             content: row.text(2).unwrap_or_default().to_owned(),
@@ -206,47 +219,47 @@ fn messages(
         });
     })?;
     let session = SessionId::of(Flavor::Goose, id);
-    let mut talk = Talk::default();
+    let mut talk = GooseConversation::default();
     for (index, message) in stored.iter().enumerate() {
         let Ok(content) = serde_json::from_str::<Vec<&RawValue>>(&message.content) else {
             let line = u64::try_from(message.row).unwrap_or_default();
-            out.skipped.push(Skipped {
+            out.skipped.push(SkippedLine {
                 line,
-                why: Why::Malformed,
+                reason: SkipReason::Malformed,
             });
             continue;
         };
         let next = stored.get(index + 1);
         let part = match (
             message.hidden,
-            next.is_some_and(Stored::speaks_of_a_summary),
+            next.is_some_and(GooseMessageRow::announces_summary),
         ) {
-            (true, true) => Part::Summary,
-            (true, false) => Part::Hidden,
-            (false, _) => Part::Spoken,
+            (true, true) => GooseMessageKind::Summary,
+            (true, false) => GooseMessageKind::Hidden,
+            (false, _) => GooseMessageKind::Spoken,
         };
-        let said = Said {
+        let said = GooseMessage {
             role: &message.role,
             at: message.at,
             content,
             part,
             prompter,
         };
-        let known = out.unknown.clone();
-        let told = talk.message(&session, said, out);
+        let known = out.unknown_kinds.clone();
+        let told = talk.read_message(&session, said, out);
         if message.row > since {
-            out.entries.extend(told.map(Entry::Message));
+            out.entries.extend(told.map(LogEntry::Message));
         } else {
             // It was counted when it was new.
-            out.unknown = known;
+            out.unknown_kinds = known;
         }
     }
     Ok(())
 }
 
-impl Stored {
+impl GooseMessageRow {
     /// Goose tells the model what the message before this one is, always beginning alike.
-    fn speaks_of_a_summary(&self) -> bool {
+    fn announces_summary(&self) -> bool {
         let first = |content: Vec<Content<'_>>| content.into_iter().next()?.text.0;
         let text = serde_json::from_str::<Vec<Content<'_>>>(&self.content)
             .ok()

@@ -1,21 +1,21 @@
 //! `<name>.jsonl`: a session of the releases before the database. The first line tells of the
 //! session, each other is a message.
 
-use memory::{Entry, Flavor, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use memory::{Usage, UsageEntry};
 
-use super::talk::{Part, Said, Talk};
+use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::{database, wire};
 use crate::lenient::Lenient;
-use crate::{Line, Parsed, Reader, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct Log {
+pub struct GooseLegacyReader {
     session: SessionId,
-    talk: Talk,
+    talk: GooseConversation,
 }
 
-impl Log {
+impl GooseLegacyReader {
     pub fn new(source: &Source, state: Option<&str>) -> Self {
         let name = source
             .path
@@ -31,27 +31,31 @@ impl Log {
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| {
+impl LogReader for GooseLegacyReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| {
             let mut entry: wire::Line<'_> = serde_json::from_str(text)?;
             let content = std::mem::take(&mut entry.content).0;
             match (entry.role.text(), content) {
                 (Some(role), Some(content)) => {
                     let hidden = entry.metadata.0.unwrap_or_default().user_visible.0 == Some(false);
-                    let part = if hidden { Part::Hidden } else { Part::Spoken };
-                    let said = Said {
+                    let part = if hidden {
+                        GooseMessageKind::Hidden
+                    } else {
+                        GooseMessageKind::Spoken
+                    };
+                    let said = GooseMessage {
                         role,
                         at: entry.created.0,
                         content,
                         part,
                         prompter: Origin::Human,
                     };
-                    let message = self.talk.message(&self.session, said, out);
-                    out.entries.extend(message.map(Entry::Message));
+                    let message = self.talk.read_message(&self.session, said, out);
+                    out.entries.extend(message.map(LogEntry::Message));
                 }
-                _ if entry.working_dir.text().is_some() => self.about(entry, out),
-                _ => out.unknown("line"),
+                _ if entry.working_dir.text().is_some() => self.emit_session(entry, out),
+                _ => out.count_unknown("line"),
             }
             Ok(())
         });
@@ -62,14 +66,14 @@ impl Reader for Log {
     }
 }
 
-impl Log {
-    fn about(&self, entry: wire::Line<'_>, out: &mut Parsed) {
+impl GooseLegacyReader {
+    fn emit_session(&self, entry: wire::Line<'_>, out: &mut ParseOutput) {
         let title = entry
             .description
             .into_text()
             .filter(|text| !database::is_placeholder(text));
         let scheduled = entry.schedule_id.text().is_some();
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: Some(if scheduled {
                 SessionKind::Automated
             } else {
@@ -96,7 +100,7 @@ impl Log {
             ..Usage::default()
         };
         if usage != Usage::default() {
-            out.push(Entry::Usage(UsageEntry {
+            out.push(LogEntry::Usage(UsageEntry {
                 session: self.session.clone(),
                 key: self.session.to_string(),
                 at: None,

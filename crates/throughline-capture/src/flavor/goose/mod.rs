@@ -16,9 +16,9 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
-use crate::{Adapter, Format, Parsed, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, ParseOutput, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Goose;
@@ -28,22 +28,22 @@ impl Adapter for Goose {
         Flavor::Goose
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
-        if let Some(root) = places.folder("GOOSE_PATH_ROOT") {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
+        if let Some(root) = places.folder_variable("GOOSE_PATH_ROOT") {
             return vec![root.join("data/sessions")];
         }
         let data = places
-            .folder("XDG_DATA_HOME")
+            .folder_variable("XDG_DATA_HOME")
             .unwrap_or_else(|| places.home.join(".local/share"));
         let windows = places
-            .folder("APPDATA")
+            .folder_variable("APPDATA")
             .map(|data| data.join("Block/goose/data/sessions"));
         std::iter::once(data.join("goose/sessions"))
             .chain(windows)
             .collect()
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         let path = root.join(relative);
         let folder = path.parent()?;
         if !folder.ends_with("sessions") {
@@ -52,8 +52,8 @@ impl Adapter for Goose {
         let name = path.file_name()?.to_str()?;
         let is_ours = || folder.iter().any(|name| name == "goose") || is_dated(name);
         match name {
-            "sessions.db" => Some(Format::Database),
-            name if name.ends_with(".jsonl") && is_ours() => Some(Format::Lines),
+            "sessions.db" => Some(SourceFormat::Database),
+            name if name.ends_with(".jsonl") && is_ours() => Some(SourceFormat::Lines),
             _ => None,
         }
     }
@@ -64,18 +64,18 @@ impl Adapter for Goose {
         head.starts_with("SQLite format 3") || log
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(legacy::Log::new(source, state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(legacy::GooseLegacyReader::new(source, state))
     }
 
-    fn rows(
+    fn read_rows(
         &self,
         _source: &Source,
-        database: &Database,
+        database: &ForeignDatabase,
         state: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> store::Result<String> {
-        database::rows(database, state, out)
+        database::read_rows(database, state, out)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, CallId, Chain, Message, Origin, Role, SessionId, ToolResult, ToolUse,
+    Block, Boundary, CallId, IdChain, Message, Origin, Role, SessionId, ToolResult, ToolUse,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::wire::{Answer, Call, Content, Outcome};
-use crate::Parsed;
+use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 /// What one message must know of those before it.
@@ -18,26 +18,26 @@ use crate::calls::OpenCalls;
 /// names stay.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Talk {
-    chain: Chain,
+pub struct GooseConversation {
+    chain: IdChain,
     calls: OpenCalls,
     line: u64,
 }
 
 /// A message as its container gives it.
 #[derive(Debug)]
-pub struct Said<'a> {
+pub struct GooseMessage<'a> {
     pub role: &'a str,
     pub at: Option<Timestamp>,
     pub content: Vec<&'a RawValue>,
-    pub part: Part,
+    pub part: GooseMessageKind,
     /// Who speaks where the role is the user's.
     pub prompter: Origin,
 }
 
 /// What a message is to the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum GooseMessageKind {
     Spoken,
     /// Goose put it there for the model only.
     Hidden,
@@ -45,20 +45,20 @@ pub enum Part {
     Summary,
 }
 
-impl Talk {
+impl GooseConversation {
     /// Returns the message in our words; `None` when it says nothing.
-    pub fn message(
+    pub fn read_message(
         &mut self,
         session: &SessionId,
-        said: Said<'_>,
-        out: &mut Parsed,
+        said: GooseMessage<'_>,
+        out: &mut ParseOutput,
     ) -> Option<Message> {
         self.line += 1;
         let role = match said.role {
             "user" => Role::User,
             "assistant" => Role::Assistant,
             other => {
-                out.unknown(&format!("role/{other}"));
+                out.count_unknown(&format!("role/{other}"));
                 return None;
             }
         };
@@ -68,8 +68,8 @@ impl Talk {
         let mut blocks = Vec::new();
         for raw in said.content {
             match serde_json::from_str::<Content<'_>>(raw.get()) {
-                Ok(content) => self.content(content, &mut gist, &mut blocks, out),
-                Err(_) => out.unknown("content"),
+                Ok(content) => self.add_content(content, &mut gist, &mut blocks, out),
+                Err(_) => out.count_unknown("content"),
             }
         }
         let gist: Vec<_> = gist.iter().map(String::as_str).collect();
@@ -79,11 +79,11 @@ impl Talk {
             .any(|block| matches!(block, Block::ToolResult(_)));
         let origin = match role {
             _ if answers => Origin::Tool,
-            _ if said.part == Part::Hidden => Origin::Harness,
-            Role::User if said.part == Part::Spoken => said.prompter,
+            _ if said.part == GooseMessageKind::Hidden => Origin::Harness,
+            Role::User if said.part == GooseMessageKind::Spoken => said.prompter,
             _ => Origin::Model,
         };
-        if said.part == Part::Summary {
+        if said.part == GooseMessageKind::Summary {
             let text = blocks.into_iter().filter_map(|block| match block {
                 Block::Text(text) => Some(Block::Summary(text)),
                 _ => None,
@@ -100,12 +100,12 @@ impl Talk {
         })
     }
 
-    fn content(
+    fn add_content(
         &mut self,
         content: Content<'_>,
         gist: &mut Vec<String>,
         blocks: &mut Vec<Block>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let kind = content.kind.text().unwrap_or_default().to_owned();
         let id = content.id.0.unwrap_or_default();
@@ -153,7 +153,7 @@ impl Talk {
             | "conversationCompacted"
             | "summarizationRequested"
             | "contextLengthExceeded" => {}
-            other => out.unknown(&format!("content/{other}")),
+            other => out.count_unknown(&format!("content/{other}")),
         }
     }
 }

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use insta::assert_snapshot;
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ use testkit::shape::shape;
 use super::Goose;
 use crate::adapter::Adapter;
 use crate::made::{self, claimed, names, read, read_rows, total};
-use crate::{Format, Line, Parsed, Places};
+use crate::{AgentEnv, InputLine, ParseOutput, SourceFormat};
 
 /// Makes the database; it stays open, so that what was written stays in its log.
 fn made() -> (TempDir, PathBuf, Connection) {
@@ -25,9 +25,9 @@ fn made() -> (TempDir, PathBuf, Connection) {
 #[test]
 fn sessions_of_every_kind() {
     let (_folder, path, _connection) = made();
-    let parsed = read(&Goose, &path, Format::Database);
+    let parsed = read(&Goose, &path, SourceFormat::Database);
     assert_eq!(
-        parsed.unknown.into_iter().collect::<Vec<_>>(),
+        parsed.unknown_kinds.into_iter().collect::<Vec<_>>(),
         [("content/hologram".into(), 1)]
     );
     assert_snapshot!(shape(&parsed.entries));
@@ -36,8 +36,8 @@ fn sessions_of_every_kind() {
 #[test]
 fn files_before_the_database() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let parsed = read(&Goose, &path, Format::Lines);
-    assert!(parsed.unknown.is_empty() && parsed.skipped.is_empty());
+    let parsed = read(&Goose, &path, SourceFormat::Lines);
+    assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
 
@@ -48,7 +48,7 @@ fn a_real_database_without_messages() {
     let parsed = read(
         &Goose,
         &testkit::fixture("goose/sessions/sessions.db"),
-        Format::Database,
+        SourceFormat::Database,
     );
     assert_snapshot!(shape(&parsed.entries), @"     session goose:20251202_1 kind=main cwd=/Users/jpresley/workspace/tmp/vsl started=2025-12-02T16:58:55Z ended=2025-12-02T16:58:55Z");
 }
@@ -65,7 +65,10 @@ fn usage_is_what_goose_adds_up() {
         output,
         ..Usage::default()
     };
-    assert_eq!(total(&read(&Goose, &path, Format::Database)), expected);
+    assert_eq!(
+        total(&read(&Goose, &path, SourceFormat::Database)),
+        expected
+    );
 }
 
 fn say(connection: &Connection, text: &str) {
@@ -113,7 +116,7 @@ fn a_conversation_written_anew_keeps_its_names() {
 #[test]
 fn rows_in_the_log_count_once_they_are_committed() {
     let (_folder, path, connection) = made();
-    assert!(fs::metadata(store::foreign::log_path(&path)).unwrap().len() > 0);
+    assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
     let (_, state) = read_rows(&Goose, &path, None);
     connection.execute_batch("BEGIN").unwrap();
     say(&connection, "Not yet.");
@@ -125,7 +128,7 @@ fn rows_in_the_log_count_once_they_are_committed() {
 #[test]
 fn a_session_that_was_taken_over_has_the_names_of_its_file() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let file = read(&Goose, &path, Format::Lines);
+    let file = read(&Goose, &path, SourceFormat::Lines);
     let (_folder, database, connection) = made();
     let session = json!({"id": "20250304_100000", "working_dir": "/home/dev/old"});
     made::insert(&connection, "sessions", &session);
@@ -135,26 +138,26 @@ fn a_session_that_was_taken_over_has_the_names_of_its_file() {
             "content_json": line["content"], "created_timestamp": line["created"]});
         made::insert(&connection, "messages", &row);
     }
-    let taken_over = names(&read(&Goose, &database, Format::Database));
+    let taken_over = names(&read(&Goose, &database, SourceFormat::Database));
     assert!(taken_over.starts_with(&names(&file)));
 }
 
 #[test]
 fn two_halves_are_the_whole() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let whole = read(&Goose, &path, Format::Lines);
+    let whole = read(&Goose, &path, SourceFormat::Lines);
     let text = fs::read_to_string(&path).unwrap();
     let source = claimed(&Goose, &testkit::fixture("goose")).remove(0);
     assert_eq!(source.path, path);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for cut in 0..=lines.len() {
-        let mut out = Parsed::default();
+        let mut out = ParseOutput::default();
         let mut state = None;
         for half in [&lines[..cut], &lines[cut..]] {
-            let mut reader = Goose.reader(&source, state.as_deref());
+            let mut reader = Goose.open_reader(&source, state.as_deref());
             for text in half {
-                reader.line(
-                    Line {
+                reader.read_line(
+                    InputLine {
                         text,
                         number: 1,
                         offset: 0,
@@ -162,7 +165,7 @@ fn two_halves_are_the_whole() {
                     &mut out,
                 );
             }
-            reader.end(true, &mut out);
+            reader.finish(true, &mut out);
             state = Some(reader.state());
         }
         assert_eq!(out.entries, whole.entries, "cut after line {cut}");
@@ -178,9 +181,9 @@ fn damage_is_passed_over() {
     connection
         .execute_batch("UPDATE messages SET role = 'tool' WHERE id = 3")
         .unwrap();
-    let parsed = read(&Goose, &path, Format::Database);
+    let parsed = read(&Goose, &path, SourceFormat::Database);
     assert_eq!(
-        (parsed.skipped.len(), parsed.unknown.get("role/tool")),
+        (parsed.skipped.len(), parsed.unknown_kinds.get("role/tool")),
         (1, Some(&1))
     );
     let text =
@@ -189,22 +192,22 @@ fn damage_is_passed_over() {
     let file = folder.path().join("a.jsonl");
     for cut in 0..text.len() {
         fs::write(&file, &text.as_bytes()[..cut]).unwrap();
-        let parsed = read(&Goose, &file, Format::Lines);
+        let parsed = read(&Goose, &file, SourceFormat::Lines);
         assert!(parsed.skipped.len() <= 1);
         assert!(
             parsed
                 .entries
                 .iter()
-                .all(|entry| !matches!(entry, Entry::Session(p) if p.cwd.is_none()))
+                .all(|entry| !matches!(entry, LogEntry::Session(p) if p.cwd.is_none()))
         );
     }
 }
 
 #[test]
 fn places_and_names() {
-    let mut places = Places {
+    let mut places = AgentEnv {
         home: "/h".into(),
-        ..Places::default()
+        ..AgentEnv::default()
     };
     assert_eq!(
         Goose.roots(&places),
@@ -215,9 +218,15 @@ fn places_and_names() {
         .insert("GOOSE_PATH_ROOT".into(), "/g".into());
     assert_eq!(Goose.roots(&places), [PathBuf::from("/g/data/sessions")]);
     let claim = |path: &str| Goose.claim("/x".as_ref(), path.as_ref());
-    assert_eq!(claim("sessions/sessions.db"), Some(Format::Database));
-    assert_eq!(claim("sessions/20250304_100000.jsonl"), Some(Format::Lines));
-    assert_eq!(claim("goose/sessions/mine.jsonl"), Some(Format::Lines));
+    assert_eq!(claim("sessions/sessions.db"), Some(SourceFormat::Database));
+    assert_eq!(
+        claim("sessions/20250304_100000.jsonl"),
+        Some(SourceFormat::Lines)
+    );
+    assert_eq!(
+        claim("goose/sessions/mine.jsonl"),
+        Some(SourceFormat::Lines)
+    );
     assert_eq!(claim("sessions/rollout-2026.jsonl"), None);
     assert_eq!(claim("backups/sessions.db"), None);
 }

@@ -5,67 +5,72 @@ use std::collections::VecDeque;
 
 use memory::{Block, CallId, Origin, Role, ToolUse};
 
-use super::pending::Mark;
-use super::session::{Announced, Session};
+use super::pending::GrokPosition;
+use super::session::{AnnouncedCall, GrokSession};
 use super::wire::Tool;
-use crate::Parsed;
+use crate::ParseOutput;
 
 /// How many calls are remembered that have no arguments yet, or whose result was read already.
 const REMEMBERED_MAX: usize = 32;
 
-impl Session {
-    pub fn call(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+impl GrokSession {
+    pub fn read_call(&mut self, tool: &Tool<'_>, mark: &GrokPosition, out: &mut ParseOutput) {
         let call = tool.call();
         if tool.input().is_some() {
-            self.open(call, mark, out);
+            self.emit_call(call, mark, out);
         } else {
-            let announced = Announced {
+            let announced = AnnouncedCall {
                 call: call.call,
                 tool: call.tool,
                 path: call.path,
             };
             remember(&mut self.state.announced, announced);
         }
-        self.call_update(tool, mark, out);
+        self.read_call_update(tool, mark, out);
     }
 
     /// Says whether an update of a call tells something that is not yet known.
-    pub fn concerns(&self, tool: &Tool<'_>) -> bool {
+    pub fn is_news(&self, tool: &Tool<'_>) -> bool {
         let known = |call: &CallId| call.as_str() == tool.tool_call_id;
         let finishes = tool.is_finished() && !self.state.finished.iter().any(known);
-        let opens = tool.input().is_some() && self.announced(tool).is_some();
+        let opens = tool.input().is_some() && self.announced_index(tool).is_some();
         finishes || opens
     }
 
-    pub fn call_update(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
-        if !self.concerns(tool) {
+    pub fn read_call_update(
+        &mut self,
+        tool: &Tool<'_>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
+        if !self.is_news(tool) {
             return;
         }
-        if let Some(at) = self.announced(tool)
+        if let Some(at) = self.announced_index(tool)
             && let Some(announced) = self.state.announced.remove(at)
         {
             let mut call = tool.call();
             call.tool = announced.tool;
             call.path = call.path.or(announced.path);
-            self.open(call, mark, out);
+            self.emit_call(call, mark, out);
         }
         if tool.is_finished() {
-            self.finish(tool, mark, out);
+            self.emit_result(tool, mark, out);
         }
     }
 
-    fn announced(&self, tool: &Tool<'_>) -> Option<usize> {
+    fn announced_index(&self, tool: &Tool<'_>) -> Option<usize> {
         let mut announced = self.state.announced.iter();
         announced.position(|announced| announced.call.as_str() == tool.tool_call_id)
     }
 
-    fn open(&mut self, mut call: ToolUse, mark: &Mark, out: &mut Parsed) {
+    fn emit_call(&mut self, mut call: ToolUse, mark: &GrokPosition, out: &mut ParseOutput) {
         self.state.calls.open(&mut call);
         let model = (Role::Assistant, Origin::Model);
-        self.say(mark, "", model, Block::ToolUse(call), out);
+        self.emit_block(mark, "", model, Block::ToolUse(call), out);
     }
 
-    fn finish(&mut self, tool: &Tool<'_>, mark: &Mark, out: &mut Parsed) {
+    fn emit_result(&mut self, tool: &Tool<'_>, mark: &GrokPosition, out: &mut ParseOutput) {
         remember(&mut self.state.finished, CallId::new(&*tool.tool_call_id));
         let mut result = tool.result();
         let changes = result.changes.clone();
@@ -76,7 +81,7 @@ impl Session {
             result.changes = changes;
         }
         let tool = (Role::User, Origin::Tool);
-        self.say(mark, "/result", tool, Block::ToolResult(result), out);
+        self.emit_block(mark, "/result", tool, Block::ToolResult(result), out);
     }
 }
 

@@ -4,23 +4,23 @@
 //! only where there is no log: old sessions and copies.
 
 use memory::{
-    Block, Boundary, CallId, Chain, Entry, Flavor, Message, Origin, Role, SessionId, SessionPatch,
-    ToolResult, ToolUse,
+    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId,
+    SessionPatch, ToolResult, ToolUse,
 };
 use serde_json::value::RawValue;
 
-use super::discover::Place;
+use super::discover::GrokLocation;
 use super::pending::block;
 use super::prompt;
-use super::session::key;
+use super::session::block_key;
 use super::wire::{BackendCall, ChatCall, ChatLine, Content};
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct Chat {
-    place: Place,
-    chain: Chain,
+pub struct GrokChatReader {
+    location: GrokLocation,
+    chain: IdChain,
     calls: OpenCalls,
     /// Thoughts that the assistant's next line belongs to, and the line of the last of them.
     thoughts: Vec<Block>,
@@ -28,11 +28,11 @@ pub struct Chat {
     introduced: bool,
 }
 
-impl Chat {
-    pub fn new(place: Place) -> Self {
+impl GrokChatReader {
+    pub fn new(location: GrokLocation) -> Self {
         Self {
-            place,
-            chain: Chain::default(),
+            location,
+            chain: IdChain::default(),
             calls: OpenCalls::default(),
             thoughts: Vec::new(),
             thought_at: 0,
@@ -40,7 +40,12 @@ impl Chat {
         }
     }
 
-    fn read(&mut self, number: u64, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_chat_line(
+        &mut self,
+        number: u64,
+        text: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let line: ChatLine<'_> = serde_json::from_str(text)?;
         let kind = line
             .kind
@@ -49,13 +54,13 @@ impl Chat {
             .unwrap_or_default();
         let blocks = blocks(line.content)?;
         if !matches!(kind, "assistant" | "reasoning") {
-            self.settle_thoughts(out);
+            self.flush_thoughts(out);
         }
         match kind {
             "system" => {}
-            "user" => self.user(number, blocks, &line, out),
-            "assistant" => self.assistant(number, blocks, &line, out),
-            "tool_result" | "tool" => self.result(number, &blocks, &line, out),
+            "user" => self.emit_user(number, blocks, &line, out),
+            "assistant" => self.emit_assistant(number, blocks, &line, out),
+            "tool_result" | "tool" => self.emit_result(number, &blocks, &line, out),
             "reasoning" => {
                 self.thought_at = number;
                 let summary = line.summary.unwrap_or_default();
@@ -66,31 +71,43 @@ impl Chat {
             "backend_tool_call" => {
                 if let Some(call) = line.backend.as_ref().map(backend_call) {
                     let call = vec![Block::ToolUse(call)];
-                    self.say(number, Role::Assistant, Origin::Model, call, None, out);
+                    self.emit_message(number, Role::Assistant, Origin::Model, call, None, out);
                 }
             }
-            kind => out.unknown(&format!("chat/{kind}")),
+            kind => out.count_unknown(&format!("chat/{kind}")),
         }
         Ok(())
     }
 
-    fn user(&mut self, number: u64, mut blocks: Vec<Block>, line: &ChatLine<'_>, out: &mut Parsed) {
-        let mut origin = prompt::unwrap(&mut blocks, line.synthetic_reason.as_deref());
-        if self.place.is_subagent {
+    fn emit_user(
+        &mut self,
+        number: u64,
+        mut blocks: Vec<Block>,
+        line: &ChatLine<'_>,
+        out: &mut ParseOutput,
+    ) {
+        let mut origin = prompt::unwrap_prompt(&mut blocks, line.synthetic_reason.as_deref());
+        if self.location.is_subagent {
             origin = Origin::Harness;
         }
         if let Some(index) = line.prompt_index {
             // A compaction rewrites what stands before; the turns it keeps must keep their names.
-            self.chain = Chain::default();
+            self.chain = IdChain::default();
             self.chain.link(&["prompt", &index.to_string()]);
         }
         if matches!(blocks.first(), Some(Block::Summary(_))) {
             blocks.insert(0, Block::Boundary(Boundary::default()));
         }
-        self.say(number, Role::User, origin, blocks, None, out);
+        self.emit_message(number, Role::User, origin, blocks, None, out);
     }
 
-    fn assistant(&mut self, number: u64, said: Vec<Block>, line: &ChatLine<'_>, out: &mut Parsed) {
+    fn emit_assistant(
+        &mut self,
+        number: u64,
+        said: Vec<Block>,
+        line: &ChatLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         let mut blocks = std::mem::take(&mut self.thoughts);
         if let Some(thought) = line.reasoning_content.as_deref().filter(|t| !t.is_empty()) {
             blocks.push(Block::Thinking(thought.to_owned()));
@@ -102,10 +119,16 @@ impl Chat {
             blocks.push(Block::ToolUse(call));
         }
         let model = line.model_id.as_deref();
-        self.say(number, Role::Assistant, Origin::Model, blocks, model, out);
+        self.emit_message(number, Role::Assistant, Origin::Model, blocks, model, out);
     }
 
-    fn result(&mut self, number: u64, said: &[Block], line: &ChatLine<'_>, out: &mut Parsed) {
+    fn emit_result(
+        &mut self,
+        number: u64,
+        said: &[Block],
+        line: &ChatLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         let texts: Vec<&str> = said
             .iter()
             .filter_map(|block| match block {
@@ -124,13 +147,13 @@ impl Chat {
         };
         self.calls.close(&mut result);
         let result = vec![Block::ToolResult(result)];
-        self.say(number, Role::User, Origin::Tool, result, None, out);
+        self.emit_message(number, Role::User, Origin::Tool, result, None, out);
     }
 
     /// Emits thoughts that led to no words.
-    fn settle_thoughts(&mut self, out: &mut Parsed) {
+    fn flush_thoughts(&mut self, out: &mut ParseOutput) {
         let thoughts = std::mem::take(&mut self.thoughts);
-        self.say(
+        self.emit_message(
             self.thought_at,
             Role::Assistant,
             Origin::Model,
@@ -140,52 +163,54 @@ impl Chat {
         );
     }
 
-    fn say(
+    fn emit_message(
         &mut self,
         number: u64,
         role: Role,
         origin: Origin,
         blocks: Vec<Block>,
         model: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         if blocks.is_empty() {
             return;
         }
-        let session = SessionId::of(Flavor::Grok, &self.place.session);
+        let session = SessionId::of(Flavor::Grok, &self.location.session);
         if !self.introduced {
             self.introduced = true;
-            out.push(Entry::Session(SessionPatch {
-                cwd: self.place.cwd.clone(),
+            out.push(LogEntry::Session(SessionPatch {
+                cwd: self.location.cwd.clone(),
                 ..SessionPatch::new(session.clone(), Flavor::Grok)
             }));
         }
-        let parts: Vec<&str> = blocks.iter().map(key).collect();
+        let parts: Vec<&str> = blocks.iter().map(block_key).collect();
         let id = self.chain.link(&parts);
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             blocks,
             model: model.map(str::to_owned),
-            cwd: self.place.cwd.clone(),
+            cwd: self.location.cwd.clone(),
             line: number,
             ..Message::new(id, session, role, origin)
         }));
     }
 }
 
-impl Reader for Chat {
-    fn line(&mut self, document: Line<'_>, out: &mut Parsed) {
-        if self.place.has_log {
+impl LogReader for GrokChatReader {
+    fn read_line(&mut self, document: InputLine<'_>, out: &mut ParseOutput) {
+        if self.location.has_log {
             return;
         }
         for (number, text) in (1..).zip(document.text.split_inclusive('\n')) {
-            let line = Line {
+            let line = InputLine {
                 text,
                 number,
                 ..document
             };
-            lines::objects(line, out, |text, out| self.read(number, text, out));
+            lines::for_each_object(line, out, |text, out| {
+                self.read_chat_line(number, text, out)
+            });
         }
-        self.settle_thoughts(out);
+        self.flush_thoughts(out);
     }
 
     fn state(&self) -> String {

@@ -5,19 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::summary;
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folder of all sessions.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let home = places
-        .folder("GROK_HOME")
+        .folder_variable("GROK_HOME")
         .unwrap_or_else(|| places.home.join(".grok"));
     vec![home.join("sessions")]
 }
 
 /// The files of a session that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum File {
+pub enum GrokFile {
     Updates,
     Chat,
     Summary,
@@ -25,7 +25,7 @@ pub enum File {
     Subagent,
 }
 
-impl File {
+impl GrokFile {
     /// Returns what the file at `path` is to a session, if anything.
     ///
     /// Only the path's end counts, so it does not matter whether a root is Grok's home, its
@@ -45,7 +45,7 @@ impl File {
     }
 
     /// Returns how to read a file that is known to be Grok's, whatever it is called.
-    pub fn named(path: &Path, format: Format) -> Self {
+    pub fn named(path: &Path, format: SourceFormat) -> Self {
         let name = name(path);
         if name.ends_with("chat_history.jsonl") {
             Self::Chat
@@ -53,18 +53,18 @@ impl File {
             Self::Summary
         } else if name.ends_with("meta.json") {
             Self::Subagent
-        } else if format == Format::Document {
+        } else if format == SourceFormat::Document {
             Self::Chat
         } else {
             Self::Updates
         }
     }
 
-    pub fn format(self) -> Format {
+    pub fn format(self) -> SourceFormat {
         match self {
-            Self::Updates => Format::Lines,
+            Self::Updates => SourceFormat::Lines,
             // The history is rewritten when the session is compacted or rewound.
-            Self::Chat | Self::Summary | Self::Subagent => Format::Document,
+            Self::Chat | Self::Summary | Self::Subagent => SourceFormat::Document,
         }
     }
 }
@@ -80,7 +80,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// What a file's path says of its session.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct GrokLocation {
     /// The session's directory is named by its id.
     pub session: String,
     pub cwd: Option<String>,
@@ -90,14 +90,14 @@ pub struct Place {
     pub is_subagent: bool,
 }
 
-impl Place {
+impl GrokLocation {
     pub fn of(path: &Path) -> Self {
         let Some(directory) = path.parent() else {
             return Self::default();
         };
         Self {
             session: name(directory).to_owned(),
-            cwd: directory.parent().and_then(cwd),
+            cwd: directory.parent().and_then(decode_cwd),
             has_log: directory.join("updates.jsonl").exists(),
             is_subagent: fs::read_to_string(directory.join("summary.json"))
                 .is_ok_and(|summary| summary::is_subagent(&summary)),
@@ -107,8 +107,8 @@ impl Place {
 
 /// Returns the working directory that a folder of sessions stands for: its name decoded, or,
 /// where that would have been too long for a name, what its `.cwd` file says.
-fn cwd(folder: &Path) -> Option<String> {
-    decode(name(folder))
+fn decode_cwd(folder: &Path) -> Option<String> {
+    percent_decode_name(name(folder))
         .filter(|path| is_absolute(path))
         .or_else(|| {
             let path = fs::read_to_string(folder.join(".cwd")).ok()?;
@@ -122,7 +122,7 @@ fn is_absolute(path: &str) -> bool {
 }
 
 /// Decodes `%2F` and its like.
-fn decode(name: &str) -> Option<String> {
+fn percent_decode_name(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -151,7 +151,7 @@ fn is_session(directory: &Path) -> bool {
 }
 
 fn is_workspace(folder: &Path) -> bool {
-    let encoded = decode(name(folder)).is_some_and(|path| is_absolute(&path));
+    let encoded = percent_decode_name(name(folder)).is_some_and(|path| is_absolute(&path));
     encoded
         || folder
             .parent()
@@ -177,8 +177,8 @@ mod tests {
     const ID: &str = "01a1e07c-e626-7793-85aa-32c25c5d307e";
 
     #[track_caller]
-    fn check(path: &str, file: Option<File>) {
-        assert_eq!(File::at(Path::new(path)), file, "{path}");
+    fn check(path: &str, file: Option<GrokFile>) {
+        assert_eq!(GrokFile::at(Path::new(path)), file, "{path}");
     }
 
     #[test]
@@ -189,12 +189,15 @@ mod tests {
             "/h/.grok/sessions/long-name-0123456789abcdef/mine".to_owned(),
             format!("/copies/{ID}"),
         ] {
-            check(&format!("{session}/updates.jsonl"), Some(File::Updates));
-            check(&format!("{session}/chat_history.jsonl"), Some(File::Chat));
-            check(&format!("{session}/summary.json"), Some(File::Summary));
+            check(&format!("{session}/updates.jsonl"), Some(GrokFile::Updates));
+            check(
+                &format!("{session}/chat_history.jsonl"),
+                Some(GrokFile::Chat),
+            );
+            check(&format!("{session}/summary.json"), Some(GrokFile::Summary));
             check(
                 &format!("{session}/subagents/{ID}/meta.json"),
-                Some(File::Subagent),
+                Some(GrokFile::Subagent),
             );
         }
     }
@@ -224,9 +227,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places), [PathBuf::from("/h/.grok/sessions")]);
         places.variables.insert("GROK_HOME".into(), "/g".into());
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_their_working_directory() {
-        let cwd = |folder: &str| cwd(Path::new(folder));
+        let cwd = |folder: &str| decode_cwd(Path::new(folder));
         assert_eq!(
             cwd("%2Fhome%2Fdev%2Fproj").as_deref(),
             Some("/home/dev/proj")
@@ -249,6 +252,6 @@ mod tests {
     fn a_long_working_directory_is_in_a_file() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".cwd"), "/very/long\n").unwrap();
-        assert_eq!(cwd(home.path()).as_deref(), Some("/very/long"));
+        assert_eq!(decode_cwd(home.path()).as_deref(), Some("/very/long"));
     }
 }

@@ -6,30 +6,30 @@
 use memory::Flavor;
 
 use crate::flavor::claude;
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, NotesCarrier, Wire};
+use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier};
 
 #[derive(Debug)]
-pub struct Hooks;
+pub struct GrokHooks;
 
-impl Dialect for Hooks {
+impl Dialect for GrokHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Grok
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         wire.hook_event_name_camel.text().is_some()
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         claude::hook::kind(name, wire)
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(kind, HookKind::ToolBefore | HookKind::ToolAfter)
     }
 
-    fn write(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str) -> String {
+        claude::hook::context_answer(&event.name, context)
     }
 
     fn notes_carrier(&self) -> NotesCarrier {

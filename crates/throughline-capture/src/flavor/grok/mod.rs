@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Grok;
@@ -40,25 +40,25 @@ impl Adapter for Grok {
         Flavor::Grok
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
-        discover::File::at(&root.join(relative)).map(discover::File::format)
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+        discover::GrokFile::at(&root.join(relative)).map(discover::GrokFile::format)
     }
 
     fn recognises(&self, head: &str) -> bool {
         discover::recognises(head)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        let place = discover::Place::of(&source.path);
-        match discover::File::named(&source.path, source.format) {
-            discover::File::Updates => Box::new(updates::Updates::new(place, state)),
-            discover::File::Chat => Box::new(chat::Chat::new(place)),
-            discover::File::Summary => Box::new(summary::Summary::new(place)),
-            discover::File::Subagent => Box::new(summary::Subagent),
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        let place = discover::GrokLocation::of(&source.path);
+        match discover::GrokFile::named(&source.path, source.format) {
+            discover::GrokFile::Updates => Box::new(updates::GrokLogReader::new(place, state)),
+            discover::GrokFile::Chat => Box::new(chat::GrokChatReader::new(place)),
+            discover::GrokFile::Summary => Box::new(summary::GrokSummaryReader::new(place)),
+            discover::GrokFile::Subagent => Box::new(summary::GrokSubagentReader),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The small updates: compaction, rewinding, models, titles, errors.
 
-use memory::{Block, Boundary, Entry, Flavor, Origin, Role, SessionPatch, Title, TitleRank};
+use memory::{Block, Boundary, Flavor, LogEntry, Origin, Role, SessionPatch, Title, TitleRank};
 
-use super::pending::Mark;
-use super::session::{Compaction, Session, id_of};
+use super::pending::GrokPosition;
+use super::session::{CompactionProgress, GrokSession, session_id};
 use super::wire::News;
-use crate::Parsed;
+use crate::ParseOutput;
 
 /// The kinds that [`Session::news`] reads.
-pub const READ: &[&str] = &[
+pub const NOTICE_KINDS: &[&str] = &[
     "auto_compact_cancelled",
     "auto_compact_completed",
     "auto_compact_failed",
@@ -26,7 +26,7 @@ pub const READ: &[&str] = &[
 
 /// Kinds that say nothing to remember, or say again what another entry says: a plan repeats the
 /// arguments of the tool that made it, a finished subagent its result.
-pub const PASSED_OVER: &[&str] = &[
+pub const IGNORED_KINDS: &[&str] = &[
     "auto_continue_completed",
     "auto_recovery_started",
     "available_commands_update",
@@ -72,18 +72,18 @@ pub const PASSED_OVER: &[&str] = &[
     "workflow_updated",
 ];
 
-impl Session {
-    pub fn news(
+impl GrokSession {
+    pub fn read_notice(
         &mut self,
         kind: &str,
         news: &News<'_>,
         title_rank: TitleRank,
-        mark: &Mark,
-        out: &mut Parsed,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
     ) {
         match kind {
             "auto_compact_started" => {
-                self.state.compaction = Compaction {
+                self.state.compaction = CompactionProgress {
                     tokens_before: news.tokens_used,
                     // Compacting by hand is logged alike, but for another reason.
                     full: news
@@ -94,78 +94,89 @@ impl Session {
                 };
             }
             "compaction_checkpoint" => {
-                self.boundary(None, mark, out);
+                self.emit_boundary(None, mark, out);
                 self.state.compaction.told = true;
             }
             "auto_compact_completed" => {
                 if !self.state.compaction.told {
-                    self.boundary(news.tokens_before, mark, out);
+                    self.emit_boundary(news.tokens_before, mark, out);
                 }
-                self.state.compaction = Compaction::default();
-                self.summary(news.summary_preview.as_deref(), mark, out);
+                self.state.compaction = CompactionProgress::default();
+                self.emit_summary(news.summary_preview.as_deref(), mark, out);
             }
-            "auto_compact_cancelled" => self.state.compaction = Compaction::default(),
+            "auto_compact_cancelled" => self.state.compaction = CompactionProgress::default(),
             "auto_compact_failed" => {
-                self.state.compaction = Compaction::default();
-                self.error(news.error.as_deref(), mark, out);
+                self.state.compaction = CompactionProgress::default();
+                self.emit_error(news.error.as_deref(), mark, out);
             }
             "rewind_marker" => {
                 // What was said before stays said; the note tells why the talk starts over.
                 let prompt = news.target_prompt_index.unwrap_or_default();
                 let note = Block::Text(format!("rewound to prompt {prompt}"));
-                self.say(mark, "", (Role::System, Origin::Harness), note, out);
+                self.emit_block(mark, "", (Role::System, Origin::Harness), note, out);
             }
             "model_changed" | "model_auto_switched" => {
-                self.introduce(mark, news.model_id.as_deref().map(str::to_owned), out);
+                self.emit_session_changes(mark, news.model_id.as_deref().map(str::to_owned), out);
             }
             "session_summary_generated" | "session_info_update" => {
                 let title = news.session_summary.as_deref().or(news.title.as_deref());
-                self.title(title, title_rank, mark, out);
+                self.emit_title(title, title_rank, mark, out);
             }
-            "session_recap" => self.summary(news.summary.as_deref(), mark, out),
+            "session_recap" => self.emit_summary(news.summary.as_deref(), mark, out),
             // While it is still trying, nothing has failed.
             "retry_state" if news.kind.as_deref() == Some("retrying") => {}
             _ => {
                 let texts = [&news.error, &news.message, &news.reason];
                 let text = texts.into_iter().find_map(Option::as_deref);
-                self.error(text, mark, out);
+                self.emit_error(text, mark, out);
             }
         }
     }
 
-    pub fn error(&mut self, text: Option<&str>, mark: &Mark, out: &mut Parsed) {
+    pub fn emit_error(&mut self, text: Option<&str>, mark: &GrokPosition, out: &mut ParseOutput) {
         let block = Block::Error(text.unwrap_or("error").to_owned());
-        self.say(mark, "/error", (Role::System, Origin::Harness), block, out);
+        self.emit_block(mark, "/error", (Role::System, Origin::Harness), block, out);
     }
 
-    fn boundary(&mut self, tokens_before: Option<u64>, mark: &Mark, out: &mut Parsed) {
+    fn emit_boundary(
+        &mut self,
+        tokens_before: Option<u64>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let compaction = &self.state.compaction;
         let boundary = Block::Boundary(Boundary {
             trigger: compaction.full.then(|| "auto".to_owned()),
             tokens_before: tokens_before.or(compaction.tokens_before),
             ..Boundary::default()
         });
-        self.say(mark, "", (Role::System, Origin::Harness), boundary, out);
+        self.emit_block(mark, "", (Role::System, Origin::Harness), boundary, out);
     }
 
-    fn summary(&mut self, text: Option<&str>, mark: &Mark, out: &mut Parsed) {
+    fn emit_summary(&mut self, text: Option<&str>, mark: &GrokPosition, out: &mut ParseOutput) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             let block = Block::Summary(text.to_owned());
-            self.say(mark, "/summary", (Role::System, Origin::Model), block, out);
+            self.emit_block(mark, "/summary", (Role::System, Origin::Model), block, out);
         }
     }
 
-    fn title(&mut self, text: Option<&str>, rank: TitleRank, mark: &Mark, out: &mut Parsed) {
+    fn emit_title(
+        &mut self,
+        text: Option<&str>,
+        rank: TitleRank,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return;
         };
-        self.introduce(mark, None, out);
-        out.push(Entry::Session(SessionPatch {
+        self.emit_session_changes(mark, None, out);
+        out.push(LogEntry::Session(SessionPatch {
             title: Some(Title {
                 text: text.to_owned(),
                 rank,
             }),
-            ..SessionPatch::new(id_of(mark), Flavor::Grok)
+            ..SessionPatch::new(session_id(mark), Flavor::Grok)
         }));
     }
 }

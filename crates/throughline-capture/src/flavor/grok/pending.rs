@@ -6,13 +6,13 @@ use memory::{ApiId, Block};
 use super::wire::{Chunk, Content};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum GrokSpeaker {
     User,
     Thought,
     Assistant,
 }
 
-impl Speaker {
+impl GrokSpeaker {
     /// A model thinks and speaks in one message.
     fn is_model(self) -> bool {
         self != Self::User
@@ -21,7 +21,7 @@ impl Speaker {
 
 /// Where and when something was said.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct GrokPosition {
     pub session: String,
     /// The log's own name for the entry, if it gives one.
     pub id: Option<String>,
@@ -32,10 +32,10 @@ pub struct Mark {
 }
 
 #[derive(Debug)]
-pub struct Pending {
-    pub speaker: Speaker,
+pub struct PendingMessage {
+    pub speaker: GrokSpeaker,
     /// Of the first chunk.
-    pub mark: Mark,
+    pub mark: GrokPosition,
     pub blocks: Vec<Block>,
     pub model: Option<String>,
     pub synthetic_reason: Option<String>,
@@ -43,8 +43,8 @@ pub struct Pending {
     message_id: Option<String>,
 }
 
-impl Pending {
-    pub fn new(speaker: Speaker, chunk: &Chunk<'_>, mark: Mark) -> Self {
+impl PendingMessage {
+    pub fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
         let meta = chunk.meta.as_ref();
         let mut pending = Self {
             speaker,
@@ -61,32 +61,36 @@ impl Pending {
     }
 
     /// Says whether a chunk goes on with this message.
-    pub fn takes(&self, speaker: Speaker, chunk: &Chunk<'_>, mark: &Mark) -> bool {
+    pub fn accepts(&self, speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: &GrokPosition) -> bool {
         let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
         self.speaker.is_model() == speaker.is_model()
             && self.mark.session == mark.session
-            && agree(&self.mark.api_id, &mark.api_id)
-            && agree(&self.prompt_index, &prompt_index)
-            && agree(&self.message_id.as_deref(), &chunk.message_id.as_deref())
+            && may_be_equal(&self.mark.api_id, &mark.api_id)
+            && may_be_equal(&self.prompt_index, &prompt_index)
+            && may_be_equal(&self.message_id.as_deref(), &chunk.message_id.as_deref())
     }
 
-    pub fn add(&mut self, speaker: Speaker, chunk: &Chunk<'_>) {
+    pub fn add(&mut self, speaker: GrokSpeaker, chunk: &Chunk<'_>) {
         let Some(block) = chunk.content.as_ref().and_then(block) else {
             return;
         };
         match (speaker, self.blocks.last_mut(), block) {
-            (Speaker::Thought, Some(Block::Thinking(known)), Block::Text(text))
-            | (Speaker::User | Speaker::Assistant, Some(Block::Text(known)), Block::Text(text)) => {
+            (GrokSpeaker::Thought, Some(Block::Thinking(known)), Block::Text(text))
+            | (
+                GrokSpeaker::User | GrokSpeaker::Assistant,
+                Some(Block::Text(known)),
+                Block::Text(text),
+            ) => {
                 known.push_str(&text);
             }
-            (Speaker::Thought, _, Block::Text(text)) => self.blocks.push(Block::Thinking(text)),
+            (GrokSpeaker::Thought, _, Block::Text(text)) => self.blocks.push(Block::Thinking(text)),
             (_, _, block) => self.blocks.push(block),
         }
     }
 }
 
 /// Says whether two names are not known to differ: later chunks may leave theirs out.
-fn agree<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
+fn may_be_equal<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
     known.is_none() || told.is_none() || known == told
 }
 

@@ -6,7 +6,7 @@ use memory::{Block, Origin};
 const INTERJECTION: &str = "interjection";
 
 /// How the texts begin that the program writes without saying so.
-const ENVELOPES: &[&str] = &[
+const HARNESS_PREFIXES: &[&str] = &[
     "<user_info>",
     "<system-reminder>",
     "<system_reminder>",
@@ -25,13 +25,13 @@ const QUERY: &str = "<user_query>";
 const QUERY_END: &str = "</user_query>";
 
 /// How the summary begins that stands for what was compacted away.
-const CONTINUED: &str = "This session is being continued from a previous conversation";
+const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation";
 
 /// Says who is behind the blocks of a user's message, and takes the person's words out of the
 /// envelopes.
-pub fn unwrap(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
+pub fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
     if let Some(Block::Text(text)) = blocks.first()
-        && text.starts_with(CONTINUED)
+        && text.starts_with(SUMMARY_PREFIX)
     {
         let text = text.clone();
         *blocks = vec![Block::Summary(text)];
@@ -43,7 +43,7 @@ pub fn unwrap(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin
     let said: Vec<Block> = blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Text(text) => words(text).map(|words| Block::Text(words.to_owned())),
+            Block::Text(text) => typed_text(text).map(|words| Block::Text(words.to_owned())),
             other => Some(other.clone()),
         })
         .collect();
@@ -55,9 +55,11 @@ pub fn unwrap(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin
 }
 
 /// Returns what a person said in a text, if anything.
-fn words(text: &str) -> Option<&str> {
+fn typed_text(text: &str) -> Option<&str> {
     let begin = text.trim_start();
-    let enveloped = ENVELOPES.iter().any(|envelope| begin.starts_with(envelope));
+    let enveloped = HARNESS_PREFIXES
+        .iter()
+        .any(|envelope| begin.starts_with(envelope));
     // A person may speak of the marks too: they count only where the program puts them, and the
     // last one closes.
     if enveloped || begin.starts_with(QUERY) {
@@ -77,7 +79,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, reason: Option<&str>, origin: Origin, said: &str) {
         let mut blocks = vec![Block::Text(text.into())];
-        assert_eq!(unwrap(&mut blocks, reason), origin, "{text}");
+        assert_eq!(unwrap_prompt(&mut blocks, reason), origin, "{text}");
         assert_eq!(blocks, [Block::Text(said.into())]);
     }
 
@@ -110,10 +112,10 @@ mod tests {
 
     #[test]
     fn a_summary_is_neither() {
-        let text = format!("{CONTINUED} that ran out of context.");
+        let text = format!("{SUMMARY_PREFIX} that ran out of context.");
         let mut blocks = vec![Block::Text(text.clone())];
         assert_eq!(
-            unwrap(&mut blocks, Some("compaction_meta")),
+            unwrap_prompt(&mut blocks, Some("compaction_meta")),
             Origin::Harness
         );
         assert_eq!(blocks, [Block::Summary(text)]);

@@ -3,40 +3,41 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch,
+    Block, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch,
 };
 use serde::{Deserialize, Serialize};
 
-use super::discover::Place;
-use super::pending::{Mark, Pending, Speaker};
+use super::discover::GrokLocation;
+use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::prompt;
-use crate::Parsed;
+use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 #[derive(Debug)]
-pub struct Session {
-    pub place: Place,
-    pub state: State,
+pub struct GrokSession {
+    pub location: GrokLocation,
+    pub state: GrokReaderState,
 }
 
 /// What the next reader must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct GrokReaderState {
     /// The session whose directory has been told.
     introduced: Option<String>,
     model: Option<String>,
-    chain: Chain,
+    chain: IdChain,
     pub calls: OpenCalls,
-    pub announced: VecDeque<Announced>,
+    pub announced: VecDeque<AnnouncedCall>,
     /// Calls whose result was read; later news of them repeats it.
     pub finished: VecDeque<CallId>,
-    pub compaction: Compaction,
+    pub compaction: CompactionProgress,
 }
 
 /// A call seen without its arguments, and what its first line said of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Announced {
+pub struct AnnouncedCall {
     pub call: CallId,
     pub tool: String,
     pub path: Option<String>,
@@ -45,7 +46,7 @@ pub struct Announced {
 /// How far a compaction has come: its start, its checkpoint and its end are separate lines.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Compaction {
+pub struct CompactionProgress {
     pub tokens_before: Option<u64>,
     /// It was started because the context was full.
     pub full: bool,
@@ -53,64 +54,67 @@ pub struct Compaction {
     pub told: bool,
 }
 
-impl Session {
+impl GrokSession {
     /// Emits a message that is whole.
-    pub fn tell(&mut self, mut pending: Pending, out: &mut Parsed) {
+    pub fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
         let (role, origin) = match pending.speaker {
             // It was written by the model whose tool call started the session.
-            Speaker::User if self.place.is_subagent => (Role::User, Origin::Harness),
-            Speaker::User => {
+            GrokSpeaker::User if self.location.is_subagent => (Role::User, Origin::Harness),
+            GrokSpeaker::User => {
                 let reason = pending.synthetic_reason.as_deref();
-                (Role::User, prompt::unwrap(&mut pending.blocks, reason))
+                (
+                    Role::User,
+                    prompt::unwrap_prompt(&mut pending.blocks, reason),
+                )
             }
-            Speaker::Assistant | Speaker::Thought => (Role::Assistant, Origin::Model),
+            GrokSpeaker::Assistant | GrokSpeaker::Thought => (Role::Assistant, Origin::Model),
         };
         if pending.blocks.is_empty() {
             return;
         }
-        self.introduce(&pending.mark, pending.model, out);
-        self.message(&pending.mark, "", role, origin, pending.blocks, out);
+        self.emit_session_changes(&pending.mark, pending.model, out);
+        self.emit_message(&pending.mark, "", role, origin, pending.blocks, out);
     }
 
     /// Emits a message of one block. `part` tells the messages of one line apart.
-    pub fn say(
+    pub fn emit_block(
         &mut self,
-        mark: &Mark,
+        mark: &GrokPosition,
         part: &str,
         (role, origin): (Role, Origin),
         block: Block,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        self.introduce(mark, None, out);
-        self.message(mark, part, role, origin, vec![block], out);
+        self.emit_session_changes(mark, None, out);
+        self.emit_message(mark, part, role, origin, vec![block], out);
     }
 
-    fn message(
+    fn emit_message(
         &mut self,
-        mark: &Mark,
+        mark: &GrokPosition,
         part: &str,
         role: Role,
         origin: Origin,
         blocks: Vec<Block>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let id = self.name(mark, part, &blocks);
-        out.push(Entry::Message(Message {
+        let id = self.message_id(mark, part, &blocks);
+        out.push(LogEntry::Message(Message {
             api_id: mark.api_id.clone().filter(|_| origin == Origin::Model),
             at: mark.at,
             blocks,
             model: self.state.model.clone(),
-            cwd: self.place.cwd.clone(),
+            cwd: self.location.cwd.clone(),
             line: mark.line,
-            ..Message::new(id, id_of(mark), role, origin)
+            ..Message::new(id, session_id(mark), role, origin)
         }));
     }
 
-    fn name(&mut self, mark: &Mark, part: &str, blocks: &[Block]) -> MessageId {
+    fn message_id(&mut self, mark: &GrokPosition, part: &str, blocks: &[Block]) -> MessageId {
         match &mark.id {
             Some(id) => MessageId::new(format!("{id}{part}")),
             None => {
-                let keys = blocks.iter().map(key);
+                let keys = blocks.iter().map(block_key);
                 let parts: Vec<&str> = std::iter::once(part).chain(keys).collect();
                 self.state.chain.link(&parts)
             }
@@ -118,7 +122,12 @@ impl Session {
     }
 
     /// Says of the session what is new: where it works, and with which model.
-    pub fn introduce(&mut self, mark: &Mark, model: Option<String>, out: &mut Parsed) {
+    pub fn emit_session_changes(
+        &mut self,
+        mark: &GrokPosition,
+        model: Option<String>,
+        out: &mut ParseOutput,
+    ) {
         let is_new = self.state.introduced.as_ref() != Some(&mark.session);
         let changed = model.filter(|model| self.state.model.as_ref() != Some(model));
         if !is_new && changed.is_none() {
@@ -130,20 +139,20 @@ impl Session {
         if changed.is_some() {
             self.state.model.clone_from(&changed);
         }
-        out.push(Entry::Session(SessionPatch {
-            cwd: self.place.cwd.clone().filter(|_| is_new),
+        out.push(LogEntry::Session(SessionPatch {
+            cwd: self.location.cwd.clone().filter(|_| is_new),
             model: changed,
-            ..SessionPatch::new(id_of(mark), Flavor::Grok)
+            ..SessionPatch::new(session_id(mark), Flavor::Grok)
         }));
     }
 }
 
-pub fn id_of(mark: &Mark) -> SessionId {
+pub fn session_id(mark: &GrokPosition) -> SessionId {
     SessionId::of(Flavor::Grok, &mark.session)
 }
 
 /// Returns what names a block where the log gives no ids.
-pub fn key(block: &Block) -> &str {
+pub fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text) | Block::Thinking(text) | Block::Summary(text) | Block::Error(text) => {
             text

@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-use memory::{Entry, Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 
-use super::discover::Place;
+use super::discover::GrokLocation;
 use super::wire;
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct Summary {
-    place: Place,
+pub struct GrokSummaryReader {
+    place: GrokLocation,
 }
 
-impl Summary {
-    pub fn new(place: Place) -> Self {
+impl GrokSummaryReader {
+    pub fn new(place: GrokLocation) -> Self {
         Self { place }
     }
 
@@ -46,11 +46,11 @@ impl Summary {
     }
 }
 
-impl Reader for Summary {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| {
+impl LogReader for GrokSummaryReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| {
             let patch = self.patch(&serde_json::from_str(text)?);
-            out.push(Entry::Session(patch));
+            out.push(LogEntry::Session(patch));
             Ok(())
         });
     }
@@ -94,13 +94,13 @@ fn title(summary: &wire::Summary<'_>) -> Option<Title> {
 
 /// Reads what a session keeps of a subagent; it is the only link between the two.
 #[derive(Debug)]
-pub struct Subagent;
+pub struct GrokSubagentReader;
 
-impl Reader for Subagent {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| {
-            let patch = subagent(&serde_json::from_str(text)?);
-            out.entries.extend(patch.map(Entry::Session));
+impl LogReader for GrokSubagentReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| {
+            let patch = subagent_patch(&serde_json::from_str(text)?);
+            out.entries.extend(patch.map(LogEntry::Session));
             Ok(())
         });
     }
@@ -111,7 +111,7 @@ impl Reader for Subagent {
 }
 
 /// Returns what is said of a subagent's session, whose id is also the subagent's.
-pub fn subagent(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
+pub fn subagent_patch(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
     let child = subagent
         .child_session_id
         .as_deref()

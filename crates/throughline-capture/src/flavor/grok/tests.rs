@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use memory::{Block, Entry, Flavor, Usage};
+use memory::{Block, Flavor, LogEntry, Usage};
 use testkit::shape::shape;
 
 use super::Grok;
-use crate::adapter::parse;
-use crate::{Adapter, Format, Line, Parsed, Source};
+use crate::adapter::parse_text;
+use crate::{Adapter, InputLine, ParseOutput, Source, SourceFormat};
 
 const PROJ: &str = "%2Fhome%2Fdev%2Fproj";
 const MADE: &str = "%2Fhome%2Fdev%2Fmade";
@@ -24,9 +24,9 @@ fn source(relative: &str) -> Source {
     }
 }
 
-fn read(source: &Source) -> (String, Parsed) {
+fn read(source: &Source) -> (String, ParseOutput) {
     let text = fs::read_to_string(&source.path).unwrap();
-    let parsed = parse(&Grok, source, &text);
+    let parsed = parse_text(&Grok, source, &text);
     (text, parsed)
 }
 
@@ -37,9 +37,9 @@ fn show(session: &str, files: &[&str]) -> String {
         let (_, parsed) = read(&source(&format!("sessions/{session}/{file}")));
         shown += &format!("# {file}\n{}", shape(&parsed.entries));
         for skipped in &parsed.skipped {
-            shown += &format!("skipped line {}: {}\n", skipped.line, skipped.why);
+            shown += &format!("skipped line {}: {}\n", skipped.line, skipped.reason);
         }
-        for (kind, count) in &parsed.unknown {
+        for (kind, count) in &parsed.unknown_kinds {
             shown += &format!("unknown {kind}: {count}\n");
         }
     }
@@ -123,19 +123,19 @@ fn compacted_chat_is_read_from_its_summary() {
     let source = Source {
         flavor: Flavor::Grok,
         path: path.clone(),
-        format: Format::Document,
+        format: SourceFormat::Document,
     };
     let text = fs::read_to_string(history).unwrap();
-    let whole = parse(&Grok, &source, &text);
+    let whole = parse_text(&Grok, &source, &text);
     let tail: String = text.split_inclusive('\n').skip(5).collect();
-    let names = |parsed: &Parsed| -> Vec<String> {
+    let names = |parsed: &ParseOutput| -> Vec<String> {
         let ids = parsed.entries.iter().filter_map(|entry| match entry {
-            Entry::Message(message) => Some(message.id.to_string()),
+            LogEntry::Message(message) => Some(message.id.to_string()),
             _ => None,
         });
         ids.collect()
     };
-    let (whole_names, kept) = (names(&whole), names(&parse(&Grok, &source, &tail)));
+    let (whole_names, kept) = (names(&whole), names(&parse_text(&Grok, &source, &tail)));
     assert!(shape(&whole.entries).contains("boundary"));
     assert!(shape(&whole.entries).contains("summary \"This session is being continued"));
     assert_eq!(whole_names[whole_names.len() - 2..], kept[kept.len() - 2..]);
@@ -175,9 +175,9 @@ fn nothing_unknown_but_what_was_made_so() {
     assert_eq!(sources.len(), 23);
     for source in &sources {
         let (text, parsed) = read(source);
-        unknown.extend(parsed.unknown);
+        unknown.extend(parsed.unknown_kinds);
         skipped += parsed.skipped.len();
-        if source.format == Format::Lines || text.starts_with(r#"{"type":"system""#) {
+        if source.format == SourceFormat::Lines || text.starts_with(r#"{"type":"system""#) {
             assert!(Grok.recognises(&text), "{}", source.path.display());
         }
     }
@@ -193,16 +193,16 @@ fn nothing_unknown_but_what_was_made_so() {
 fn two_halves_are_the_whole() {
     for source in sources()
         .iter()
-        .filter(|source| source.format == Format::Lines)
+        .filter(|source| source.format == SourceFormat::Lines)
     {
         let (text, whole) = read(source);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for cut in 0..=lines.len() {
-            let mut out = Parsed::default();
-            let mut reader = Grok.reader(source, None);
+            let mut out = ParseOutput::default();
+            let mut reader = Grok.open_reader(source, None);
             feed(&mut *reader, &lines, 0, cut, &mut out);
-            reader.end(false, &mut out);
-            let (from, state) = match reader.resume() {
+            reader.finish(false, &mut out);
+            let (from, state) = match reader.resume_point() {
                 Some(resume) => {
                     let offset: usize = lines[..resume.line as usize - 1]
                         .iter()
@@ -214,9 +214,9 @@ fn two_halves_are_the_whole() {
                 None => (cut, reader.state()),
             };
             assert!(!texts(&whole).any(|text| state.contains(text)), "{state}");
-            let mut reader = Grok.reader(source, Some(&state));
+            let mut reader = Grok.open_reader(source, Some(&state));
             feed(&mut *reader, &lines, from, lines.len(), &mut out);
-            reader.end(true, &mut out);
+            reader.finish(true, &mut out);
             assert_eq!(
                 shape(&out.entries),
                 shape(&whole.entries),
@@ -229,9 +229,9 @@ fn two_halves_are_the_whole() {
 }
 
 /// The words of a log that no state may hold.
-fn texts(parsed: &Parsed) -> impl Iterator<Item = &str> {
+fn texts(parsed: &ParseOutput) -> impl Iterator<Item = &str> {
     let messages = parsed.entries.iter().filter_map(|entry| match entry {
-        Entry::Message(message) => Some(message),
+        LogEntry::Message(message) => Some(message),
         _ => None,
     });
     messages
@@ -243,15 +243,21 @@ fn texts(parsed: &Parsed) -> impl Iterator<Item = &str> {
         })
 }
 
-fn feed(reader: &mut dyn crate::Reader, lines: &[&str], from: usize, to: usize, out: &mut Parsed) {
+fn feed(
+    reader: &mut dyn crate::LogReader,
+    lines: &[&str],
+    from: usize,
+    to: usize,
+    out: &mut ParseOutput,
+) {
     let mut offset: u64 = lines[..from].iter().map(|line| line.len() as u64).sum();
     for (number, text) in (1..).zip(lines).skip(from).take(to - from) {
-        let line = Line {
+        let line = InputLine {
             text,
             number,
             offset,
         };
-        reader.line(line, out);
+        reader.read_line(line, out);
         offset += text.len() as u64;
     }
 }
@@ -263,13 +269,13 @@ fn damage_is_survived() {
         let (text, _) = read(&source);
         for cut in (0..text.len()).step_by(1009) {
             let cut = text.floor_char_boundary(cut);
-            let torn = parse(&Grok, &source, &text[..cut]);
+            let torn = parse_text(&Grok, &source, &text[..cut]);
             assert!(
                 torn.skipped.len() <= 2,
                 "{} cut at byte {cut}",
                 source.path.display()
             );
-            let rest = parse(&Grok, &source, &text[cut..]);
+            let rest = parse_text(&Grok, &source, &text[cut..]);
             assert!(
                 rest.skipped.len() <= 3,
                 "{} from byte {cut}",
@@ -285,7 +291,7 @@ fn no_two_messages_have_one_name() {
         let (_, parsed) = read(&source);
         let mut names = std::collections::BTreeSet::new();
         for entry in &parsed.entries {
-            if let Entry::Message(message) = entry {
+            if let LogEntry::Message(message) = entry {
                 assert!(
                     names.insert(message.id.clone()),
                     "{} in {source:?}",
@@ -296,10 +302,10 @@ fn no_two_messages_have_one_name() {
     }
 }
 
-fn total(parsed: &Parsed) -> Usage {
+fn total(parsed: &ParseOutput) -> Usage {
     let mut total = Usage::default();
     for entry in &parsed.entries {
-        if let Entry::Usage(entry) = entry {
+        if let LogEntry::Usage(entry) = entry {
             total += entry.usage;
         }
     }
@@ -310,7 +316,7 @@ fn total(parsed: &Parsed) -> Usage {
 fn usage_is_what_the_lines_add_up_to() {
     for source in sources()
         .iter()
-        .filter(|source| source.format == Format::Lines)
+        .filter(|source| source.format == SourceFormat::Lines)
     {
         let (text, parsed) = read(source);
         let mut expected = Usage::default();
@@ -340,7 +346,7 @@ fn usage_is_what_grok_itself_counts() {
         let Ok(text) = fs::read_to_string(source.path.with_file_name("usage.json")) else {
             continue;
         };
-        if source.format != Format::Lines {
+        if source.format != SourceFormat::Lines {
             continue;
         }
         let counted: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use memory::command::CallFiles;
-use memory::{CallId, Change, ToolResult, ToolUse};
+use memory::{CallId, FileModification, ToolResult, ToolUse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -44,7 +44,7 @@ impl Tool<'_> {
         ToolUse {
             call: CallId::new(&*self.tool_call_id),
             tool: self.name(),
-            path: tools::path(&input).or_else(located),
+            path: tools::target_path(&input).or_else(located),
             input,
         }
     }
@@ -82,13 +82,13 @@ fn text(parts: &[Part<'_>]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-fn change(part: &Part<'_>) -> Option<Change> {
+fn change(part: &Part<'_>) -> Option<FileModification> {
     let (path, new) = (part.path.as_deref()?, part.new_text.as_deref()?);
     let diff = match part.old_text.as_deref() {
         None | Some("") => new.to_owned(),
         Some(old) => tools::diff(old, new),
     };
-    Some(Change {
+    Some(FileModification {
         path: path.to_owned(),
         diff,
     })

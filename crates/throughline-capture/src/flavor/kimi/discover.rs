@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use memory::{Flavor, SessionId};
 
 use super::wire;
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of all sessions, of the newer program and the older.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let folder = |variable: &str, default: &str| {
-        let home = places.folder(variable);
+        let home = places.folder_variable(variable);
         home.unwrap_or_else(|| places.home.join(default))
             .join("sessions")
     };
@@ -22,28 +22,28 @@ pub fn roots(places: &Places) -> Vec<PathBuf> {
     ]
 }
 
-pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let path = root.join(relative);
     let folder = name(path.parent()?);
     match relative.file_name()?.to_str()? {
-        "wire.jsonl" => Some(Format::Lines),
-        "state.json" if folder.starts_with("session_") => Some(Format::Document),
+        "wire.jsonl" => Some(SourceFormat::Lines),
+        "state.json" if folder.starts_with("session_") => Some(SourceFormat::Document),
         // A folder named after Kimi may hold copies of logs under any name.
-        file if folder == "kimi" && file.ends_with(".jsonl") => Some(Format::Lines),
+        file if folder == "kimi" && file.ends_with(".jsonl") => Some(SourceFormat::Lines),
         _ => None,
     }
 }
 
 /// What a log's path says of its session.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct KimiLocation {
     pub session: SessionId,
     /// Of an agent that another agent started.
     pub parent: Option<SessionId>,
     pub cwd: Option<String>,
 }
 
-impl Place {
+impl KimiLocation {
     pub fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let agents = folder.parent().filter(|agents| name(agents) == "agents");
@@ -64,10 +64,10 @@ impl Place {
                 .agents
                 .get(agent)
                 .and_then(|agent| agent.parent_agent_id.some());
-            session(name(directory), parent.unwrap_or("main"))
+            session_id(name(directory), parent.unwrap_or("main"))
         });
         Self {
-            session: session(name(directory), agent),
+            session: session_id(name(directory), agent),
             parent,
             cwd: state.work_dir.to_owned(),
         }
@@ -75,7 +75,7 @@ impl Place {
 }
 
 /// Returns the name of an agent's conversation: the main one's is the session's.
-pub fn session(directory: &str, agent: &str) -> SessionId {
+pub fn session_id(directory: &str, agent: &str) -> SessionId {
     match agent {
         "main" => SessionId::of(Flavor::Kimi, directory),
         agent => SessionId::of(Flavor::Kimi, &format!("{directory}/{agent}")),
@@ -96,10 +96,13 @@ mod tests {
         for (relative, format) in [
             (
                 format!("{session}/agents/main/wire.jsonl"),
-                Some(Format::Lines),
+                Some(SourceFormat::Lines),
             ),
-            (format!("{session}/state.json"), Some(Format::Document)),
-            ("0123/4567/wire.jsonl".to_owned(), Some(Format::Lines)),
+            (
+                format!("{session}/state.json"),
+                Some(SourceFormat::Document),
+            ),
+            ("0123/4567/wire.jsonl".to_owned(), Some(SourceFormat::Lines)),
             (format!("{session}/agents/main/plans/a.md"), None),
             ("app/state.json".to_owned(), None),
             ("history.jsonl".to_owned(), None),
@@ -108,14 +111,14 @@ mod tests {
             assert_eq!(claim(root, Path::new(&relative)), format, "{relative}");
         }
         let copy = claim(Path::new("/copies/kimi"), Path::new("small.jsonl"));
-        assert_eq!(copy, Some(Format::Lines));
+        assert_eq!(copy, Some(SourceFormat::Lines));
     }
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         let (new, old) = ("/h/.kimi-code/sessions", "/h/.kimi/sessions");
         assert_eq!(roots(&places), [PathBuf::from(new), old.into()]);
@@ -127,7 +130,12 @@ mod tests {
 
     #[test]
     fn the_path_names_the_session() {
-        let native = |path: &str| Place::of(Path::new(path)).session.native().to_owned();
+        let native = |path: &str| {
+            KimiLocation::of(Path::new(path))
+                .session
+                .native()
+                .to_owned()
+        };
         assert_eq!(
             native("/s/wd_a/session_1/agents/main/wire.jsonl"),
             "session_1"

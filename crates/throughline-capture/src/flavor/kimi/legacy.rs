@@ -2,43 +2,48 @@
 
 use memory::{Origin, Role};
 
-use super::log::{At, Log, part_block};
+use super::log::{KimiLogReader, KimiPosition, part_block};
 use super::wire;
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl Log {
-    pub(super) fn legacy(&mut self, at: At, message: &wire::Legacy<'_>, out: &mut Parsed) {
+impl KimiLogReader {
+    pub(super) fn read_legacy(
+        &mut self,
+        at: KimiPosition,
+        message: &wire::Legacy<'_>,
+        out: &mut ParseOutput,
+    ) {
         let payload: wire::Payload<'_> = wire::lenient(message.payload);
         match message.kind.as_str() {
             "TurnBegin" | "SteerInput" => {
-                self.prompt(at, Origin::Human, wire::text(payload.user_input), out);
+                self.emit_prompt(at, Origin::Human, wire::text(payload.user_input), out);
             }
             "ContentPart" => {
                 let part: wire::Part<'_> = wire::lenient(message.payload);
                 if let Some(block) = part_block(&part, out) {
                     let text = part.text.some().unwrap_or(part.think.as_str());
                     let id = self.state.chain.link(&[part.kind.as_str(), text]);
-                    self.answer(at, id, None, block, out);
+                    self.emit_answer(at, id, None, block, out);
                 }
             }
             "ToolCall" => {
                 let (call, function) = (payload.id.as_str(), &payload.function);
                 let id = self.state.chain.link(&["call", call]);
                 let input = function.arguments.as_str().to_owned();
-                let block = self.call(call, function.name.as_str(), input);
-                self.answer(at, id, None, block, out);
+                let block = self.new_call(call, function.name.as_str(), input);
+                self.emit_answer(at, id, None, block, out);
             }
             "ToolResult" => {
                 let call = payload.tool_call_id.as_str();
                 let id = self.state.chain.link(&["result", call]);
-                self.result(at, id, call, &wire::lenient(payload.return_value), out);
+                self.emit_result(at, id, call, &wire::lenient(payload.return_value), out);
             }
-            "StatusUpdate" => self.bill(at, None, payload.token_usage, out),
+            "StatusUpdate" => self.emit_usage(at, None, payload.token_usage, out),
             "CompactionBegin" | "CompactionEnd" => {
                 if message.kind.as_str() == "CompactionEnd" {
                     let id = self.state.chain.link(&["compaction"]);
                     let block = memory::Block::Boundary(memory::Boundary::default());
-                    self.say(at, id, (Role::System, Origin::Harness), block, out);
+                    self.emit_block(at, id, (Role::System, Origin::Harness), block, out);
                 }
             }
             "TurnEnd"
@@ -55,7 +60,7 @@ impl Log {
             | "HookResolved"
             | "SubagentEvent"
             | "ToolCallPart" => {}
-            other => out.unknown(&format!("message/{other}")),
+            other => out.count_unknown(&format!("message/{other}")),
         }
     }
 }

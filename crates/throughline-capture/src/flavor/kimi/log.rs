@@ -2,31 +2,31 @@
 
 use jiff::Timestamp;
 use memory::{
-    ApiId, Block, Boundary, CallId, Chain, Entry, Flavor, Message, MessageId, Origin, Role,
+    ApiId, Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
     SessionKind, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::discover::Place;
+use super::discover::KimiLocation;
 use super::{prompt, wire};
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one agent's log.
 #[derive(Debug)]
-pub struct Log {
-    place: Place,
-    pub(super) state: State,
+pub struct KimiLogReader {
+    location: KimiLocation,
+    pub(super) state: KimiReaderState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct KimiReaderState {
     cwd: Option<String>,
     model: Option<String>,
     /// Names what has no id.
-    pub chain: Chain,
+    pub chain: IdChain,
     pub calls: OpenCalls,
     introduced: bool,
     titled: bool,
@@ -36,71 +36,84 @@ pub struct State {
 
 /// Where and when something was said.
 #[derive(Clone, Copy, Debug)]
-pub struct At {
+pub struct KimiPosition {
     pub line: u64,
     pub time: Option<Timestamp>,
 }
 
-impl Log {
+impl KimiLogReader {
     pub fn new(source: &Source, state: Option<&str>) -> Self {
-        let place = Place::of(&source.path);
+        let location = KimiLocation::of(&source.path);
         let state = state
             .and_then(|state| serde_json::from_str(state).ok())
-            .unwrap_or_else(|| State {
-                cwd: place.cwd.clone(),
-                ..State::default()
+            .unwrap_or_else(|| KimiReaderState {
+                cwd: location.cwd.clone(),
+                ..KimiReaderState::default()
             });
-        Self { place, state }
+        Self { location, state }
     }
 
-    fn object(&mut self, line: u64, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_object(
+        &mut self,
+        line: u64,
+        object: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let read: wire::Line<'_> = serde_json::from_str(object)?;
         let time = read.time.0.or(read.timestamp.0).or(read.created_at.0);
-        let at = At { line, time };
-        self.introduce(at, out);
+        let at = KimiPosition { line, time };
+        self.emit_session(at, out);
         match read.kind.as_str() {
             "turn.prompt" | "turn.steer" => {
                 let origin = wire::lenient(read.origin);
-                let (origin, text) = prompt::said(&origin, wire::text(read.input));
-                self.prompt(at, origin, text, out);
+                let (origin, text) = prompt::classify_prompt(&origin, wire::text(read.input));
+                self.emit_prompt(at, origin, text, out);
             }
-            "context.append_message" => self.appended(at, &wire::lenient(read.message), out),
+            "context.append_message" => {
+                self.read_context_message(at, &wire::lenient(read.message), out)
+            }
             "context.append_loop_event" => {
                 if let Some(event) = read.event {
-                    self.event(at, &serde_json::from_str(event.get())?, out);
+                    self.read_event(at, &serde_json::from_str(event.get())?, out);
                 }
             }
-            "usage.record" => self.bill(at, read.model.to_owned(), read.usage, out),
-            "permission.record_approval_result" => self.approval(at, &read, out),
+            "usage.record" => self.emit_usage(at, read.model.to_owned(), read.usage, out),
+            "permission.record_approval_result" => self.emit_approval(at, &read, out),
             "full_compaction.begin" => self.state.compacting = read.source.to_owned(),
-            "context.apply_compaction" => self.compacted(at, &read, out),
-            "config.update" | "profile.bind" => self.configured(&read, out),
+            "context.apply_compaction" => self.emit_compaction(at, &read, out),
+            "config.update" | "profile.bind" => self.update_config(&read, out),
             "" if read.message.is_some() => {
-                self.legacy(at, &wire::lenient(read.message), out);
+                self.read_legacy(at, &wire::lenient(read.message), out);
             }
-            kind if IGNORED.iter().any(|known| kind.starts_with(known)) => {}
-            kind => out.unknown(kind),
+            kind if IGNORED_PREFIXES.iter().any(|known| kind.starts_with(known)) => {}
+            kind => out.count_unknown(kind),
         }
         Ok(())
     }
 
-    fn introduce(&mut self, at: At, out: &mut Parsed) {
+    fn emit_session(&mut self, at: KimiPosition, out: &mut ParseOutput) {
         if std::mem::replace(&mut self.state.introduced, true) {
             return;
         }
         // Many sessions begin with the same words; only a fork begins at the same time, too.
         let began = at.time.map_or(0, Timestamp::as_millisecond).to_string();
         self.state.chain.link(&[&began]);
-        out.push(Entry::Session(SessionPatch {
-            kind: self.place.parent.as_ref().map(|_| SessionKind::Subagent),
+        out.push(LogEntry::Session(SessionPatch {
+            kind: self.location.parent.as_ref().map(|_| SessionKind::Subagent),
             cwd: self.state.cwd.clone(),
-            parent: self.place.parent.clone(),
+            parent: self.location.parent.clone(),
             started: at.time,
             ..self.patch()
         }));
     }
 
-    pub(super) fn prompt(&mut self, at: At, origin: Origin, text: String, out: &mut Parsed) {
+    pub(super) fn emit_prompt(
+        &mut self,
+        at: KimiPosition,
+        origin: Origin,
+        text: String,
+        out: &mut ParseOutput,
+    ) {
         if text.trim().is_empty() {
             return;
         }
@@ -109,18 +122,23 @@ impl Log {
                 text: text.clone(),
                 rank: TitleRank::FirstPrompt,
             };
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 title: Some(title),
                 ..self.patch()
             }));
         }
         let id = self.state.chain.link(&["prompt", &text]);
-        self.say(at, id, (Role::User, origin), Block::Text(text), out);
+        self.emit_block(at, id, (Role::User, origin), Block::Text(text), out);
     }
 
     /// A message of the context: mostly the copy of a prompt. Only a command of the user's own, and
     /// its output, are told nowhere else.
-    fn appended(&mut self, at: At, message: &wire::ContextMessage<'_>, out: &mut Parsed) {
+    fn read_context_message(
+        &mut self,
+        at: KimiPosition,
+        message: &wire::ContextMessage<'_>,
+        out: &mut ParseOutput,
+    ) {
         let origin: wire::Origin<'_> = wire::lenient(message.origin);
         match (
             message.role.as_str(),
@@ -129,7 +147,7 @@ impl Log {
         ) {
             ("user", "shell_command", "input") => {
                 let command = format!("!{}", wire::text(message.content));
-                self.prompt(at, Origin::Human, command, out);
+                self.emit_prompt(at, Origin::Human, command, out);
             }
             ("user", "shell_command", _) => {
                 let result = ToolResult {
@@ -140,14 +158,14 @@ impl Log {
                 };
                 let id = self.state.chain.link(&["output", &result.content]);
                 let block = Block::ToolResult(result);
-                self.say(at, id, (Role::User, Origin::Tool), block, out);
+                self.emit_block(at, id, (Role::User, Origin::Tool), block, out);
             }
             ("user" | "system", ..) => {}
-            (role, ..) => out.unknown(&format!("append_message/{role}")),
+            (role, ..) => out.count_unknown(&format!("append_message/{role}")),
         }
     }
 
-    fn event(&mut self, at: At, event: &wire::Event<'_>, out: &mut Parsed) {
+    fn read_event(&mut self, at: KimiPosition, event: &wire::Event<'_>, out: &mut ParseOutput) {
         match event.kind.as_str() {
             "content.part" => {
                 let part: wire::Part<'_> = wire::lenient(event.part);
@@ -155,7 +173,7 @@ impl Log {
                     return;
                 };
                 let id = MessageId::new(event.uuid.as_str());
-                self.answer(at, id, event.step_uuid.some(), block, out);
+                self.emit_answer(at, id, event.step_uuid.some(), block, out);
             }
             "tool.call" => {
                 let input = event.args.map_or("", RawValue::get);
@@ -163,20 +181,20 @@ impl Log {
                 let input = serde_json::from_str(input).unwrap_or_else(|_| input.to_owned());
                 let (call, step) = (event.tool_call_id.as_str(), event.step_uuid.as_str());
                 let id = MessageId::new(format!("{step}/{call}"));
-                let use_ = self.call(call, event.name.as_str(), input);
-                self.answer(at, id, event.step_uuid.some(), use_, out);
+                let use_ = self.new_call(call, event.name.as_str(), input);
+                self.emit_answer(at, id, event.step_uuid.some(), use_, out);
             }
             "tool.result" => {
                 let call = event.tool_call_id.as_str();
                 let id = self.state.chain.link(&["result", call]);
-                self.result(at, id, call, &wire::lenient(event.result), out);
+                self.emit_result(at, id, call, &wire::lenient(event.result), out);
             }
             "step.begin" | "step.end" => {}
-            other => out.unknown(&format!("event/{other}")),
+            other => out.count_unknown(&format!("event/{other}")),
         }
     }
 
-    pub(super) fn call(&mut self, call: &str, tool: &str, input: String) -> Block {
+    pub(super) fn new_call(&mut self, call: &str, tool: &str, input: String) -> Block {
         let mut call = ToolUse {
             call: CallId::new(call),
             tool: tool.to_owned(),
@@ -188,29 +206,29 @@ impl Log {
     }
 
     /// Emits a part of what the model answered in a step.
-    pub(super) fn answer(
+    pub(super) fn emit_answer(
         &self,
-        at: At,
+        at: KimiPosition,
         id: MessageId,
         step: Option<&str>,
         block: Block,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             api_id: step.map(ApiId::new),
             model: self.state.model.clone(),
             blocks: vec![block],
-            ..self.message(at, id, (Role::Assistant, Origin::Model))
+            ..self.new_message(at, id, (Role::Assistant, Origin::Model))
         }));
     }
 
-    pub(super) fn result(
+    pub(super) fn emit_result(
         &mut self,
-        at: At,
+        at: KimiPosition,
         id: MessageId,
         call: &str,
         output: &wire::Output<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let mut content = wire::text(output.output);
         if content.is_empty() {
@@ -225,17 +243,17 @@ impl Log {
         };
         self.state.calls.close(&mut result);
         let block = Block::ToolResult(result);
-        self.say(at, id, (Role::User, Origin::Tool), block, out);
+        self.emit_block(at, id, (Role::User, Origin::Tool), block, out);
     }
 
-    fn approval(&mut self, at: At, read: &wire::Line<'_>, out: &mut Parsed) {
+    fn emit_approval(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
         let decision: wire::Decision<'_> = wire::lenient(read.result);
         let mut text = format!("{}: {}", decision.decision.as_str(), read.action.as_str());
         if let Some(feedback) = decision.feedback.some() {
             text = format!("{text}: {feedback}");
         }
         let id = self.state.chain.link(&["approval", &text]);
-        self.say(
+        self.emit_block(
             at,
             id,
             (Role::User, Origin::Human),
@@ -244,7 +262,7 @@ impl Log {
         );
     }
 
-    fn compacted(&mut self, at: At, read: &wire::Line<'_>, out: &mut Parsed) {
+    fn emit_compaction(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
         let boundary = Boundary {
             trigger: self.state.compacting.take(),
             tokens_before: wire::lenient(read.tokens_before),
@@ -256,13 +274,13 @@ impl Log {
             .state
             .chain
             .link(&["compaction", read.summary.as_str()]);
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             blocks,
-            ..self.message(at, id, (Role::System, Origin::Harness))
+            ..self.new_message(at, id, (Role::System, Origin::Harness))
         }));
     }
 
-    fn configured(&mut self, read: &wire::Line<'_>, out: &mut Parsed) {
+    fn update_config(&mut self, read: &wire::Line<'_>, out: &mut ParseOutput) {
         let environment: wire::Environment<'_> = wire::lenient(read.environment);
         let cwd = read.cwd.some().or(environment.cwd.some());
         let model = read.model_alias.some();
@@ -273,7 +291,7 @@ impl Log {
         }
         let (cwd, model) = (cwd.map(str::to_owned), model.map(str::to_owned));
         (self.state.cwd, self.state.model) = (cwd.clone(), model.clone());
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             cwd,
             model,
             ..self.patch()
@@ -281,12 +299,12 @@ impl Log {
     }
 
     /// A fork copies the log, so the key is made of what stays: when and what was counted.
-    pub(super) fn bill(
+    pub(super) fn emit_usage(
         &self,
-        at: At,
+        at: KimiPosition,
         model: Option<String>,
         usage: Option<&RawValue>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let said: wire::Usage = wire::lenient(usage);
         let usage = Usage {
@@ -307,8 +325,8 @@ impl Log {
             usage.output,
         ];
         let counted = counted.map(|tokens| tokens.to_string()).join("+");
-        out.push(Entry::Usage(UsageEntry {
-            session: self.place.session.clone(),
+        out.push(LogEntry::Usage(UsageEntry {
+            session: self.location.session.clone(),
             key: format!("kimi:{when}/{counted}"),
             at: at.time,
             model: model.or_else(|| self.state.model.clone()),
@@ -317,36 +335,41 @@ impl Log {
         }));
     }
 
-    pub(super) fn say(
+    pub(super) fn emit_block(
         &self,
-        at: At,
+        at: KimiPosition,
         id: MessageId,
         who: (Role, Origin),
         block: Block,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             blocks: vec![block],
-            ..self.message(at, id, who)
+            ..self.new_message(at, id, who)
         }));
     }
 
-    fn message(&self, at: At, id: MessageId, (role, origin): (Role, Origin)) -> Message {
+    fn new_message(
+        &self,
+        at: KimiPosition,
+        id: MessageId,
+        (role, origin): (Role, Origin),
+    ) -> Message {
         Message {
             at: at.time,
             cwd: self.state.cwd.clone(),
             line: at.line,
-            ..Message::new(id, self.place.session.clone(), role, origin)
+            ..Message::new(id, self.location.session.clone(), role, origin)
         }
     }
 
     fn patch(&self) -> SessionPatch {
-        SessionPatch::new(self.place.session.clone(), Flavor::Kimi)
+        SessionPatch::new(self.location.session.clone(), Flavor::Kimi)
     }
 }
 
 /// Kinds that say nothing of the conversation, by how they begin.
-const IGNORED: &[&str] = &[
+const IGNORED_PREFIXES: &[&str] = &[
     "metadata",
     "forked",
     "context.clear",
@@ -370,7 +393,7 @@ const IGNORED: &[&str] = &[
 ];
 
 /// Returns a part of an answer, if it says something.
-pub fn part_block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+pub fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
         "text" => part.text.to_owned().map(Block::Text),
         "think" => part
@@ -379,7 +402,7 @@ pub fn part_block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
             .or(part.text.some())
             .map(|t| Block::Thinking(t.to_owned())),
         other => {
-            out.unknown(&format!("content/{other}"));
+            out.count_unknown(&format!("content/{other}"));
             None
         }
     }
@@ -391,10 +414,10 @@ fn exit_code(content: &str) -> Option<i64> {
     code.trim().trim_end_matches('.').parse().ok()
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |object, out| {
-            self.object(line.number, object, out)
+impl LogReader for KimiLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |object, out| {
+            self.read_object(line.number, object, out)
         });
     }
 

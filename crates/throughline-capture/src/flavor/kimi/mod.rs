@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Kimi;
@@ -31,11 +31,11 @@ impl Adapter for Kimi {
         Flavor::Kimi
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(root, relative)
     }
 
@@ -44,14 +44,14 @@ impl Adapter for Kimi {
         is_log(head) || state
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        is_log(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        is_log(head).then_some(SourceFormat::Lines)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
         match source.format {
-            Format::Document => Box::new(state::State::new(source)),
-            _ => Box::new(log::Log::new(source, state)),
+            SourceFormat::Document => Box::new(state::KimiSessionFileReader::new(source)),
+            _ => Box::new(log::KimiLogReader::new(source, state)),
         }
     }
 }

@@ -5,7 +5,7 @@ use memory::Origin;
 use super::wire;
 
 /// Returns who spoke and what they typed.
-pub fn said(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
+pub fn classify_prompt(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
     let typed = match origin.kind.as_str() {
         "user" => text,
         // The prompt holds the whole skill; a person typed its name.
@@ -26,7 +26,7 @@ mod tests {
     #[track_caller]
     fn check(origin: &str, expected: (Origin, &str)) {
         let origin = serde_json::from_str(origin).unwrap();
-        let (who, text) = said(&origin, "all of it".to_owned());
+        let (who, text) = classify_prompt(&origin, "all of it".to_owned());
         assert_eq!((who, &*text), expected);
     }
 

@@ -2,25 +2,25 @@
 
 use std::path::PathBuf;
 
-use memory::{Entry, Flavor, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, LogEntry, SessionKind, SessionPatch, Title, TitleRank};
 
-use super::discover::{name, session};
+use super::discover::{name, session_id};
 use super::wire;
-use crate::{Line, Parsed, Reader, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct State {
+pub struct KimiSessionFileReader {
     path: PathBuf,
 }
 
-impl State {
+impl KimiSessionFileReader {
     pub fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }
     }
 
-    fn read(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let state: wire::State<'_> = serde_json::from_str(text)?;
         let directory = self.path.parent().map(name).unwrap_or_default();
         let title = state.title.to_owned().map(|text| Title {
@@ -31,29 +31,29 @@ impl State {
                 TitleRank::Summary
             },
         });
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title,
             cwd: state.work_dir.to_owned(),
             started: state.created_at.0,
             ended: state.updated_at.0,
-            ..SessionPatch::new(session(directory, "main"), Flavor::Kimi)
+            ..SessionPatch::new(session_id(directory, "main"), Flavor::Kimi)
         }));
         for (agent, about) in state.agents.iter().filter(|(agent, _)| *agent != "main") {
             let parent = about.parent_agent_id.some().unwrap_or("main");
-            out.push(Entry::Session(SessionPatch {
+            out.push(LogEntry::Session(SessionPatch {
                 kind: Some(SessionKind::Subagent),
                 cwd: state.work_dir.to_owned(),
-                parent: Some(session(directory, parent)),
-                ..SessionPatch::new(session(directory, agent), Flavor::Kimi)
+                parent: Some(session_id(directory, parent)),
+                ..SessionPatch::new(session_id(directory, agent), Flavor::Kimi)
             }));
         }
         Ok(())
     }
 }
 
-impl Reader for State {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| self.read(text, out));
+impl LogReader for KimiSessionFileReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| self.read(text, out));
     }
 
     fn state(&self) -> String {

@@ -7,7 +7,7 @@ use memory::Usage;
 
 use super::Kimi;
 use crate::flavor::trial;
-use crate::{Adapter, Format};
+use crate::{Adapter, SourceFormat};
 
 const LAB: &str = "sessions/wd_project_ac3bb318f98e";
 const TOOLS: &str = "session_1bcbe023-4f7e-4971-9dc9-43b8756045b0";
@@ -73,7 +73,7 @@ fn all_fixtures_are_sound() {
 #[test]
 fn usage_is_what_the_lines_add_up_to() {
     for source in trial::sources(&Kimi) {
-        if source.format != Format::Lines {
+        if source.format != SourceFormat::Lines {
             continue;
         }
         let (text, parsed) = trial::read(&Kimi, &source);

@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory::Entry;
+use memory::LogEntry;
 use serde::{Deserialize, Serialize};
-use store::foreign::{Database, Row};
+use store::foreign::{ForeignDatabase, ForeignRow};
 
-use super::part::Turn;
+use super::part::OpencodeTurn;
 use super::{session, wire};
 use crate::lenient::Lenient;
 use crate::time::{self, Time};
-use crate::{Line, Parsed, lines, rows};
+use crate::{InputLine, ParseOutput, lines, rows};
 
 /// Several processes write, and what one of them began earlier may come into sight later.
 const OVERLAP_MS: i64 = 60_000;
@@ -23,10 +23,10 @@ const OPEN_TURNS_MAX: usize = 256;
 /// What the next reading must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
-    sessions: Mark,
-    messages: Mark,
-    parts: Mark,
+struct OpencodeDatabaseState {
+    sessions: TableCursor,
+    messages: TableCursor,
+    parts: TableCursor,
     /// The last row of the table that will take the place of messages and parts.
     successors: i64,
     /// Turns that were still being written.
@@ -36,55 +36,59 @@ struct State {
 /// How far a table was read: by its clock, and by its rows in case the clock was set back.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Mark {
+struct TableCursor {
     updated: i64,
     row: i64,
 }
 
-impl Mark {
-    fn see(&mut self, updated: Option<i64>, row: Option<i64>) {
+impl TableCursor {
+    fn advance(&mut self, updated: Option<i64>, row: Option<i64>) {
         self.updated = self.updated.max(updated.unwrap_or_default());
         self.row = self.row.max(row.unwrap_or_default());
     }
 }
 
-pub fn rows(database: &Database, state: Option<&str>, out: &mut Parsed) -> store::Result<String> {
-    let mut state: State = state
+pub fn read_rows(
+    database: &ForeignDatabase,
+    state: Option<&str>,
+    out: &mut ParseOutput,
+) -> store::Result<String> {
+    let mut state: OpencodeDatabaseState = state
         .and_then(|state| serde_json::from_str(state).ok())
         .unwrap_or_default();
     let known = ["session", "message", "part"]
         .iter()
         .all(|table| database.has_table(table));
     if known {
-        Reading { database, out }.go_on(&mut state)?;
+        OpencodeDatabaseReader { database, out }.read_new(&mut state)?;
     }
     Ok(serde_json::to_string(&state).unwrap_or_default())
 }
 
-struct Reading<'a> {
-    database: &'a Database,
-    out: &'a mut Parsed,
+struct OpencodeDatabaseReader<'a> {
+    database: &'a ForeignDatabase,
+    out: &'a mut ParseOutput,
 }
 
-impl Reading<'_> {
-    fn go_on(&mut self, state: &mut State) -> store::Result<()> {
+impl OpencodeDatabaseReader<'_> {
+    fn read_new(&mut self, state: &mut OpencodeDatabaseState) -> store::Result<()> {
         if self.database.has_table("session_message") {
-            self.successors(&mut state.successors)?;
+            self.count_successors(&mut state.successors)?;
         }
-        let mut sessions = self.written("session", "id", &mut state.sessions)?;
-        let mut turns = self.written("message", "id", &mut state.messages)?;
-        turns.append(&mut self.written("part", "message_id", &mut state.parts)?);
+        let mut sessions = self.ids_written_since("session", "id", &mut state.sessions)?;
+        let mut turns = self.ids_written_since("message", "id", &mut state.messages)?;
+        turns.append(&mut self.ids_written_since("part", "message_id", &mut state.parts)?);
         turns.append(&mut state.open);
-        let turns = self.ordered(&turns)?;
+        let turns = self.order_by_time(&turns)?;
         sessions.extend(turns.iter().map(|(session, _)| session.clone()));
         let mut delegated = BTreeMap::new();
         for session in sessions {
-            let is_delegated = self.session(&session)?;
+            let is_delegated = self.emit_session(&session)?;
             delegated.insert(session, is_delegated);
         }
         for (session, turn) in turns {
             let is_delegated = delegated.get(&session).copied().unwrap_or_default();
-            if self.turn(&session, &turn, is_delegated)? == Progress::Open {
+            if self.emit_turn(&session, &turn, is_delegated)? == TurnProgress::Open {
                 state.open.insert(turn);
                 // Ids grow with time.
                 while state.open.len() > OPEN_TURNS_MAX {
@@ -96,13 +100,13 @@ impl Reading<'_> {
     }
 
     /// Counts what is only in the table that opencode prepares beside these, as unknown.
-    fn successors(&mut self, last: &mut i64) -> store::Result<()> {
+    fn count_successors(&mut self, last: &mut i64) -> store::Result<()> {
         let since = *last;
         let sql = "SELECT type, rowid FROM session_message WHERE rowid > ?1 \
                    AND session_id NOT IN (SELECT session_id FROM message)";
         let out = &mut *self.out;
-        self.database.each(sql, &[&since], |row| {
-            out.unknown(&format!(
+        self.database.each_row(sql, &[&since], |row| {
+            out.count_unknown(&format!(
                 "session_message/{}",
                 row.text(0).unwrap_or_default()
             ));
@@ -111,11 +115,11 @@ impl Reading<'_> {
     }
 
     /// Returns one column of the rows that were written since the mark, and moves the mark.
-    fn written(
+    fn ids_written_since(
         &self,
         table: &str,
         column: &str,
-        mark: &mut Mark,
+        mark: &mut TableCursor,
     ) -> store::Result<BTreeSet<String>> {
         let sql = format!(
             "SELECT {column}, time_updated, rowid FROM {table} \
@@ -123,19 +127,19 @@ impl Reading<'_> {
         );
         let (since, row) = (mark.updated.saturating_sub(OVERLAP_MS), mark.row);
         let mut found = BTreeSet::new();
-        self.database.each(&sql, &[&since, &row], |row| {
+        self.database.each_row(&sql, &[&since, &row], |row| {
             found.extend(row.text(0).map(str::to_owned));
-            mark.see(row.integer(1), row.integer(2));
+            mark.advance(row.integer(1), row.integer(2));
         })?;
         Ok(found)
     }
 
     /// Returns turns with their sessions, in the order in which they were said.
-    fn ordered(&self, turns: &BTreeSet<String>) -> store::Result<Vec<(String, String)>> {
+    fn order_by_time(&self, turns: &BTreeSet<String>) -> store::Result<Vec<(String, String)>> {
         let mut ordered = Vec::new();
         for turn in turns {
             let sql = "SELECT session_id, time_created FROM message WHERE id = ?1";
-            self.database.each(sql, &[turn], |row| {
+            self.database.each_row(sql, &[turn], |row| {
                 if let Some(session) = row.text(0) {
                     ordered.push((session.to_owned(), row.integer(1), turn.clone()));
                 }
@@ -149,7 +153,7 @@ impl Reading<'_> {
     }
 
     /// Emits what is known of a session, and says whether another session's model leads it.
-    fn session(&mut self, id: &str) -> store::Result<bool> {
+    fn emit_session(&mut self, id: &str) -> store::Result<bool> {
         let columns = [
             "id",
             "parent_id",
@@ -161,28 +165,29 @@ impl Reading<'_> {
             "time_created",
             "time_updated",
         ];
-        let sql = rows::select(self.database, "session", &columns)? + " WHERE id = ?1";
+        let sql = rows::select_columns(self.database, "session", &columns)? + " WHERE id = ?1";
         let mut patch = None;
-        self.database
-            .each(&sql, &[&id], |row| patch = session::patch(session_in(&row)))?;
+        self.database.each_row(&sql, &[&id], |row| {
+            patch = session::patch(session_from_row(&row))
+        })?;
         let Some(patch) = patch else {
-            self.out.unknown("message without its session");
+            self.out.count_unknown("message without its session");
             return Ok(false);
         };
         let is_delegated = patch.parent.is_some();
         if patch.title.is_none() && !is_delegated {
-            self.first_prompt(&patch.id)?;
+            self.emit_first_prompt(&patch.id)?;
         }
-        self.out.push(Entry::Session(patch));
+        self.out.push(LogEntry::Session(patch));
         Ok(is_delegated)
     }
 
-    fn first_prompt(&mut self, id: &memory::SessionId) -> store::Result<()> {
+    fn emit_first_prompt(&mut self, id: &memory::SessionId) -> store::Result<()> {
         let sql = "SELECT part.data FROM part WHERE message_id = \
                    (SELECT id FROM message WHERE session_id = ?1 ORDER BY time_created, id LIMIT 1) \
                    ORDER BY part.id";
         let mut prompt = None;
-        self.database.each(sql, &[&id.native()], |row| {
+        self.database.each_row(sql, &[&id.native()], |row| {
             let part = row
                 .text(0)
                 .and_then(|data| serde_json::from_str::<wire::Part<'_>>(data).ok());
@@ -192,51 +197,57 @@ impl Reading<'_> {
                 .or_else(|| spoken.and_then(|part| part.text.into_text()));
         })?;
         let patch = prompt.map(|prompt| session::first_prompt(id, &prompt));
-        self.out.entries.extend(patch.map(Entry::Session));
+        self.out.entries.extend(patch.map(LogEntry::Session));
         Ok(())
     }
 
     /// Emits a turn as far as it is written.
-    fn turn(&mut self, session: &str, id: &str, is_delegated: bool) -> store::Result<Progress> {
+    fn emit_turn(
+        &mut self,
+        session: &str,
+        id: &str,
+        is_delegated: bool,
+    ) -> store::Result<TurnProgress> {
         let has_next = self.has_next(session, id)?;
         let mut data = None;
         let sql = "SELECT data, rowid FROM message WHERE id = ?1";
-        self.database.each(sql, &[&id], |row| data = owned(&row))?;
+        self.database
+            .each_row(sql, &[&id], |row| data = data_and_row(&row))?;
         let Some((data, row)) = data else {
-            return Ok(Progress::Done);
+            return Ok(TurnProgress::Done);
         };
         let mut parts = Vec::new();
         let sql = "SELECT data, rowid, id FROM part WHERE message_id = ?1 ORDER BY id";
-        self.database.each(sql, &[&id], |row| {
-            if let (Some((data, number)), Some(id)) = (owned(&row), row.text(2)) {
+        self.database.each_row(sql, &[&id], |row| {
+            if let (Some((data, number)), Some(id)) = (data_and_row(&row), row.text(2)) {
                 parts.push((id.to_owned(), data, number));
             }
         })?;
-        let mut progress = Progress::Done;
-        lines::objects(line(&data, row), self.out, |text, out| {
+        let mut progress = TurnProgress::Done;
+        lines::for_each_object(log_line(&data, row), self.out, |text, out| {
             let mut message: wire::Message<'_> = serde_json::from_str(text)?;
             message.id = Lenient(Some(id.to_owned()));
             message.session = Lenient(Some(session.to_owned()));
-            let Some(mut turn) = Turn::of(&message) else {
-                out.unknown("message without a role");
+            let Some(mut turn) = OpencodeTurn::of(&message) else {
+                out.count_unknown("message without a role");
                 return Ok(());
             };
             turn.is_delegated = is_delegated;
             turn.is_closed |= has_next;
             let mut steps = false;
             for (id, data, number) in &parts {
-                lines::objects(line(data, *number), out, |text, out| {
+                lines::for_each_object(log_line(data, *number), out, |text, out| {
                     let mut part: wire::Part<'_> = serde_json::from_str(text)?;
                     steps |= part.kind.is("step-finish") && part.tokens.0.is_some();
                     part.id = Lenient(Some(id.clone()));
-                    turn.part(part, out);
+                    turn.emit_part(part, out);
                     Ok(())
                 });
             }
             if turn.is_closed {
-                turn.about(&message, steps, out);
-            } else if !turn.is_users() {
-                progress = Progress::Open;
+                turn.emit_summary(&message, steps, out);
+            } else if !turn.is_user() {
+                progress = TurnProgress::Open;
             }
             Ok(())
         });
@@ -249,32 +260,32 @@ impl Reading<'_> {
                    (SELECT time_created FROM message WHERE id = ?2) LIMIT 1";
         let mut has_next = false;
         self.database
-            .each(sql, &[&session, &id], |_| has_next = true)?;
+            .each_row(sql, &[&session, &id], |_| has_next = true)?;
         Ok(has_next)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum TurnProgress {
     Done,
     /// More will be written to it.
     Open,
 }
 
-fn owned(row: &Row<'_, '_>) -> Option<(String, u64)> {
+fn data_and_row(row: &ForeignRow<'_, '_>) -> Option<(String, u64)> {
     let number = row.integer(1).and_then(|number| u64::try_from(number).ok());
     Some((row.text(0)?.to_owned(), number.unwrap_or_default()))
 }
 
-fn line(text: &str, number: u64) -> Line<'_> {
-    Line {
+fn log_line(text: &str, number: u64) -> InputLine<'_> {
+    InputLine {
         text,
         number,
         offset: 0,
     }
 }
 
-fn session_in(row: &Row<'_, '_>) -> wire::Session {
+fn session_from_row(row: &ForeignRow<'_, '_>) -> wire::Session {
     let text = |column| Lenient(row.text(column).map(str::to_owned));
     let time = |column| {
         #[expect(

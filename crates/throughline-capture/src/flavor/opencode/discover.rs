@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use memory::Flavor;
-use store::Stamp;
-use store::foreign::Database;
+use store::SourceIdentity;
+use store::foreign::ForeignDatabase;
 
-use crate::{Format, Places, Source, tail};
+use crate::{AgentEnv, Source, SourceFormat, tail};
 
 /// opencode asks for the XDG folder on every system.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let data = places
-        .folder("XDG_DATA_HOME")
+        .folder_variable("XDG_DATA_HOME")
         .unwrap_or_else(|| places.home.join(".local/share"))
         .join("opencode");
     let named = places
-        .folder("OPENCODE_DB")
+        .folder_variable("OPENCODE_DB")
         .map(|database| data.join(database));
     std::iter::once(data).chain(named).collect()
 }
@@ -36,7 +36,7 @@ pub fn session_folder(path: &Path, session: &str) -> Option<String> {
 
 /// The files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum File {
+pub enum OpencodeFile {
     Database,
     Session,
     Message,
@@ -44,7 +44,7 @@ pub enum File {
     Export,
 }
 
-impl File {
+impl OpencodeFile {
     pub fn at(path: &Path) -> Option<Self> {
         let names: Vec<_> = path.iter().filter_map(|name| name.to_str()).collect();
         let (file, folders) = names.split_last()?;
@@ -64,17 +64,17 @@ impl File {
         }
     }
 
-    pub fn format(self) -> Format {
+    pub fn format(self) -> SourceFormat {
         match self {
-            Self::Database => Format::Database,
-            Self::Session | Self::Message | Self::Part | Self::Export => Format::Document,
+            Self::Database => SourceFormat::Database,
+            Self::Session | Self::Message | Self::Part | Self::Export => SourceFormat::Document,
         }
     }
 }
 
 /// Says whether a file is from before the database and was taken over into it: opencode leaves
 /// the old ones behind.
-pub fn is_taken_over(path: &Path) -> bool {
+pub fn is_migrated(path: &Path) -> bool {
     let storage = path
         .ancestors()
         .filter(|folder| folder.ends_with("storage"))
@@ -89,18 +89,18 @@ pub fn is_taken_over(path: &Path) -> bool {
 }
 
 /// The last database that was asked for, as there may be very many files beside one.
-static ASKED: Mutex<Option<(PathBuf, Stamp, bool)>> = Mutex::new(None);
+static SESSIONS_CACHE: Mutex<Option<(PathBuf, SourceIdentity, bool)>> = Mutex::new(None);
 
 fn has_sessions(path: PathBuf) -> bool {
     let source = Source {
         flavor: Flavor::Opencode,
         path,
-        format: Format::Database,
+        format: SourceFormat::Database,
     };
-    let Ok(stamp) = tail::stamp_of(&source) else {
+    let Ok(stamp) = tail::source_stamp(&source) else {
         return false;
     };
-    let mut asked = ASKED
+    let mut asked = SESSIONS_CACHE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((path, known, has)) = &*asked
@@ -109,7 +109,8 @@ fn has_sessions(path: PathBuf) -> bool {
     {
         return *has;
     }
-    let has = Database::open(&source.path).is_ok_and(|database| database.has_table("session"));
+    let has =
+        ForeignDatabase::open(&source.path).is_ok_and(|database| database.has_table("session"));
     *asked = Some((source.path, stamp, has));
     has
 }
@@ -134,41 +135,41 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(path: &str, file: Option<File>) {
-        assert_eq!(File::at(Path::new(path)), file, "{path}");
+    fn check(path: &str, file: Option<OpencodeFile>) {
+        assert_eq!(OpencodeFile::at(Path::new(path)), file, "{path}");
     }
 
     #[test]
     fn every_layout_is_known() {
-        check("/d/opencode/opencode.db", Some(File::Database));
-        check("/d/opencode/opencode-dev.db", Some(File::Database));
+        check("/d/opencode/opencode.db", Some(OpencodeFile::Database));
+        check("/d/opencode/opencode-dev.db", Some(OpencodeFile::Database));
         check(
             "/d/opencode/storage/session/p1/ses_1.json",
-            Some(File::Session),
+            Some(OpencodeFile::Session),
         );
         check(
             "/d/opencode/storage/message/ses_1/msg_1.json",
-            Some(File::Message),
+            Some(OpencodeFile::Message),
         );
         check(
             "/d/opencode/storage/part/msg_1/prt_1.json",
-            Some(File::Part),
+            Some(OpencodeFile::Part),
         );
         check(
             "/d/opencode/project/x/storage/session/info/ses_1.json",
-            Some(File::Session),
+            Some(OpencodeFile::Session),
         );
         check(
             "/d/opencode/project/x/storage/session/message/ses_1/msg_1.json",
-            Some(File::Message),
+            Some(OpencodeFile::Message),
         );
         check(
             "/d/opencode/project/x/storage/session/part/s/m/prt_1.json",
-            Some(File::Part),
+            Some(OpencodeFile::Part),
         );
         check(
             "/copies/ses_277daa810ffePOBsdfS6gm8uA2.json",
-            Some(File::Export),
+            Some(OpencodeFile::Export),
         );
     }
 
@@ -185,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places), [PathBuf::from("/h/.local/share/opencode")]);
         places.variables.insert("XDG_DATA_HOME".into(), "/x".into());

@@ -4,23 +4,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memory::Entry;
+use memory::LogEntry;
 use serde_json::value::RawValue;
 
-use super::discover::File;
-use super::part::Turn;
+use super::discover::OpencodeFile;
+use super::part::OpencodeTurn;
 use super::{session, wire};
-use crate::{Line, Parsed, Reader, lines};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct Document {
-    file: File,
+pub struct OpencodeDocumentReader {
+    file: OpencodeFile,
     path: PathBuf,
 }
 
-impl Document {
+impl OpencodeDocumentReader {
     pub fn new(path: &Path) -> Self {
-        let file = File::at(path).unwrap_or(File::Export);
+        let file = OpencodeFile::at(path).unwrap_or(OpencodeFile::Export);
         Self {
             file,
             path: path.to_owned(),
@@ -28,18 +28,18 @@ impl Document {
     }
 }
 
-impl Reader for Document {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| match self.file {
-            File::Export | File::Database => export(text, out),
-            File::Session => {
+impl LogReader for OpencodeDocumentReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| match self.file {
+            OpencodeFile::Export | OpencodeFile::Database => read_export(text, out),
+            OpencodeFile::Session => {
                 let session: wire::Session = serde_json::from_str(text)?;
                 out.entries
-                    .extend(session::patch(session).map(Entry::Session));
+                    .extend(session::patch(session).map(LogEntry::Session));
                 Ok(())
             }
-            File::Message => self.message(text, out),
-            File::Part => self.part(text, out),
+            OpencodeFile::Message => self.read_message(text, out),
+            OpencodeFile::Part => self.read_part(text, out),
         });
     }
 
@@ -48,38 +48,38 @@ impl Reader for Document {
     }
 }
 
-impl Document {
-    fn message(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+impl OpencodeDocumentReader {
+    fn read_message(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let message: wire::Message<'_> = serde_json::from_str(text)?;
-        let Some(mut turn) = Turn::of(&message) else {
-            out.unknown("message without id, session or role");
+        let Some(mut turn) = OpencodeTurn::of(&message) else {
+            out.count_unknown("message without id, session or role");
             return Ok(());
         };
         turn.is_closed = true;
-        turn.is_delegated = turn.is_users() && self.is_delegated(&turn);
+        turn.is_delegated = turn.is_user() && self.is_delegated(&turn);
         let inside = message.parts.0.as_deref().unwrap_or_default();
-        parts(&turn, &message, inside, self.has_steps(&turn), out);
+        emit_message_parts(&turn, &message, inside, self.has_steps(&turn), out);
         Ok(())
     }
 
-    fn part(&self, text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_part(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let part: wire::Part<'_> = serde_json::from_str(text)?;
         let about = self.message_of(&part);
         let message: Option<wire::Message<'_>> = about
             .as_deref()
             .and_then(|text| serde_json::from_str(text).ok());
-        let Some(mut turn) = message.as_ref().and_then(Turn::of) else {
-            out.unknown("part without its message");
+        let Some(mut turn) = message.as_ref().and_then(OpencodeTurn::of) else {
+            out.count_unknown("part without its message");
             return Ok(());
         };
         turn.is_closed = true;
-        turn.is_delegated = turn.is_users() && self.is_delegated(&turn);
-        turn.part(part, out);
+        turn.is_delegated = turn.is_user() && self.is_delegated(&turn);
+        turn.emit_part(part, out);
         Ok(())
     }
 
     /// Returns the folder that holds `message`, `part` and `session` (or `info`).
-    fn base(&self) -> Option<&Path> {
+    fn storage_base(&self) -> Option<&Path> {
         self.path.ancestors().find_map(|folder| {
             let name = folder.file_name()?;
             (name == "part" || name == "message").then(|| folder.parent())?
@@ -89,15 +89,15 @@ impl Document {
     fn message_of(&self, part: &wire::Part<'_>) -> Option<String> {
         let (session, message) = (part.session.text()?, part.message.text()?);
         let path = self
-            .base()?
+            .storage_base()?
             .join("message")
             .join(session)
             .join(format!("{message}.json"));
         fs::read_to_string(path).ok()
     }
 
-    fn is_delegated(&self, turn: &Turn) -> bool {
-        let Some(base) = self.base() else {
+    fn is_delegated(&self, turn: &OpencodeTurn) -> bool {
+        let Some(base) = self.storage_base() else {
             return false;
         };
         let name = format!("{}.json", turn.session.native());
@@ -115,8 +115,8 @@ impl Document {
     }
 
     /// Says whether files of parts tell the usage of a message.
-    fn has_steps(&self, turn: &Turn) -> bool {
-        let Some(base) = self.base() else {
+    fn has_steps(&self, turn: &OpencodeTurn) -> bool {
+        let Some(base) = self.storage_base() else {
             return false;
         };
         let part = base.join("part");
@@ -130,55 +130,55 @@ impl Document {
             .flatten();
         files.any(|file| {
             let text = file.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
-            text.is_ok_and(|text| is_step(&text))
+            text.is_ok_and(|text| is_step_usage(&text))
         })
     }
 }
 
-fn export(text: &str, out: &mut Parsed) -> serde_json::Result<()> {
+fn read_export(text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
     let export: wire::Export<'_> = serde_json::from_str(text)?;
     let Some(patch) = session::patch(export.info) else {
-        out.unknown("session without id");
+        out.count_unknown("session without id");
         return Ok(());
     };
     let is_delegated = patch.parent.is_some();
     let native = patch.id.native().to_owned();
-    out.push(Entry::Session(patch));
+    out.push(LogEntry::Session(patch));
     for exported in export.messages {
         let Ok(mut message) = serde_json::from_str::<wire::Message<'_>>(exported.info.get()) else {
-            out.unknown("message");
+            out.count_unknown("message");
             continue;
         };
         message.session.0.get_or_insert_with(|| native.clone());
-        let Some(mut turn) = Turn::of(&message) else {
-            out.unknown("message without id, session or role");
+        let Some(mut turn) = OpencodeTurn::of(&message) else {
+            out.count_unknown("message without id, session or role");
             continue;
         };
         (turn.is_closed, turn.is_delegated) = (true, is_delegated);
-        parts(&turn, &message, &exported.parts, false, out);
+        emit_message_parts(&turn, &message, &exported.parts, false, out);
     }
     Ok(())
 }
 
 /// Emits a message with its parts.
-fn parts(
-    turn: &Turn,
+fn emit_message_parts(
+    turn: &OpencodeTurn,
     message: &wire::Message<'_>,
     parts: &[&RawValue],
     steps_told: bool,
-    out: &mut Parsed,
+    out: &mut ParseOutput,
 ) {
     for raw in parts {
         match serde_json::from_str::<wire::Part<'_>>(raw.get()) {
-            Ok(part) => turn.part(part, out),
-            Err(_) => out.unknown("part"),
+            Ok(part) => turn.emit_part(part, out),
+            Err(_) => out.count_unknown("part"),
         }
     }
-    let steps_told = steps_told || parts.iter().any(|part| is_step(part.get()));
-    turn.about(message, steps_told, out);
+    let steps_told = steps_told || parts.iter().any(|part| is_step_usage(part.get()));
+    turn.emit_summary(message, steps_told, out);
 }
 
-fn is_step(part: &str) -> bool {
+fn is_step_usage(part: &str) -> bool {
     part.contains("\"step-finish\"")
         && serde_json::from_str::<wire::Part<'_>>(part)
             .is_ok_and(|part| part.kind.is("step-finish") && part.tokens.0.is_some())

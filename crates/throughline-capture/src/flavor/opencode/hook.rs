@@ -4,24 +4,24 @@
 use memory::Flavor;
 use serde_json::json;
 
-use crate::hook::{Dialect, Hints, HookEvent, HookKind, Start, Wire};
+use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct Shim;
+pub struct OpencodeHooks;
 
-impl Dialect for Shim {
+impl Dialect for OpencodeHooks {
     fn flavor(&self) -> Flavor {
         Flavor::Opencode
     }
 
-    fn recognises(&self, wire: &Wire, _: &Hints) -> bool {
+    fn recognises(&self, wire: &HookPayload, _: &HookHints) -> bool {
         wire.agent.is(Flavor::Opencode.name())
     }
 
-    fn kind(&self, name: &str, wire: &mut Wire) -> HookKind {
+    fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind {
         match (name, wire.kind.text()) {
             ("system.transform", _) => HookKind::SessionStart {
-                source: Start::named(wire.source.text()),
+                source: StartReason::from_name(wire.source.text()),
             },
             ("chat.message", _) => HookKind::Prompt {
                 text: wire.take_prompt(),
@@ -37,18 +37,18 @@ impl Dialect for Shim {
         }
     }
 
-    fn takes_context(&self, kind: &HookKind) -> bool {
+    fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
             HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact
         )
     }
 
-    fn write(&self, _: &HookEvent, context: &str) -> String {
+    fn render_context(&self, _: &HookEvent, context: &str) -> String {
         json!({ "context": context }).to_string()
     }
 
-    fn silence(&self) -> &'static str {
+    fn empty_answer(&self) -> &'static str {
         r#"{"context":null}"#
     }
 }

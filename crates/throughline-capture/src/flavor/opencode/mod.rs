@@ -21,9 +21,9 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
-use store::foreign::Database;
+use store::foreign::ForeignDatabase;
 
-use crate::{Adapter, Format, Parsed, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, ParseOutput, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Opencode;
@@ -33,14 +33,14 @@ impl Adapter for Opencode {
         Flavor::Opencode
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         let path = root.join(relative);
-        let file = discover::File::at(&path)?;
-        let left_behind = file.format() == Format::Document && discover::is_taken_over(&path);
+        let file = discover::OpencodeFile::at(&path)?;
+        let left_behind = file.format() == SourceFormat::Document && discover::is_migrated(&path);
         (!left_behind).then(|| file.format())
     }
 
@@ -48,25 +48,25 @@ impl Adapter for Opencode {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        discover::is_export(head).then_some(Format::Document)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        discover::is_export(head).then_some(SourceFormat::Document)
     }
 
     fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
         discover::session_folder(&source.path, session)
     }
 
-    fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(document::Document::new(&source.path))
+    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(document::OpencodeDocumentReader::new(&source.path))
     }
 
-    fn rows(
+    fn read_rows(
         &self,
         _source: &Source,
-        database: &Database,
+        database: &ForeignDatabase,
         state: Option<&str>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) -> store::Result<String> {
-        database::rows(database, state, out)
+        database::read_rows(database, state, out)
     }
 }

@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use memory::command::CallFiles;
 use memory::{
-    ApiId, Block, Boundary, CallId, Entry, Message, MessageId, Origin, Role, SessionId, ToolResult,
-    ToolUse, Usage, UsageEntry,
+    ApiId, Block, Boundary, CallId, LogEntry, Message, MessageId, Origin, Role, SessionId,
+    ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::{session, wire};
-use crate::{Parsed, tools};
+use crate::{ParseOutput, tools};
 
 /// What a message says for all of its parts.
 #[derive(Debug)]
-pub struct Turn {
+pub struct OpencodeTurn {
     pub id: String,
     pub session: SessionId,
     role: Role,
@@ -27,7 +27,7 @@ pub struct Turn {
     pub is_closed: bool,
 }
 
-impl Turn {
+impl OpencodeTurn {
     /// Returns `None` for a message without id, session or a known role.
     pub fn of(message: &wire::Message<'_>) -> Option<Self> {
         let role = match message.role.text()? {
@@ -55,34 +55,39 @@ impl Turn {
         })
     }
 
-    pub fn is_users(&self) -> bool {
+    pub fn is_user(&self) -> bool {
         self.role == Role::User
     }
 
     /// Emits what the message says besides its parts. `steps_told` says that its parts have the
     /// usage of each of its API responses.
-    pub fn about(&self, message: &wire::Message<'_>, steps_told: bool, out: &mut Parsed) {
+    pub fn emit_summary(
+        &self,
+        message: &wire::Message<'_>,
+        steps_told: bool,
+        out: &mut ParseOutput,
+    ) {
         if let Some(error) = &message.error.0 {
             let block = match error.name.text() {
                 Some("MessageAbortedError") => Block::Approval("interrupted".to_owned()),
-                name => Block::Error(failure(name, error)),
+                name => Block::Error(error_text(name, error)),
             };
             let id = format!("{}/error", self.id);
-            self.emit(&id, self.at, Origin::Harness, block, out);
+            self.emit_message(&id, self.at, Origin::Harness, block, out);
         }
         if let Some(tokens) = message.tokens.0.filter(|_| !steps_told) {
-            self.usage(&self.id, tokens, message.cost.0, out);
+            self.emit_usage(&self.id, tokens, message.cost.0, out);
         }
     }
 
     /// Emits a part, unless more will be written to it.
-    pub fn part(&self, part: wire::Part<'_>, out: &mut Parsed) {
+    pub fn emit_part(&self, part: wire::Part<'_>, out: &mut ParseOutput) {
         let Some(id) = part.id.text().map(str::to_owned) else {
-            return out.unknown("part without id");
+            return out.count_unknown("part without id");
         };
         let times = part.time.0.unwrap_or_default();
         let at = times.start.0.or(self.at);
-        let is_final = self.is_closed || self.is_users() || times.end.0.is_some();
+        let is_final = self.is_closed || self.is_user() || times.end.0.is_some();
         match part.kind.text().unwrap_or_default() {
             "text" | "reasoning" if !is_final => {}
             "text" => {
@@ -100,14 +105,14 @@ impl Turn {
                 } else {
                     Block::Text(text)
                 };
-                self.emit(&id, at, origin, block, out);
+                self.emit_message(&id, at, origin, block, out);
             }
             "reasoning" => {
                 if let Some(text) = part.text.into_text() {
-                    self.emit(&id, at, Origin::Model, Block::Thinking(text), out);
+                    self.emit_message(&id, at, Origin::Model, Block::Thinking(text), out);
                 }
             }
-            "tool" => self.tool(&id, part, out),
+            "tool" => self.emit_tool(&id, part, out),
             "compaction" => {
                 let trigger = if part.auto.is_true() {
                     "auto"
@@ -119,36 +124,36 @@ impl Turn {
                     tokens_before: None,
                     ..Boundary::default()
                 };
-                self.emit(&id, at, Origin::Harness, Block::Boundary(boundary), out);
+                self.emit_message(&id, at, Origin::Harness, Block::Boundary(boundary), out);
             }
             "step-finish" => {
                 if let Some(tokens) = part.tokens.0 {
-                    self.usage(&id, tokens, part.cost.0, out);
+                    self.emit_usage(&id, tokens, part.cost.0, out);
                 }
             }
             "retry" => {
                 let error = part.error.0.unwrap_or_default();
-                let block = Block::Error(failure(error.name.text(), &error));
-                self.emit(&id, at, Origin::Harness, block, out);
+                let block = Block::Error(error_text(error.name.text(), &error));
+                self.emit_message(&id, at, Origin::Harness, block, out);
             }
             "file" => {
                 let mime = part.mime.into_text().unwrap_or_default();
-                if self.is_users() && !mime.starts_with("text/") {
+                if self.is_user() && !mime.starts_with("text/") {
                     let size_bytes = embedded_bytes(part.url.text().unwrap_or_default());
                     let block = Block::Image {
                         media_type: mime,
                         size_bytes,
                     };
-                    self.emit(&id, at, Origin::Human, block, out);
+                    self.emit_message(&id, at, Origin::Human, block, out);
                 }
             }
             // What these tell stands in other parts, or is opencode's own bookkeeping.
             "step-start" | "patch" | "snapshot" | "agent" | "subtask" => {}
-            other => out.unknown(&format!("part/{other}")),
+            other => out.count_unknown(&format!("part/{other}")),
         }
     }
 
-    fn tool(&self, id: &str, part: wire::Part<'_>, out: &mut Parsed) {
+    fn emit_tool(&self, id: &str, part: wire::Part<'_>, out: &mut ParseOutput) {
         let state = part.state.0.unwrap_or_default();
         let done = matches!(state.status.text(), Some("completed" | "success" | "error"));
         if !done && !self.is_closed {
@@ -159,14 +164,14 @@ impl Turn {
         let tool = part.tool.into_text().unwrap_or_default();
         let input = state.input.map_or("{}", |input| input.get());
         let call = CallId::new(part.call.into_text().unwrap_or_else(|| id.to_owned()));
-        let path = tools::path(input);
+        let path = tools::target_path(input);
         let block = Block::ToolUse(ToolUse {
             call: call.clone(),
             tool: tool.clone(),
             input: input.to_owned(),
             path: path.clone(),
         });
-        self.emit(id, at, Origin::Model, block, out);
+        self.emit_message(id, at, Origin::Model, block, out);
         if !done {
             return;
         }
@@ -184,19 +189,25 @@ impl Turn {
             changes: if failed {
                 Vec::new()
             } else {
-                tools::changes(&tool, input)
+                tools::file_changes(&tool, input)
             },
             tool: Some(tool),
         };
         let at = times.end.0.or(at);
         let id = format!("{id}/result");
-        self.emit(&id, at, Origin::Tool, Block::ToolResult(result), out);
+        self.emit_message(&id, at, Origin::Tool, Block::ToolResult(result), out);
     }
 
-    fn usage(&self, key: &str, tokens: wire::Tokens, cost: Option<f64>, out: &mut Parsed) {
+    fn emit_usage(
+        &self,
+        key: &str,
+        tokens: wire::Tokens,
+        cost: Option<f64>,
+        out: &mut ParseOutput,
+    ) {
         let usage = usage(tokens);
         if usage != Usage::default() {
-            out.push(Entry::Usage(UsageEntry {
+            out.push(LogEntry::Usage(UsageEntry {
                 session: self.session.clone(),
                 key: key.to_owned(),
                 at: self.at,
@@ -208,27 +219,27 @@ impl Turn {
         }
     }
 
-    fn emit(
+    fn emit_message(
         &self,
         id: &str,
         at: Option<Timestamp>,
         origin: Origin,
         block: Block,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let role = match origin {
             Origin::Tool => Role::User,
-            Origin::Harness if !self.is_users() => Role::System,
+            Origin::Harness if !self.is_user() => Role::System,
             _ => self.role,
         };
         let is_response = self.role == Role::Assistant && origin == Origin::Model;
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             at,
             api_id: is_response.then(|| ApiId::new(&self.id)),
             blocks: vec![block],
             model: self.model.clone(),
             cwd: self.cwd.clone(),
-            line: place(id, at),
+            line: order_number(id, at),
             ..Message::new(MessageId::new(id), self.session.clone(), role, origin)
         }));
     }
@@ -236,7 +247,7 @@ impl Turn {
 
 /// Returns where an entry stands in its session. There are no lines, but ids start with a time and
 /// a counter, and they are the same in the database, the files and an export.
-fn place(id: &str, at: Option<Timestamp>) -> u64 {
+fn order_number(id: &str, at: Option<Timestamp>) -> u64 {
     let (id, second) = id.strip_suffix("/result").map_or((id, 0), |id| (id, 1));
     let counted = id
         .split_once('_')
@@ -281,7 +292,7 @@ fn usage(tokens: wire::Tokens) -> Usage {
     }
 }
 
-fn failure(name: Option<&str>, error: &wire::Failure) -> String {
+fn error_text(name: Option<&str>, error: &wire::Failure) -> String {
     let message = error.data.0.as_ref().and_then(|data| data.message.text());
     [name, message]
         .into_iter()
@@ -331,7 +342,7 @@ mod tests {
 
     #[test]
     fn ids_tell_the_order() {
-        let order = |id: &str| place(id, None);
+        let order = |id: &str| order_number(id, None);
         assert!(order("prt_1e07eafda0013gWUhjeRaxRcE9") < order("prt_1e07eb11c001Bdu0d6a6QMIjxT"));
         let result = order("prt_1e07eafda0013gWUhjeRaxRcE9/result");
         assert_eq!(result, order("prt_1e07eafda0013gWUhjeRaxRcE9") + 1);

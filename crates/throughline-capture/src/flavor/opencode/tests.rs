@@ -3,7 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use insta::assert_snapshot;
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ use testkit::shape::shape;
 use super::Opencode;
 use crate::adapter::Adapter;
 use crate::made::{self, claimed, names, read, read_rows, total};
-use crate::{Format, Parsed};
+use crate::{ParseOutput, SourceFormat};
 
 /// Makes the database of a scenario; it stays open, so that what was written stays in its log.
 fn scenario(name: &str) -> (TempDir, PathBuf, Connection) {
@@ -25,8 +25,8 @@ fn scenario(name: &str) -> (TempDir, PathBuf, Connection) {
 
 fn show(name: &str) -> String {
     let (_folder, path, _connection) = scenario(name);
-    let parsed = read(&Opencode, &path, Format::Database);
-    assert!(parsed.unknown.is_empty() && parsed.skipped.is_empty());
+    let parsed = read(&Opencode, &path, SourceFormat::Database);
+    assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     shape(&parsed.entries)
 }
 
@@ -85,10 +85,10 @@ fn nothing_unknown_and_no_two_messages_with_one_name() {
         assert!(parsed.skipped.is_empty());
         // Two of the files of parts do not say whose they are.
         let strayed = parsed
-            .unknown
+            .unknown_kinds
             .keys()
             .all(|kind| kind == "part without its message");
-        assert!(strayed, "{:?}", parsed.unknown);
+        assert!(strayed, "{:?}", parsed.unknown_kinds);
         for name in names(&parsed) {
             assert!(
                 seen.insert(name.clone()),
@@ -130,7 +130,7 @@ fn usage_is_what_the_steps_add_up_to() {
     }
     for name in ["inventory", "longhaul", "secrets", "unicode"] {
         let (_folder, path, connection) = scenario(name);
-        let sum = total(&read(&Opencode, &path, Format::Database));
+        let sum = total(&read(&Opencode, &path, SourceFormat::Database));
         let sql = "SELECT tokens_input, tokens_output, tokens_cache_read FROM session";
         let counted = connection.query_row(sql, [], |row| {
             Ok((
@@ -166,7 +166,7 @@ fn readings_after_each_write_are_the_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("opencode.db");
         let connection = made::database(&path, &tables.join("\n"));
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<LogEntry> = Vec::new();
         let mut state = None;
         for row in &rows {
             let row: Value = serde_json::from_str(row).unwrap();
@@ -180,11 +180,11 @@ fn readings_after_each_write_are_the_whole() {
             }
             state = Some(next);
         }
-        let whole = read(&Opencode, &path, Format::Database);
-        let said = |entries: &[Entry]| -> BTreeSet<String> {
+        let whole = read(&Opencode, &path, SourceFormat::Database);
+        let said = |entries: &[LogEntry]| -> BTreeSet<String> {
             let said = entries
                 .iter()
-                .filter(|entry| !matches!(entry, Entry::Session(_)));
+                .filter(|entry| !matches!(entry, LogEntry::Session(_)));
             said.map(|entry| shape(std::slice::from_ref(entry)))
                 .collect()
         };
@@ -209,7 +209,7 @@ fn a_second_reading_adds_only_what_is_new() {
     made::insert(&connection, "part", &words);
     let (second, state) = read_rows(&Opencode, &path, Some(&state));
     // The newest rows are given again, and are the same: the store has them.
-    let second = Parsed {
+    let second = ParseOutput {
         entries: second
             .entries
             .into_iter()
@@ -303,17 +303,17 @@ fn rows_in_the_log_count_once_they_are_committed() {
             .collect()
     };
     let before = listing();
-    assert!(fs::metadata(store::foreign::log_path(&path)).unwrap().len() > 0);
-    let all = names(&read(&Opencode, &path, Format::Database));
+    assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
+    let all = names(&read(&Opencode, &path, SourceFormat::Database));
     connection.execute_batch("BEGIN").unwrap();
     let row = json!({"id": "prt_ff0000000003aaaaaaaaaaaaaa", "session_id": "s",
         "message_id": "msg_1e080e4e6001m2JyZtVAW9K0Dw", "time_created": 5, "time_updated": 5,
         "data": {"type": "text", "text": "more"}});
     made::insert(&connection, "part", &row);
-    assert_eq!(names(&read(&Opencode, &path, Format::Database)), all);
+    assert_eq!(names(&read(&Opencode, &path, SourceFormat::Database)), all);
     connection.execute_batch("COMMIT").unwrap();
     assert_eq!(
-        names(&read(&Opencode, &path, Format::Database)).len(),
+        names(&read(&Opencode, &path, SourceFormat::Database)).len(),
         all.len() + 1
     );
     assert_eq!(listing(), before);
@@ -339,7 +339,7 @@ fn files_that_the_database_took_over_are_not_read_again() {
 #[test]
 fn damaged_rows_are_passed_over() {
     let (_folder, path, connection) = scenario("inventory");
-    let whole = names(&read(&Opencode, &path, Format::Database)).len();
+    let whole = names(&read(&Opencode, &path, SourceFormat::Database)).len();
     connection
         .execute_batch("UPDATE part SET data = substr(data, 1, 40) WHERE rowid = 1")
         .unwrap();
@@ -349,7 +349,7 @@ fn damaged_rows_are_passed_over() {
     connection
         .execute_batch("UPDATE message SET data = x'ff' WHERE rowid = 3")
         .unwrap();
-    let parsed: Parsed = read(&Opencode, &path, Format::Database);
+    let parsed: ParseOutput = read(&Opencode, &path, SourceFormat::Database);
     assert_eq!(parsed.skipped.len(), 2);
     assert!(names(&parsed).len() < whole && names(&parsed).len() > whole / 2);
 }
@@ -359,16 +359,16 @@ fn damaged_rows_are_passed_over() {
 fn the_tables_to_come_are_noticed() {
     let (_folder, path, connection) = scenario("secrets");
     let (first, state) = read_rows(&Opencode, &path, None);
-    assert!(first.unknown.is_empty());
+    assert!(first.unknown_kinds.is_empty());
     let row = json!({"id": "m", "session_id": "ses_new", "type": "user", "seq": 1,
         "time_created": 5, "time_updated": 5, "data": {}});
     made::insert(&connection, "session_message", &row);
     let (second, state) = read_rows(&Opencode, &path, Some(&state));
-    assert_eq!(second.unknown.get("session_message/user"), Some(&1));
+    assert_eq!(second.unknown_kinds.get("session_message/user"), Some(&1));
     assert!(
         read_rows(&Opencode, &path, Some(&state))
             .0
-            .unknown
+            .unknown_kinds
             .is_empty()
     );
 }

@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions.
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let home = places
-        .folder("PI_CODING_AGENT_DIR")
+        .folder_variable("PI_CODING_AGENT_DIR")
         .unwrap_or_else(|| places.home.join(".pi").join("agent"));
     let mut roots = vec![home.join("sessions")];
-    roots.extend(places.folder("PI_CODING_AGENT_SESSION_DIR"));
+    roots.extend(places.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
     roots
 }
 
 /// Returns how a file is read: sessions are called `<time>_<id>.jsonl`, and a folder named after
 /// Pi may hold copies under any name.
-pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
+pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = relative.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let named = stem.split_once('_').is_some_and(|(time, id)| {
         time.ends_with('Z') && time.contains('T') && time.starts_with("20") && !id.is_empty()
@@ -26,7 +26,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<Format> {
         .file_name()
         .and_then(|name| name.to_str())
         .is_some_and(is_pi);
-    (named || ours).then_some(Format::Lines)
+    (named || ours).then_some(SourceFormat::Lines)
 }
 
 /// Says whether a text of unknown origin starts like a session.
@@ -54,7 +54,7 @@ mod tests {
     #[track_caller]
     fn check(root: &str, relative: &str, claimed: bool) {
         let format = claim(Path::new(root), Path::new(relative));
-        assert_eq!(format, claimed.then_some(Format::Lines), "{relative}");
+        assert_eq!(format, claimed.then_some(SourceFormat::Lines), "{relative}");
     }
 
     #[test]
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places), [PathBuf::from("/h/.pi/agent/sessions")]);
         let mut set = |name: &str, value: &str| places.variables.insert(name.into(), value.into());

@@ -1,35 +1,35 @@
 //! Lines of a session to entries.
 
 use memory::{
-    Block, Boundary, Chain, Entry, Flavor, Message, MessageId, Origin, Role, SessionId,
+    Block, Boundary, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
     SessionPatch, Title, TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{discover, said, wire};
 use crate::calls::OpenCalls;
-use crate::{Line, Parsed, Reader, Source, lines};
+use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct Log {
+pub struct PiLogReader {
     /// The session that the file's name speaks of, should the header be lost.
     named: String,
-    pub(super) state: State,
+    pub(super) state: PiReaderState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct PiReaderState {
     session: Option<String>,
     cwd: Option<String>,
     /// Names the entries of version 1, which have no ids.
-    chain: Chain,
+    chain: IdChain,
     pub calls: OpenCalls,
     titled: bool,
 }
 
-impl Log {
+impl PiLogReader {
     pub fn new(source: &Source, state: Option<&str>) -> Self {
         let path = source.path.to_string_lossy();
         Self {
@@ -41,51 +41,56 @@ impl Log {
         }
     }
 
-    fn object(&mut self, number: u64, object: &str, out: &mut Parsed) -> serde_json::Result<()> {
+    fn read_object(
+        &mut self,
+        number: u64,
+        object: &str,
+        out: &mut ParseOutput,
+    ) -> serde_json::Result<()> {
         let line: wire::Line<'_> = serde_json::from_str(object)?;
         match line.kind.as_str() {
-            "session" => self.header(&line, out),
+            "session" => self.read_header(&line, out),
             "message" => {
                 if let Some(message) = line.message {
                     let message = serde_json::from_str(message.get())?;
-                    self.said(number, &line, &message, out);
+                    self.read_message(number, &line, &message, out);
                 }
             }
             "compaction" => {
                 let tokens_before = line
                     .tokens_before
                     .and_then(|tokens| serde_json::from_str(tokens.get()).ok());
-                self.compacted(number, &line, line.summary.as_str(), tokens_before, out);
+                self.emit_compaction(number, &line, line.summary.as_str(), tokens_before, out);
             }
-            "branch_summary" => self.came_back(number, &line, line.summary.as_str(), out),
+            "branch_summary" => self.emit_branch_summary(number, &line, line.summary.as_str(), out),
             "custom_message" => {
-                let blocks = said::blocks(line.content, out);
-                let message = self.message(number, &line, Role::User, Origin::Harness, &blocks);
-                push(message, blocks, out);
+                let blocks = said::content_blocks(line.content, out);
+                let message = self.new_message(number, &line, Role::User, Origin::Harness, &blocks);
+                push_message(message, blocks, out);
             }
             "model_change" => {
                 let model = line.model_id.to_owned();
-                out.push(Entry::Session(SessionPatch {
+                out.push(LogEntry::Session(SessionPatch {
                     model,
                     ..self.patch()
                 }));
             }
             "session_info" => {
                 if let Some(name) = line.name.some() {
-                    self.title(name, TitleRank::Custom, out);
+                    self.emit_title(name, TitleRank::Custom, out);
                 }
             }
             "thinking_level_change" | "custom" | "label" => {}
-            other => out.unknown(other),
+            other => out.count_unknown(other),
         }
         Ok(())
     }
 
-    fn header(&mut self, header: &wire::Line<'_>, out: &mut Parsed) {
+    fn read_header(&mut self, header: &wire::Line<'_>, out: &mut ParseOutput) {
         self.state.session = header.id.to_owned();
         self.state.cwd = header.cwd.to_owned();
         let parent = header.parent_session.some().map(discover::session_in_name);
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             cwd: header.cwd.to_owned(),
             model: header.model_id.to_owned(),
             parent: parent.map(|parent| SessionId::of(Flavor::Pi, parent)),
@@ -94,13 +99,13 @@ impl Log {
         }));
     }
 
-    pub(super) fn compacted(
+    pub(super) fn emit_compaction(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         summary: &str,
         tokens_before: Option<u64>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let boundary = Boundary {
             trigger: None,
@@ -109,34 +114,34 @@ impl Log {
         };
         let mut blocks = vec![Block::Boundary(boundary)];
         blocks.extend(some_summary(summary));
-        let message = self.message(number, line, Role::System, Origin::Harness, &blocks);
-        push(message, blocks, out);
+        let message = self.new_message(number, line, Role::System, Origin::Harness, &blocks);
+        push_message(message, blocks, out);
     }
 
     /// A branch was left, and its summary taken along.
-    pub(super) fn came_back(
+    pub(super) fn emit_branch_summary(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         summary: &str,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let blocks: Vec<_> = some_summary(summary).into_iter().collect();
-        let message = self.message(number, line, Role::System, Origin::Harness, &blocks);
-        push(message, blocks, out);
+        let message = self.new_message(number, line, Role::System, Origin::Harness, &blocks);
+        push_message(message, blocks, out);
     }
 
     /// Gives a session its first prompt as a title, once.
-    pub(super) fn title_once(&mut self, prompt: &str, out: &mut Parsed) {
+    pub(super) fn emit_first_title(&mut self, prompt: &str, out: &mut ParseOutput) {
         if !self.state.titled {
             self.state.titled = true;
-            self.title(prompt, TitleRank::FirstPrompt, out);
+            self.emit_title(prompt, TitleRank::FirstPrompt, out);
         }
     }
 
-    fn title(&self, text: &str, rank: TitleRank, out: &mut Parsed) {
+    fn emit_title(&self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
         let text = text.to_owned();
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title: Some(Title { text, rank }),
             ..self.patch()
         }));
@@ -144,7 +149,7 @@ impl Log {
 
     /// Returns a message without its blocks. It is called once for each entry that has something
     /// to say, since the chain moves on.
-    pub(super) fn message(
+    pub(super) fn new_message(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
@@ -159,7 +164,7 @@ impl Log {
                 // the same words.
                 let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
                 let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
-                parts.extend(blocks.iter().map(said::key));
+                parts.extend(blocks.iter().map(said::block_key));
                 self.state.chain.link(&parts)
             }
         };
@@ -184,9 +189,9 @@ impl Log {
 }
 
 /// Emits a message that says something.
-pub fn push(message: Message, blocks: Vec<Block>, out: &mut Parsed) {
+pub fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
     if !blocks.is_empty() {
-        out.push(Entry::Message(Message { blocks, ..message }));
+        out.push(LogEntry::Message(Message { blocks, ..message }));
     }
 }
 
@@ -194,10 +199,10 @@ fn some_summary(summary: &str) -> Option<Block> {
     (!summary.trim().is_empty()).then(|| Block::Summary(summary.to_owned()))
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |object, out| {
-            self.object(line.number, object, out)
+impl LogReader for PiLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |object, out| {
+            self.read_object(line.number, object, out)
         });
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Pi;
@@ -27,11 +27,11 @@ impl Adapter for Pi {
         Flavor::Pi
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         discover::claim(root, relative)
     }
 
@@ -39,11 +39,11 @@ impl Adapter for Pi {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Lines)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(source, state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::PiLogReader::new(source, state))
     }
 }

@@ -4,72 +4,74 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use memory::{
-    Block, CallId, Entry, Origin, Role, SessionId, ToolResult, ToolUse, Usage, UsageEntry,
+    Block, CallId, LogEntry, Origin, Role, SessionId, ToolResult, ToolUse, Usage, UsageEntry,
 };
 use serde_json::value::RawValue;
 
-use super::log::{Log, push};
+use super::log::{PiLogReader, push_message};
 use super::wire;
-use crate::Parsed;
+use crate::ParseOutput;
 
-impl Log {
-    pub(super) fn said(
+impl PiLogReader {
+    pub(super) fn read_message(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         message: &wire::Message<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         match message.role.as_str() {
-            "user" => self.prompt(number, line, message, out),
-            "assistant" => self.answer(number, line, message, out),
-            "toolResult" => self.result(number, line, message, out),
-            "bashExecution" => self.user_command(number, line, message, out),
+            "user" => self.emit_prompt(number, line, message, out),
+            "assistant" => self.emit_answer(number, line, message, out),
+            "toolResult" => self.emit_result(number, line, message, out),
+            "bashExecution" => self.emit_user_command(number, line, message, out),
             // What extensions put into the conversation; the second name is version 2's.
             "custom" | "hookMessage" => {
-                let blocks = blocks(message.content, out);
-                let said = self.message(number, line, Role::User, Origin::Harness, &blocks);
-                push(said, blocks, out);
+                let blocks = content_blocks(message.content, out);
+                let said = self.new_message(number, line, Role::User, Origin::Harness, &blocks);
+                push_message(said, blocks, out);
             }
             "compactionSummary" => {
                 let (summary, tokens) = (message.summary.as_str(), message.tokens_before);
-                self.compacted(number, line, summary, tokens, out);
+                self.emit_compaction(number, line, summary, tokens, out);
             }
-            "branchSummary" => self.came_back(number, line, message.summary.as_str(), out),
-            other => out.unknown(&format!("message/{other}")),
+            "branchSummary" => {
+                self.emit_branch_summary(number, line, message.summary.as_str(), out)
+            }
+            other => out.count_unknown(&format!("message/{other}")),
         }
     }
 
-    fn prompt(
+    fn emit_prompt(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         message: &wire::Message<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let mut blocks = blocks(message.content, out);
+        let mut blocks = content_blocks(message.content, out);
         for block in &mut blocks {
             if let Block::Text(text) = block
-                && let Cow::Owned(typed) = typed(text)
+                && let Cow::Owned(typed) = typed_text(text)
             {
                 *text = typed;
             }
         }
         if let Some(Block::Text(text)) = blocks.first() {
-            self.title_once(text, out);
+            self.emit_first_title(text, out);
         }
-        let said = self.message(number, line, Role::User, Origin::Human, &blocks);
-        push(said, blocks, out);
+        let said = self.new_message(number, line, Role::User, Origin::Human, &blocks);
+        push_message(said, blocks, out);
     }
 
-    fn answer(
+    fn emit_answer(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         message: &wire::Message<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
-        let mut blocks = blocks(message.content, out);
+        let mut blocks = content_blocks(message.content, out);
         for block in &mut blocks {
             if let Block::ToolUse(call) = block {
                 self.state.calls.open(call);
@@ -81,24 +83,24 @@ impl Log {
         {
             blocks.push(Block::Error(error.to_owned()));
         }
-        let mut said = self.message(number, line, Role::Assistant, Origin::Model, &blocks);
+        let mut said = self.new_message(number, line, Role::Assistant, Origin::Model, &blocks);
         said.model = message.model.to_owned();
         let at = said.at;
-        push(said, blocks, out);
-        let bill = bill(self.session(), at, message);
-        out.entries.extend(bill.map(Entry::Usage));
+        push_message(said, blocks, out);
+        let bill = usage_entry(self.session(), at, message);
+        out.entries.extend(bill.map(LogEntry::Usage));
     }
 
-    fn result(
+    fn emit_result(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         message: &wire::Message<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let mut content = String::new();
         let mut images = Vec::new();
-        for block in blocks(message.content, out) {
+        for block in content_blocks(message.content, out) {
             match block {
                 Block::Text(text) => {
                     if !content.is_empty() {
@@ -121,17 +123,17 @@ impl Log {
         self.state.calls.close(&mut result);
         let mut blocks = vec![Block::ToolResult(result)];
         blocks.extend(images);
-        let said = self.message(number, line, Role::User, Origin::Tool, &blocks);
-        push(said, blocks, out);
+        let said = self.new_message(number, line, Role::User, Origin::Tool, &blocks);
+        push_message(said, blocks, out);
     }
 
     /// A command that the user ran with `!`: the person's words, and what came of them.
-    fn user_command(
+    fn emit_user_command(
         &mut self,
         number: u64,
         line: &wire::Line<'_>,
         message: &wire::Message<'_>,
-        out: &mut Parsed,
+        out: &mut ParseOutput,
     ) {
         let result = ToolResult {
             tool: Some("bash".to_owned()),
@@ -144,13 +146,13 @@ impl Log {
             Block::Text(format!("!{}", message.command.as_str())),
             Block::ToolResult(result),
         ];
-        let said = self.message(number, line, Role::User, Origin::Human, &blocks);
-        push(said, blocks, out);
+        let said = self.new_message(number, line, Role::User, Origin::Human, &blocks);
+        push_message(said, blocks, out);
     }
 }
 
 /// Returns the parts of a message's content.
-pub fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
+pub fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
     let Some(content) = content else {
         return Vec::new();
     };
@@ -163,10 +165,10 @@ pub fn blocks(content: Option<&RawValue>, out: &mut Parsed) -> Vec<Block> {
     let parts = parts
         .into_iter()
         .filter_map(|part| serde_json::from_str::<wire::Part<'_>>(part.get()).ok());
-    parts.filter_map(|part| block(&part, out)).collect()
+    parts.filter_map(|part| content_block(&part, out)).collect()
 }
 
-fn block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
+fn content_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
         "text" => some_text(part.text.as_str().to_owned()),
         "thinking" => part.thinking.to_owned().map(Block::Thinking),
@@ -181,7 +183,7 @@ fn block(part: &wire::Part<'_>, out: &mut Parsed) -> Option<Block> {
             size_bytes: part.data.as_str().len() as u64 / 4 * 3,
         }),
         other => {
-            out.unknown(&format!("content/{other}"));
+            out.count_unknown(&format!("content/{other}"));
             None
         }
     }
@@ -192,7 +194,7 @@ fn some_text(text: String) -> Option<Block> {
 }
 
 /// Returns what tells a block from others.
-pub fn key(block: &Block) -> &str {
+pub fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text)
         | Block::Thinking(text)
@@ -210,7 +212,7 @@ pub fn key(block: &Block) -> &str {
 }
 
 /// Returns what a person typed: a skill's command stands for the text that Pi put in its place.
-fn typed(text: &str) -> Cow<'_, str> {
+fn typed_text(text: &str) -> Cow<'_, str> {
     let skill = text
         .strip_prefix("<skill name=\"")
         .and_then(|rest| rest.split_once('"'));
@@ -232,7 +234,7 @@ fn exit_code(content: &str) -> Option<i64> {
 
 /// Returns the usage of a response. Forks copy it, and converting an old session gives its
 /// entries new names, so the key is made of what stays: when and what was counted.
-fn bill(
+fn usage_entry(
     session: SessionId,
     at: Option<Timestamp>,
     message: &wire::Message<'_>,
@@ -275,8 +277,8 @@ mod tests {
     fn a_skill_is_called_by_its_name() {
         let expanded =
             "<skill name=\"review\" location=\"/s/SKILL.md\">\nRead all.\n</skill>\n\nthe store";
-        assert_eq!(typed(expanded), "/skill:review the store");
-        assert_eq!(typed("what is a <skill>?"), "what is a <skill>?");
+        assert_eq!(typed_text(expanded), "/skill:review the store");
+        assert_eq!(typed_text("what is a <skill>?"), "what is a <skill>?");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use memory::{Entry, Usage};
+use memory::{LogEntry, Usage};
 
 use super::Pi;
 use crate::Adapter;
@@ -97,9 +97,9 @@ fn a_fork_repeats_names() {
         let source = made.collect::<Vec<_>>().swap_remove(index);
         let (_, parsed) = trial::read(&Pi, &source);
         let names = parsed.entries.iter().filter_map(|entry| match entry {
-            Entry::Message(message) => Some(message.id.to_string()),
-            Entry::Usage(usage) => Some(usage.key.clone()),
-            Entry::Session(_) => None,
+            LogEntry::Message(message) => Some(message.id.to_string()),
+            LogEntry::Usage(usage) => Some(usage.key.clone()),
+            LogEntry::Session(_) => None,
         });
         names.collect()
     };

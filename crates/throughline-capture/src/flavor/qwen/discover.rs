@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Places;
+use crate::AgentEnv;
 
-pub fn roots(places: &Places) -> Vec<PathBuf> {
+pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"]
         .iter()
-        .find_map(|name| places.folder(name));
+        .find_map(|name| places.folder_variable(name));
     let home = moved.unwrap_or_else(|| places.home.join(".qwen"));
     vec![home.join("projects")]
 }
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = Places {
+        let mut places = AgentEnv {
             home: "/h".into(),
-            ..Places::default()
+            ..AgentEnv::default()
         };
         assert_eq!(roots(&places), [PathBuf::from("/h/.qwen/projects")]);
         places.variables.insert("QWEN_HOME".into(), "/q".into());

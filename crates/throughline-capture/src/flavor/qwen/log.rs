@@ -1,20 +1,20 @@
 //! Goes through the records.
 
 use memory::{
-    Block, Boundary, CallId, Entry, Flavor, Origin, Role, SessionId, SessionKind, SessionPatch,
+    Block, Boundary, CallId, Flavor, LogEntry, Origin, Role, SessionId, SessionKind, SessionPatch,
     Title, TitleRank, ToolResult,
 };
 
-use super::mark::Mark;
-use super::session::{self, State};
+use super::mark::RecordContext;
+use super::session::{self, QwenReaderState};
 use super::wire::{Payload, Record};
-use crate::flavor::parts::{self, Part};
-use crate::{Line, Parsed, Reader, lines};
+use crate::flavor::parts::{self, GeminiPart};
+use crate::{InputLine, LogReader, ParseOutput, lines};
 
 const TITLE_CHARS_MAX: usize = 200;
 
 /// Kinds of system records that tell nothing, or nothing that another record does not tell.
-const PASSED_OVER: &[&str] = &[
+const IGNORED_KINDS: &[&str] = &[
     "agent_bootstrap",
     "agent_retry",
     "agent_session_ready",
@@ -41,13 +41,13 @@ const PASSED_OVER: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub struct Log {
+pub struct QwenLogReader {
     /// The session by the file's name, for records that do not say.
     session: String,
-    state: State,
+    state: QwenReaderState,
 }
 
-impl Log {
+impl QwenLogReader {
     pub fn new(session: String, state: Option<&str>) -> Self {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
@@ -56,43 +56,43 @@ impl Log {
         }
     }
 
-    fn read(&mut self, record: &Record, line: u64, out: &mut Parsed) {
-        let id = session::id(record, &self.session);
-        self.state.introduce(&id, record, out);
-        let name = self.state.name(record);
-        let mark = Mark {
+    fn read_record(&mut self, record: &Record, line: u64, out: &mut ParseOutput) {
+        let id = session::session_id(record, &self.session);
+        self.state.emit_session_changes(&id, record, out);
+        let name = self.state.message_id(record);
+        let mark = RecordContext {
             session: id,
             name,
             record,
             line,
         };
         match &*record.kind {
-            "user" => self.user(&mark, out),
-            "assistant" => self.assistant(&mark, out),
-            "tool_result" => self.results(&mark, out),
-            "system" => self.system(&mark, out),
-            kind => out.unknown(kind),
+            "user" => self.emit_user(&mark, out),
+            "assistant" => self.emit_assistant(&mark, out),
+            "tool_result" => self.emit_results(&mark, out),
+            "system" => self.read_system(&mark, out),
+            kind => out.count_unknown(kind),
         }
     }
 
-    fn user(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+    fn emit_user(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
         let record = mark.record;
         let origin = origin(record);
         let shown = record.system_payload.display_text.clone();
         let parts = record.message.parts.0.iter().filter(|part| is_typed(part));
-        let mut blocks: Vec<Block> = parts.filter_map(Part::block).collect();
+        let mut blocks: Vec<Block> = parts.filter_map(GeminiPart::block).collect();
         if let Some(text) = shown.filter(|text| !text.is_empty()) {
             blocks.retain(|block| !matches!(block, Block::Text(_)));
             blocks.insert(0, Block::Text(text));
         }
         if let (Origin::Human, Some(Block::Text(text))) = (origin, blocks.first()) {
-            self.entitle(mark, text, out);
+            self.emit_title(mark, text, out);
         }
-        mark.say((Role::User, origin), blocks, out);
-        self.results(mark, out);
+        mark.emit_message((Role::User, origin), blocks, out);
+        self.emit_results(mark, out);
     }
 
-    fn entitle(&mut self, mark: &Mark<'_>, text: &str, out: &mut Parsed) {
+    fn emit_title(&mut self, mark: &RecordContext<'_>, text: &str, out: &mut ParseOutput) {
         let line = text
             .trim_start()
             .lines()
@@ -104,7 +104,7 @@ impl Log {
         }
         self.state.titled = true;
         let text = line.chars().take(TITLE_CHARS_MAX).collect();
-        mark.title(
+        mark.emit_title(
             Title {
                 text,
                 rank: TitleRank::FirstPrompt,
@@ -113,7 +113,7 @@ impl Log {
         );
     }
 
-    fn assistant(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+    fn emit_assistant(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
         let mut blocks = Vec::new();
         for part in &mark.record.message.parts.0 {
             blocks.extend(part.block());
@@ -123,13 +123,13 @@ impl Log {
                 blocks.push(Block::ToolUse(call));
             }
         }
-        mark.say((Role::Assistant, Origin::Model), blocks, out);
+        mark.emit_message((Role::Assistant, Origin::Model), blocks, out);
         if let Some(tokens) = &mark.record.usage_metadata {
-            mark.usage(tokens, out);
+            mark.emit_usage(tokens, out);
         }
     }
 
-    fn results(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+    fn emit_results(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
         let told = &mark.record.tool_call_result;
         let mut blocks = Vec::new();
         for response in mark.record.message.parts.responses() {
@@ -149,16 +149,17 @@ impl Log {
                 .result_display
                 .as_ref()
                 .filter(|_| is_own && !result.is_error);
-            let change = shown.and_then(|shown| parts::change(shown, result.path.as_deref()));
+            let change =
+                shown.and_then(|shown| parts::displayed_change(shown, result.path.as_deref()));
             if let Some(change) = change {
                 result.changes = vec![change];
             }
             blocks.push(Block::ToolResult(result));
         }
-        mark.say((Role::User, Origin::Tool), blocks, out);
+        mark.emit_message((Role::User, Origin::Tool), blocks, out);
     }
 
-    fn system(&mut self, mark: &Mark<'_>, out: &mut Parsed) {
+    fn read_system(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
         let payload = &mark.record.system_payload;
         match mark.record.subtype.as_deref().unwrap_or_default() {
             "custom_title" => {
@@ -167,12 +168,12 @@ impl Log {
                     _ => TitleRank::Custom,
                 };
                 if let Some(text) = payload.custom_title.clone() {
-                    mark.title(Title { text, rank }, out);
+                    mark.emit_title(Title { text, rank }, out);
                 }
             }
             "parent_session" => {
                 let parent = payload.parent_session_id.as_deref();
-                out.push(Entry::Session(SessionPatch {
+                out.push(LogEntry::Session(SessionPatch {
                     kind: parent.map(|_| SessionKind::Subagent),
                     parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
                     ..mark.patch()
@@ -180,30 +181,30 @@ impl Log {
             }
             "session_model" => {
                 let model = payload.model_id.clone();
-                out.push(Entry::Session(SessionPatch {
+                out.push(LogEntry::Session(SessionPatch {
                     model,
                     ..mark.patch()
                 }));
             }
             "chat_compression" => {
-                mark.say((Role::System, Origin::Harness), compression(payload), out);
+                mark.emit_message((Role::System, Origin::Harness), compression(payload), out);
             }
             "rewind" => {
                 // What was said before stays said; the note tells why the talk starts over.
                 let note = vec![Block::Text("rewound to an earlier message".into())];
-                mark.say((Role::System, Origin::Harness), note, out);
+                mark.emit_message((Role::System, Origin::Harness), note, out);
             }
-            kind if PASSED_OVER.contains(&kind) => {}
-            kind => out.unknown(&format!("system/{kind}")),
+            kind if IGNORED_KINDS.contains(&kind) => {}
+            kind => out.count_unknown(&format!("system/{kind}")),
         }
     }
 }
 
-impl Reader for Log {
-    fn line(&mut self, line: Line<'_>, out: &mut Parsed) {
-        lines::objects(line, out, |text, out| {
+impl LogReader for QwenLogReader {
+    fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
+        lines::for_each_object(line, out, |text, out| {
             let record: Record = serde_json::from_str(text)?;
-            self.read(&record, line.number, out);
+            self.read_record(&record, line.number, out);
             Ok(())
         });
     }
@@ -222,7 +223,7 @@ fn origin(record: &Record) -> Origin {
         .provenance
         .as_deref()
         .is_none_or(|by| by == "real_user");
-    if typed && by_user && session::agent(record).is_none() {
+    if typed && by_user && session::subagent_of(record).is_none() {
         Origin::Human
     } else {
         Origin::Harness
@@ -230,7 +231,7 @@ fn origin(record: &Record) -> Origin {
 }
 
 /// What hooks say stands in a part of its own.
-fn is_typed(part: &Part) -> bool {
+fn is_typed(part: &GeminiPart) -> bool {
     let text = part.text.as_deref().unwrap_or_default().trim_start();
     !text.starts_with("<qwen:user-prompt-submit-context>")
 }
@@ -245,7 +246,7 @@ fn compression(payload: &Payload) -> Vec<Block> {
         payload
             .compressed_history
             .iter()
-            .map(|message| message.parts.text())
+            .map(|message| message.parts.spoken_text())
     };
     let summary = texts().find(|text| text.contains("<state_snapshot>"));
     let summary = summary.or_else(|| texts().find(|text| !text.is_empty()));

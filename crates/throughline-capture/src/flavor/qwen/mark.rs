@@ -1,28 +1,33 @@
 //! A record, and the entries that are made of it.
 
 use memory::{
-    Block, Entry, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title, Usage,
-    UsageEntry,
+    Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
+    Usage, UsageEntry,
 };
 
 use super::wire::{Record, Tokens};
-use crate::Parsed;
+use crate::ParseOutput;
 
 /// A record, and what its entries share.
-pub struct Mark<'a> {
+pub struct RecordContext<'a> {
     pub session: SessionId,
     pub name: MessageId,
     pub record: &'a Record,
     pub line: u64,
 }
 
-impl Mark<'_> {
-    pub fn say(&self, (role, origin): (Role, Origin), blocks: Vec<Block>, out: &mut Parsed) {
+impl RecordContext<'_> {
+    pub fn emit_message(
+        &self,
+        (role, origin): (Role, Origin),
+        blocks: Vec<Block>,
+        out: &mut ParseOutput,
+    ) {
         if blocks.is_empty() {
             return;
         }
         let (name, session) = (self.name.clone(), self.session.clone());
-        out.push(Entry::Message(Message {
+        out.push(LogEntry::Message(Message {
             at: self.record.timestamp.0,
             blocks,
             model: self.record.model.clone(),
@@ -33,9 +38,9 @@ impl Mark<'_> {
         }));
     }
 
-    pub fn title(&self, title: Title, out: &mut Parsed) {
+    pub fn emit_title(&self, title: Title, out: &mut ParseOutput) {
         let title = Some(title);
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             title,
             ..self.patch()
         }));
@@ -45,7 +50,7 @@ impl Mark<'_> {
         SessionPatch::new(self.session.clone(), Flavor::Qwen)
     }
 
-    pub fn usage(&self, tokens: &Tokens, out: &mut Parsed) {
+    pub fn emit_usage(&self, tokens: &Tokens, out: &mut ParseOutput) {
         let (prompt, said) = (tokens.prompt_token_count, tokens.candidates_token_count);
         let thoughts = tokens.thoughts_token_count;
         let includes_thoughts = tokens.total_token_count == prompt.saturating_add(said);
@@ -64,7 +69,7 @@ impl Mark<'_> {
         if usage.total() == 0 {
             return;
         }
-        out.push(Entry::Usage(UsageEntry {
+        out.push(LogEntry::Usage(UsageEntry {
             session: self.session.clone(),
             key: self.name.to_string(),
             at: self.record.timestamp.0,

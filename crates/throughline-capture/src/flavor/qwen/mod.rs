@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Qwen;
@@ -30,23 +30,26 @@ impl Adapter for Qwen {
         Flavor::Qwen
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
         discover::roots(places)
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
-        discover::is_log(&root.join(relative)).then_some(Format::Lines)
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+        discover::is_log(&root.join(relative)).then_some(SourceFormat::Lines)
     }
 
     fn recognises(&self, head: &str) -> bool {
         discover::recognises(head)
     }
 
-    fn identify(&self, head: &str) -> Option<Format> {
-        self.recognises(head).then_some(Format::Lines)
+    fn identify(&self, head: &str) -> Option<SourceFormat> {
+        self.recognises(head).then_some(SourceFormat::Lines)
     }
 
-    fn reader(&self, source: &Source, state: Option<&str>) -> Box<dyn Reader> {
-        Box::new(log::Log::new(discover::session_of(&source.path), state))
+    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+        Box::new(log::QwenLogReader::new(
+            discover::session_of(&source.path),
+            state,
+        ))
     }
 }

@@ -1,22 +1,22 @@
 //! A session while its records are read: what the next reader must know, and how they are named.
 
 use memory::{
-    Chain, Entry, Flavor, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
+    Flavor, IdChain, LogEntry, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
 use super::wire::Record;
-use crate::Parsed;
+use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 /// What the next reader must know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct QwenReaderState {
     /// What was last told of the session.
-    told: Told,
+    told: ReportedSession,
     pub titled: bool,
-    chain: Chain,
+    chain: IdChain,
     pub calls: OpenCalls,
     /// A record may stand on several lines: its name, and how many of them were read.
     last: Option<(String, u32)>,
@@ -24,7 +24,7 @@ pub struct State {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Told {
+struct ReportedSession {
     session: String,
     cwd: Option<String>,
     branch: Option<String>,
@@ -32,15 +32,15 @@ struct Told {
     model: Option<String>,
 }
 
-impl State {
+impl QwenReaderState {
     /// Says of the session what is new.
-    pub fn introduce(&mut self, id: &SessionId, record: &Record, out: &mut Parsed) {
+    pub fn emit_session_changes(&mut self, id: &SessionId, record: &Record, out: &mut ParseOutput) {
         let known = &self.told;
         let is_new = known.session != id.as_str();
         let last = |news: &Option<String>, known: &Option<String>| {
             news.clone().or_else(|| known.clone().filter(|_| !is_new))
         };
-        let told = Told {
+        let told = ReportedSession {
             session: id.to_string(),
             cwd: last(&record.cwd, &known.cwd),
             branch: last(&record.git_branch, &known.branch),
@@ -50,12 +50,12 @@ impl State {
         if told == *known {
             return;
         }
-        let parent = agent(record).and(record.session_id.as_deref());
+        let parent = subagent_of(record).and(record.session_id.as_deref());
         let name = record
             .agent_name
             .clone()
             .filter(|_| is_new && parent.is_some());
-        out.push(Entry::Session(SessionPatch {
+        out.push(LogEntry::Session(SessionPatch {
             kind: parent.map(|_| SessionKind::Subagent),
             parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
             title: name.map(|text| Title {
@@ -71,11 +71,11 @@ impl State {
         self.told = told;
     }
 
-    pub fn name(&mut self, record: &Record) -> MessageId {
+    pub fn message_id(&mut self, record: &Record) -> MessageId {
         let Some(uuid) = &record.uuid else {
             return self
                 .chain
-                .link(&[&record.kind, &record.message.parts.text()]);
+                .link(&[&record.kind, &record.message.parts.spoken_text()]);
         };
         let lines = match &self.last {
             Some((last, lines)) if last == uuid => lines + 1,
@@ -90,16 +90,16 @@ impl State {
 }
 
 /// Returns the session of a record; `file` is its name for records that do not say.
-pub fn id(record: &Record, file: &str) -> SessionId {
+pub fn session_id(record: &Record, file: &str) -> SessionId {
     let session = record.session_id.as_deref().unwrap_or(file);
-    match agent(record) {
+    match subagent_of(record) {
         Some(agent) => SessionId::of(Flavor::Qwen, &format!("{session}/{agent}")),
         None => SessionId::of(Flavor::Qwen, session),
     }
 }
 
 /// Returns the subagent that a record is of.
-pub fn agent(record: &Record) -> Option<&str> {
+pub fn subagent_of(record: &Record) -> Option<&str> {
     record
         .agent_id
         .as_deref()

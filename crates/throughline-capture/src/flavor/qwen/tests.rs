@@ -8,8 +8,8 @@ use memory::{Flavor, Usage};
 use serde_json::Value;
 
 use super::Qwen;
-use crate::adapter::parse;
-use crate::flavor::adapter;
+use crate::adapter::parse_text;
+use crate::flavor::adapter_for;
 use crate::flavor::check::{self, show};
 
 fn shown(relative: &str) -> String {
@@ -45,10 +45,10 @@ fn nothing_unknown_but_what_was_made_so() {
     assert_eq!(sources.len(), 8);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse(&Qwen, source, &text);
+        let parsed = parse_text(&Qwen, source, &text);
         skipped += parsed.skipped.len();
-        unknown.extend(parsed.unknown);
-        let knows = |flavor| adapter(flavor).unwrap().recognises(&text);
+        unknown.extend(parsed.unknown_kinds);
+        let knows = |flavor| adapter_for(flavor).unwrap().recognises(&text);
         assert!(knows(Flavor::Qwen) && !knows(Flavor::Claude), "{source:?}");
     }
     assert_eq!(unknown, BTreeMap::from([("system/hologram".to_owned(), 1)]));
@@ -96,7 +96,7 @@ fn usage_is_what_the_records_add_up_to() {
             };
         }
         assert_eq!(
-            check::total(&parse(&Qwen, &source, &text)),
+            check::total(&parse_text(&Qwen, &source, &text)),
             expected,
             "{source:?}"
         );

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::parts::Content;
+use crate::flavor::parts::GeminiContent;
 use crate::lenient;
 use crate::time::Time;
 
@@ -51,7 +51,7 @@ pub struct Record {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Message {
-    pub parts: Content,
+    pub parts: GeminiContent,
 }
 
 #[derive(Deserialize, Default)]

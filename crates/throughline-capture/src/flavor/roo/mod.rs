@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use memory::Flavor;
 
 use super::cline;
-use crate::{Adapter, Format, Places, Reader, Source};
+use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
 #[derive(Debug)]
 pub struct Roo;
@@ -18,20 +18,20 @@ impl Adapter for Roo {
         Flavor::Roo
     }
 
-    fn roots(&self, places: &Places) -> Vec<PathBuf> {
-        cline::extension(places, "rooveterinaryinc.roo-cline")
+    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
+        cline::extension_folders(places, "rooveterinaryinc.roo-cline")
     }
 
-    fn claim(&self, root: &Path, relative: &Path) -> Option<Format> {
+    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
         let path = root.join(relative);
-        cline::claim(&path).filter(|_| cline::is_roos(&path))
+        cline::claim(&path).filter(|_| cline::is_roo_path(&path))
     }
 
     fn recognises(&self, head: &str) -> bool {
         cline::recognises(head)
     }
 
-    fn reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn Reader> {
+    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
         cline::reader(source)
     }
 }

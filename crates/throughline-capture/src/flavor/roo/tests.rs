@@ -7,7 +7,7 @@ use super::Roo;
 use crate::adapter::Adapter;
 use crate::flavor::cline::Cline;
 use crate::made::{claimed, names, read};
-use crate::{Format, Places};
+use crate::{AgentEnv, SourceFormat};
 
 #[test]
 fn tasks() {
@@ -15,9 +15,9 @@ fn tasks() {
     for source in claimed(&Roo, &testkit::fixture("roo")) {
         let parsed = read(&Roo, &source.path, source.format);
         assert!(
-            parsed.unknown.is_empty() && parsed.skipped.is_empty(),
+            parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty(),
             "{:?}",
-            parsed.unknown
+            parsed.unknown_kinds
         );
         all += &format!("{}\n", source.path.file_name().unwrap().display());
         all += &shape(&parsed.entries);
@@ -37,7 +37,7 @@ fn each_claims_its_own() {
 #[test]
 fn a_condensed_conversation_keeps_its_names() {
     let source = claimed(&Roo, &testkit::fixture("roo")).remove(0);
-    let whole = names(&read(&Roo, &source.path, Format::Document));
+    let whole = names(&read(&Roo, &source.path, SourceFormat::Document));
     let text = fs::read_to_string(&source.path).unwrap();
     let mut messages: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
     messages.retain(|message| message["isSummary"].is_null());
@@ -49,15 +49,15 @@ fn a_condensed_conversation_keeps_its_names() {
         .join("api_conversation_history.json");
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::write(&copy, serde_json::to_string(&messages).unwrap()).unwrap();
-    let before = names(&read(&Roo, &copy, Format::Document));
+    let before = names(&read(&Roo, &copy, SourceFormat::Document));
     assert!(before.iter().all(|name| whole.contains(name)) && before.len() < whole.len());
 }
 
 #[test]
 fn places() {
-    let places = Places {
+    let places = AgentEnv {
         home: "/h".into(),
-        ..Places::default()
+        ..AgentEnv::default()
     };
     let expected = "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline";
     assert!(Roo.roots(&places).contains(&expected.into()));

@@ -3,15 +3,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
-use memory::Kind;
-use memory::digest::{ErrorSeen, Retry, Step, StepKind, ToolCount, lower, span_ms};
-use memory::fingerprint::{fingerprint, telling_line};
+use memory::RecordKind;
+use memory::digest::{DigestStep, Retry, SeenError, StepKind, ToolCount, lower_trust, span_ms};
+use memory::fingerprint::{error_line, fingerprint};
 use store::StoredRecord;
 
-use super::{Account, COMMAND_CHARS, StepName, TOLD_APART_MAX};
-use crate::digest::call::{self, Does};
+use super::{COMMAND_CHARS, DigestBuilder, StepKindName, TOLD_APART_MAX};
+use crate::digest::call::{self, CallKind};
 use crate::digest::short;
-use crate::digest::verdict::Last;
+use crate::digest::verdict::SessionEnd;
 
 const ERROR_CHARS: usize = 160;
 /// No call takes longer; its result was late for another reason.
@@ -19,9 +19,9 @@ const CALL_MS_MAX: u64 = 15 * 60 * 1000;
 
 /// A call that waits for its result.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct PendingCall {
     tool: String,
-    does: Does,
+    does: CallKind,
     signature: u64,
     /// What the call is about: succeeding with it later overcomes an error.
     subject: u64,
@@ -33,40 +33,40 @@ pub(super) struct Open {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    Well,
-    Badly,
+pub(super) enum CallEnd {
+    Succeeded,
+    Failed,
 }
 
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) seen: ErrorSeen,
+pub(super) struct SeenFailure {
+    pub(super) seen: SeenError,
     subject: Option<u64>,
 }
 
-impl Account {
-    pub(super) fn call(&mut self, record: &StoredRecord) {
+impl DigestBuilder {
+    pub(super) fn add_call(&mut self, record: &StoredRecord) {
         let tool = record.tool.clone().unwrap_or_else(|| "a tool".to_owned());
         let command = call::command(&record.content);
-        let does = call::does(&tool, command);
+        let does = call::call_kind(&tool, command);
         let path = record.path.as_deref().map(|path| self.own_path(path));
         let what = command.map(|command| short(command, COMMAND_CHARS));
         let signature = hash(&(&tool, &record.content));
         let subject = hash(&(&tool, path.as_ref().or(what.as_ref())));
         self.overhead.calls += 1;
         self.count_tool(&tool);
-        lower(&mut self.trust.done, record.trust);
+        lower_trust(&mut self.trust.done, record.trust);
         self.note_retry(signature, what.as_ref().or(path.as_ref()).unwrap_or(&tool));
-        let is_reread = does == Does::Look && self.reads.contains_key(&signature);
-        if does == Does::Look {
+        let is_reread = does == CallKind::Read && self.reads.contains_key(&signature);
+        if does == CallKind::Read {
             self.looks += 1;
             if self.reads.len() < TOLD_APART_MAX {
                 self.reads.insert(signature, path.clone());
             }
         }
         let step = self.step_of(does, what.as_deref(), path.as_deref(), record);
-        self.last = Last::Call(tool.clone());
-        let open = Open {
+        self.last = SessionEnd::Call(tool.clone());
+        let open = PendingCall {
             tool,
             does,
             signature,
@@ -85,16 +85,18 @@ impl Account {
     /// Counts what a call does as a step, if it is one.
     fn step_of(
         &mut self,
-        does: Does,
+        does: CallKind,
         command: Option<&str>,
         path: Option<&str>,
         record: &StoredRecord,
     ) -> Option<usize> {
         match (does, command, path) {
-            (Does::Change, _, Some(path)) => self.step(StepKind::Changed, path),
-            (Does::Test, Some(command), _) => self.step(StepKind::Tested, command),
-            (Does::Run | Does::Install, Some(command), _) => self.step(StepKind::Ran, command),
-            (Does::Delegate, _, _) => {
+            (CallKind::Change, _, Some(path)) => self.step(StepKind::Changed, path),
+            (CallKind::Test, Some(command), _) => self.step(StepKind::Tested, command),
+            (CallKind::Run | CallKind::Install, Some(command), _) => {
+                self.step(StepKind::Ran, command)
+            }
+            (CallKind::Delegate, _, _) => {
                 let task = record.content.lines().find_map(|line| {
                     line.strip_prefix("description: ")
                         .or(line.strip_prefix("prompt: "))
@@ -114,7 +116,7 @@ impl Account {
             Some(at) => *at,
             None if self.steps.len() >= TOLD_APART_MAX => return None,
             None => {
-                self.steps.push(Step {
+                self.steps.push(DigestStep {
                     kind,
                     what: what.to_owned(),
                     times: 0,
@@ -130,7 +132,7 @@ impl Account {
     }
 
     fn note_retry(&mut self, signature: u64, what: &str) {
-        if self.ended.get(&signature) != Some(&Ended::Badly) {
+        if self.ended.get(&signature) != Some(&CallEnd::Failed) {
             return;
         }
         if let Some(retry) = self.retries.iter_mut().find(|retry| retry.what == what) {
@@ -155,17 +157,17 @@ impl Account {
         }
     }
 
-    pub(super) fn result(&mut self, record: &StoredRecord) {
+    pub(super) fn add_result(&mut self, record: &StoredRecord) {
         let open = self.open.remove(&key(record));
         let Some(open) = open else {
-            if record.kind == Kind::Error {
+            if record.kind == RecordKind::Error {
                 self.failure(record, None);
                 self.last = match &record.tool {
-                    Some(tool) => Last::Result {
+                    Some(tool) => SessionEnd::Result {
                         tool: tool.clone(),
                         failed: true,
                     },
-                    None => Last::Error(short(&telling_line(&record.content), ERROR_CHARS)),
+                    None => SessionEnd::Error(short(&error_line(&record.content), ERROR_CHARS)),
                 };
             }
             return;
@@ -183,37 +185,41 @@ impl Account {
         } else {
             self.success(&open);
         }
-        if open.does == Does::Test {
+        if open.does == CallKind::Test {
             self.tests = Some(!failed);
         }
         self.committed |= open.is_commit && !failed;
         self.count_overhead(record, &open, failed);
-        let ended = if failed { Ended::Badly } else { Ended::Well };
+        let ended = if failed {
+            CallEnd::Failed
+        } else {
+            CallEnd::Succeeded
+        };
         if self.ended.len() < TOLD_APART_MAX {
             self.ended.insert(open.signature, ended);
         }
-        self.last = Last::Result {
+        self.last = SessionEnd::Result {
             tool: open.tool,
             failed,
         };
     }
 
-    fn success(&mut self, open: &Open) {
+    fn success(&mut self, open: &PendingCall) {
         for failure in &mut self.errors {
             failure.seen.overcome |= failure.subject == Some(open.subject);
         }
-        if open.does == Does::Change {
+        if open.does == CallKind::Change {
             let path = open.path.as_ref();
             self.reads
                 .retain(|_, read| read.is_some() && read.as_ref() != path);
-        } else if open.does != Does::Look {
+        } else if open.does != CallKind::Read {
             // A command may have changed anything.
             self.reads.clear();
         }
     }
 
-    fn failure(&mut self, record: &StoredRecord, open: Option<&Open>) {
-        lower(&mut self.trust.errors, record.trust);
+    fn failure(&mut self, record: &StoredRecord, open: Option<&PendingCall>) {
+        lower_trust(&mut self.trust.errors, record.trust);
         let name = fingerprint(&record.content);
         let subject = open.map(|open| open.subject);
         if let Some(known) = record
@@ -228,9 +234,9 @@ impl Account {
             known.seen.overcome = false;
             known.subject = subject;
         } else if self.errors.len() < TOLD_APART_MAX {
-            let line = telling_line(&record.content);
+            let line = error_line(&record.content);
             let silent = || exit(record).map_or_else(String::new, |code| format!("exit {code}"));
-            let seen = ErrorSeen {
+            let seen = SeenError {
                 name,
                 text: if line.is_empty() {
                     silent()
@@ -241,18 +247,18 @@ impl Account {
                 times: 1,
                 overcome: false,
             };
-            self.errors.push(Failure { seen, subject });
+            self.errors.push(SeenFailure { seen, subject });
         }
     }
 
-    fn count_overhead(&mut self, record: &StoredRecord, open: &Open, failed: bool) {
+    fn count_overhead(&mut self, record: &StoredRecord, open: &PendingCall, failed: bool) {
         let overhead = &mut self.overhead;
         let took_ms = span_ms(open.at, record.at).min(CALL_MS_MAX);
         overhead.calls_ms += took_ms;
         let count = match open.does {
             _ if failed => &mut overhead.failed,
-            Does::Install => &mut overhead.installs,
-            Does::Wait => &mut overhead.waits,
+            CallKind::Install => &mut overhead.installs,
+            CallKind::Wait => &mut overhead.waits,
             _ if open.is_reread => &mut overhead.rereads,
             _ => return,
         };
@@ -262,14 +268,15 @@ impl Account {
     }
 
     /// A change that its call did not name: a patch of several files, or one that the log reports.
-    pub(super) fn artifact(&mut self, record: &StoredRecord) {
+    pub(super) fn add_artifact(&mut self, record: &StoredRecord) {
         let Some(path) = record.path.as_deref().map(|path| self.own_path(path)) else {
             return;
         };
-        lower(&mut self.trust.done, record.trust);
+        lower_trust(&mut self.trust.done, record.trust);
         let known = (kind_name(StepKind::Changed), path.clone());
         let by_call = self.step_at.contains_key(&known)
-            && call::does(record.tool.as_deref().unwrap_or_default(), None) == Does::Change;
+            && call::call_kind(record.tool.as_deref().unwrap_or_default(), None)
+                == CallKind::Change;
         if !by_call {
             self.step(StepKind::Changed, &path);
         }
@@ -277,7 +284,7 @@ impl Account {
     }
 }
 
-const fn kind_name(kind: StepKind) -> StepName {
+const fn kind_name(kind: StepKind) -> StepKindName {
     match kind {
         StepKind::Changed => "changed",
         StepKind::Ran => "ran",
@@ -315,12 +322,12 @@ fn exit(record: &StoredRecord) -> Option<i64> {
         .ok()
 }
 
-fn has_failed(record: &StoredRecord, open: &Open, exit: Option<i64>) -> bool {
+fn has_failed(record: &StoredRecord, open: &PendingCall, exit: Option<i64>) -> bool {
     // A search that finds nothing says so by its status.
-    if open.does == Does::Look && exit == Some(1) && record.content.len() < 80 {
+    if open.does == CallKind::Read && exit == Some(1) && record.content.len() < 80 {
         return false;
     }
-    record.kind == Kind::Error
+    record.kind == RecordKind::Error
         || exit.is_some_and(|code| code != 0)
-        || (open.does == Does::Test && call::tells_of_failure(&record.content))
+        || (open.does == CallKind::Test && call::reports_test_failure(&record.content))
 }

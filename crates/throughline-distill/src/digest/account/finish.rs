@@ -2,18 +2,18 @@
 
 use memory::Session;
 use memory::digest::{
-    self, CORRECTIONS_MAX, Digest, ERRORS_MAX, List, REASONS_MAX, RETRIES_MAX, STEPS_MAX, Step,
-    StepKind, TOOLS_MAX, span_ms,
+    self, CORRECTIONS_MAX, CappedList, Digest, DigestStep, ERRORS_MAX, REASONS_MAX, RETRIES_MAX,
+    STEPS_MAX, StepKind, TOOLS_MAX, span_ms,
 };
 
-use super::Account;
-use crate::digest::talk::Mood;
-use crate::digest::verdict::{Evidence, verdict};
+use super::DigestBuilder;
+use crate::digest::talk::PromptMood;
+use crate::digest::verdict::{OutcomeEvidence, judge_outcome};
 
-impl Account {
+impl DigestBuilder {
     /// Returns the digest of what was taken in.
-    pub fn digest(mut self, session: &Session) -> Digest {
-        let (outcome, mut reasons) = verdict(&self.evidence());
+    pub fn finish(mut self, session: &Session) -> Digest {
+        let (outcome, mut reasons) = judge_outcome(&self.evidence());
         reasons.truncate(REASONS_MAX);
         self.tools
             .sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
@@ -41,14 +41,14 @@ impl Account {
             active_ms: self.active_ms,
             records: self.records,
             prompts: self.prompts,
-            asked: List { items: asked, more },
+            asked: CappedList { items: asked, more },
             said: self.said,
             done: steps(self.steps),
             looks: self.looks,
-            errors: List::first(errors, ERRORS_MAX),
-            retries: List::first(self.retries, RETRIES_MAX),
-            corrections: List::first(self.corrections, CORRECTIONS_MAX),
-            tools: List::first(self.tools, TOOLS_MAX),
+            errors: CappedList::keep_first(errors, ERRORS_MAX),
+            retries: CappedList::keep_first(self.retries, RETRIES_MAX),
+            corrections: CappedList::keep_first(self.corrections, CORRECTIONS_MAX),
+            tools: CappedList::keep_first(self.tools, TOOLS_MAX),
             overhead: self.overhead,
             usage: session.usage,
             cost_usd: session.cost_usd,
@@ -56,14 +56,14 @@ impl Account {
         }
     }
 
-    fn evidence(&self) -> Evidence {
+    fn evidence(&self) -> OutcomeEvidence {
         let count = |wanted: StepKind| {
             let steps = self.steps.iter().filter(|step| step.kind == wanted);
             steps.filter(|step| step.times > step.failed).count() as u64
         };
-        Evidence {
-            last: self.last.clone(),
-            mood: self.mood.unwrap_or(Mood::Neutral),
+        OutcomeEvidence {
+            end: self.last.clone(),
+            mood: self.mood.unwrap_or(PromptMood::Neutral),
             prompts: self.prompts,
             tests: self.tests,
             committed: self.committed,
@@ -74,13 +74,13 @@ impl Account {
                 .iter()
                 .filter(|failure| !failure.seen.overcome)
                 .count() as u64,
-            admits: self.admits,
+            admits_failure: self.admits,
         }
     }
 }
 
 /// Keeps the steps that tell most, in their order: changes and tests before plain commands.
-fn steps(steps: Vec<Step>) -> List<Step> {
+fn steps(steps: Vec<DigestStep>) -> CappedList<DigestStep> {
     let more = steps.len().saturating_sub(STEPS_MAX) as u64;
     let mut ranked: Vec<usize> = (0..steps.len()).collect();
     ranked.sort_by_key(|at| {
@@ -97,5 +97,5 @@ fn steps(steps: Vec<Step>) -> List<Step> {
         .filter(|(at, _)| ranked.contains(at))
         .map(|(_, step)| step)
         .collect();
-    List { items, more }
+    CappedList { items, more }
 }

@@ -3,11 +3,11 @@
 use memory::FactKind;
 
 /// How sentences begin that hold for good. The proof stands beside each rule.
-pub(super) struct Rule {
+pub(super) struct StatementRule {
     pub(super) kind: FactKind,
-    pub(super) begins: &'static [&'static str],
+    pub(super) prefixes: &'static [&'static str],
     /// Words that must occur besides; any of them, or none needed.
-    with: &'static [&'static str],
+    required_phrases: &'static [&'static str],
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the rule's proof, fed by a test")
@@ -20,10 +20,10 @@ pub(super) struct Rule {
     pub(super) spares: &'static [&'static str],
 }
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const STATEMENT_RULES: &[StatementRule] = &[
+    StatementRule {
         kind: FactKind::Preference,
-        begins: &[
+        prefixes: &[
             "always ",
             "never ",
             "from now on",
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
             "my preference is ",
             "prefer ",
         ],
-        with: &[],
+        required_phrases: &[],
         catches: &[
             "Always run the linter before you commit.",
             "Never commit generated files",
@@ -68,9 +68,9 @@ pub(super) const RULES: &[Rule] = &[
             "always works on my machine",
         ],
     },
-    Rule {
+    StatementRule {
         kind: FactKind::Preference,
-        begins: &[
+        prefixes: &[
             "we use ",
             "we always ",
             "we never ",
@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
             "this repo uses ",
             "the project uses ",
         ],
-        with: &[],
+        required_phrases: &[],
         catches: &[
             "We use pnpm, not npm",
             "we never log request bodies in production",
@@ -102,16 +102,16 @@ pub(super) const RULES: &[Rule] = &[
             "we use it because it broke",
         ],
     },
-    Rule {
+    StatementRule {
         kind: FactKind::Preference,
-        begins: &[
+        prefixes: &[
             "don't ",
             "do not ",
             "please don't ",
             "please do not ",
             "dont ",
         ],
-        with: &[
+        required_phrases: &[
             "ever",
             "anymore",
             "in tests",
@@ -139,9 +139,9 @@ pub(super) const RULES: &[Rule] = &[
             "don't know why it happens in production",
         ],
     },
-    Rule {
+    StatementRule {
         kind: FactKind::Note,
-        begins: &[
+        prefixes: &[
             "remember that ",
             "remember: ",
             "remember, ",
@@ -152,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
             "keep in mind that ",
             "for the record, ",
         ],
-        with: &[],
+        required_phrases: &[],
         catches: &[
             "Remember that the staging server is rebuilt every Monday",
             "Keep in mind that the API rejects dates before 1970",
@@ -162,9 +162,9 @@ pub(super) const RULES: &[Rule] = &[
             "do you remember that the tests failed?",
         ],
     },
-    Rule {
+    StatementRule {
         kind: FactKind::Decision,
-        begins: &[
+        prefixes: &[
             "let's go with ",
             "lets go with ",
             "we decided to ",
@@ -182,7 +182,7 @@ pub(super) const RULES: &[Rule] = &[
             "we will go with ",
             "we'll go with ",
         ],
-        with: &[],
+        required_phrases: &[],
         catches: &[
             "Let's go with SQLite for the local cache",
             "We decided to drop support for Python 3.8",
@@ -198,7 +198,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Words before a correction; what follows must itself be a rule's sentence or a choice.
-pub(super) const CORRECTIONS: &[&str] = &[
+pub(super) const CORRECTION_PREFIXES: &[&str] = &[
     "no, ",
     "no - ",
     "nope, ",
@@ -214,7 +214,7 @@ pub(super) const CORRECTIONS: &[&str] = &[
 ];
 
 /// Words that tie a sentence to the moment.
-pub(super) const MOMENT: &[&str] = &[
+pub(super) const MOMENTARY_WORDS: &[&str] = &[
     "now",
     "this",
     "that",
@@ -251,7 +251,7 @@ pub(super) const MOMENT: &[&str] = &[
 ];
 
 /// Phrases with such a word that hold for good all the same.
-pub(super) const LASTING: &[&str] = &[
+pub(super) const LASTING_PHRASES: &[&str] = &[
     "from now on",
     "in this repo",
     "in this project",
@@ -271,15 +271,19 @@ pub(super) const LASTING: &[&str] = &[
     "instead",
 ];
 
-impl Rule {
-    pub(super) fn fits(&self, said: &str) -> bool {
-        self.begins.iter().any(|begin| said.starts_with(begin))
-            && (self.with.is_empty() || self.with.iter().any(|word| has_phrase(said, word)))
+impl StatementRule {
+    pub(super) fn matches_sentence(&self, said: &str) -> bool {
+        self.prefixes.iter().any(|begin| said.starts_with(begin))
+            && (self.required_phrases.is_empty()
+                || self
+                    .required_phrases
+                    .iter()
+                    .any(|word| has_phrase(said, word)))
     }
 }
 
 /// Words after "always" or "never" that tell a story instead of giving a rule.
-pub(super) const TALES: &[&str] = &[
+pub(super) const NARRATIVE_WORDS: &[&str] = &[
     "a", "an", "the", "was", "were", "is", "are", "had", "has", "have", "been", "i", "you", "he",
     "she", "we", "they", "in", "on", "at", "works", "worked", "fails", "failed", "happens",
     "happened", "heard", "got", "gets", "returns", "returned", "did", "does", "really", "quite",

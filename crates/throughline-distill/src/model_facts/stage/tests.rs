@@ -5,13 +5,13 @@ use std::cell::Cell;
 use memory::{
     Fact, FactKind, Flavor, MessageId, SessionKind, SessionPatch, Tokens, Workspace, record,
 };
-use store::{FactFilter, FactScope, Incoming};
+use store::{FactFilter, FactScope, IncomingEntries};
 use testkit::model_server::{Act, Got};
 use testkit::transcript::transcript;
 
 use super::*;
-use crate::asking::{BUDGET, asking, at};
-use crate::model::Budget;
+use crate::asking::{BUDGET, at, with_scripted_model};
+use crate::model::ModelBudget;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -43,18 +43,21 @@ impl World {
         self.told.set(first + messages.len() as u64);
         let mut patch = SessionPatch::new(self.session.clone(), Flavor::Claude);
         patch.kind = Some(SessionKind::Main);
-        patch.touch(at(second));
-        let incoming = Incoming {
-            records: messages.into_iter().flat_map(record::records).collect(),
+        patch.include_time(at(second));
+        let incoming = IncomingEntries {
+            records: messages
+                .into_iter()
+                .flat_map(record::project_records)
+                .collect(),
             sessions: vec![(patch, Some(workspace()))],
             usage: Vec::new(),
         };
         testkit::store::append(&self.store, incoming);
     }
 
-    fn stage(&self, budget: Budget, script: Vec<Act>) -> (Report, Vec<Got>) {
-        asking(&self.store, None, budget, script, |asker| {
-            facts_pending(&self.store, asker, at(100), &|| false).unwrap()
+    fn stage(&self, budget: ModelBudget, script: Vec<Act>) -> (ModelFactReport, Vec<Got>) {
+        with_scripted_model(&self.store, None, budget, script, |asker| {
+            extract_pending_model_facts(&self.store, asker, at(100), &|| false).unwrap()
         })
     }
 
@@ -130,15 +133,16 @@ fn only_what_came_since_is_read_again() {
     let world = World::new();
     world.tell(SESSION, -5_000);
     world.stage(BUDGET, vec![Act::Say("[]")]);
-    let (_, got) = asking(&world.store, None, BUDGET, vec![Act::Say("[]")], |asker| {
-        facts_of(&world.store, asker, &world.session, Some(at(-4_000)))
+    let (_, got) = with_scripted_model(&world.store, None, BUDGET, vec![Act::Say("[]")], |asker| {
+        extract_model_facts(&world.store, asker, &world.session, Some(at(-4_000)))
     });
     assert_eq!(got.len(), 0);
     world.tell("u Now the docs.\na Written.", -3_000);
-    let (found, got) = asking(&world.store, None, BUDGET, vec![Act::Say("[]")], |asker| {
-        facts_of(&world.store, asker, &world.session, Some(at(-4_000)))
-    });
-    assert_eq!(found.unwrap(), Found::default());
+    let (found, got) =
+        with_scripted_model(&world.store, None, BUDGET, vec![Act::Say("[]")], |asker| {
+            extract_model_facts(&world.store, asker, &world.session, Some(at(-4_000)))
+        });
+    assert_eq!(found.unwrap(), ModelFacts::default());
     let body = got[0].body.to_string();
     assert!(body.contains("Now the docs.") && !body.contains("Make the tests faster."));
 }
@@ -148,9 +152,10 @@ fn what_is_known_is_merged_and_what_changed_supersedes() {
     let world = World::new();
     world.tell(SESSION, -3_000);
     let ask = |said: &'static str| {
-        let (found, _) = asking(&world.store, None, BUDGET, vec![Act::Say(said)], |asker| {
-            facts_of(&world.store, asker, &world.session, None)
-        });
+        let (found, _) =
+            with_scripted_model(&world.store, None, BUDGET, vec![Act::Say(said)], |asker| {
+                extract_model_facts(&world.store, asker, &world.session, None)
+            });
         found.unwrap().merged
     };
     let first = ask("[{\"text\": \"Use npm to install packages.\"}]");
@@ -192,7 +197,7 @@ fn the_models_word_takes_no_ones_place_who_is_the_user() {
 fn a_model_that_fails_leaves_everything_as_it_was() {
     let world = World::new();
     world.tell(SESSION, -3_000);
-    let off = Budget {
+    let off = ModelBudget {
         enabled: false,
         ..BUDGET
     };
@@ -211,7 +216,7 @@ fn a_model_that_fails_leaves_everything_as_it_was() {
         let shown = format!("{script:?}");
         let (report, _) = world.stage(BUDGET, script);
         assert!(report.refused.is_some(), "{shown}");
-        crate::asking::end_the_pause(&world.store);
+        crate::asking::record_successful_call(&world.store);
     }
     assert_eq!(world.facts(), []);
     // It is asked again, and an answer that is no list is no fact.
@@ -230,7 +235,7 @@ fn what_was_forgotten_takes_the_models_word_with_it() {
         sessions: vec![world.session.clone()],
         ..store::forget::Selection::default()
     };
-    let doomed = world.store.doomed(&selection).unwrap();
+    let doomed = world.store.plan_forget(&selection).unwrap();
     world.store.forget(doomed, at(200)).unwrap();
     assert_eq!(world.facts(), []);
 }

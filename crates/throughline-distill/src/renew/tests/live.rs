@@ -4,11 +4,11 @@ use memory::Record;
 
 use super::*;
 use crate::latest::{SensitiveText, UnstoredTail, latest_state};
-use crate::renew::live::{notes_now, refresh};
+use crate::renew::live::{current_notes, refresh_summary};
 
 impl World {
-    fn refresh(&self, settings: &Settings) -> bool {
-        refresh(&self.store, &self.session, settings, at(2)).unwrap()
+    fn refresh(&self, settings: &SummarySettings) -> bool {
+        refresh_summary(&self.store, &self.session, settings, at(2)).unwrap()
     }
 
     fn section(&self, heading: &str) -> String {
@@ -24,11 +24,14 @@ impl World {
             message.line += first;
             message.id = MessageId::new(message.line.to_string());
         }
-        messages.into_iter().flat_map(record::records).collect()
+        messages
+            .into_iter()
+            .flat_map(record::project_records)
+            .collect()
     }
 
     fn state(&self, tail: UnstoredTail<'_>) -> Option<String> {
-        latest_state(&self.store, &self.session, tail, SensitiveText::LeftOut).unwrap()
+        latest_state(&self.store, &self.session, tail, SensitiveText::Withheld).unwrap()
     }
 }
 
@@ -40,7 +43,7 @@ const STORED: UnstoredTail<'static> = UnstoredTail {
 #[test]
 fn a_summary_is_brought_up_to_the_last_message() {
     let world = World::new();
-    let settings = Settings::default();
+    let settings = SummarySettings::default();
     world.tell("u go ~100\na say");
     assert!(!world.refresh(&settings), "too short for a summary");
     world.tell("u more ~5000\na say");
@@ -71,9 +74,9 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
     ]);
     done.unwrap();
     let before = world.notes();
-    let settings = Settings {
+    let settings = SummarySettings {
         has_model: true,
-        ..Settings::default()
+        ..SummarySettings::default()
     };
     world.tell("u now the docs\na done");
     assert!(world.refresh(&settings));
@@ -86,7 +89,7 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
     );
     // What the model has covered is what it had covered before.
     let after = world.notes();
-    assert_eq!((after.way, after.last), (before.way, before.last));
+    assert_eq!((after.method, after.last), (before.method, before.last));
     assert_eq!(after.tokens, before.tokens);
 }
 
@@ -94,9 +97,9 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
 fn the_first_summary_is_left_to_the_model_that_is_configured() {
     let world = World::new();
     world.tell("u go ~6000\na say");
-    let settings = Settings {
+    let settings = SummarySettings {
         has_model: true,
-        ..Settings::default()
+        ..SummarySettings::default()
     };
     assert!(!world.refresh(&settings));
     assert_eq!(world.notes().version, 0);
@@ -168,15 +171,15 @@ fn notes_are_current_without_being_written() {
         records: &records,
         is_complete: true,
     };
-    let left_out = SensitiveText::LeftOut;
-    let notes = notes_now(&world.store, &world.session, tail, left_out, at(3));
+    let left_out = SensitiveText::Withheld;
+    let notes = current_notes(&world.store, &world.session, tail, left_out, at(3));
     let notes = notes.unwrap().unwrap();
     let section = |heading: &str| notes.get(heading).unwrap_or_default().to_owned();
     assert!(section("Current state").contains("> now the docs"));
     assert!(section("Task").contains("Never touch main.rs."));
     assert_eq!(world.notes().version, 1, "nothing was written");
     let unknown = SessionId::of(Flavor::Claude, "unknown");
-    let notes = notes_now(&world.store, &unknown, tail, left_out, at(3));
+    let notes = current_notes(&world.store, &unknown, tail, left_out, at(3));
     let notes = notes.unwrap().unwrap();
     assert!(
         notes

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Form};
-use crate::requests::Refused;
-use crate::requests::context::{self, Context};
+use super::{McpToolSpec, ToolContext};
+use crate::requests::RequestError;
+use crate::requests::context::{self, PromptContext};
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_context",
     title: "Context for a task",
     description: "Get the few facts and excerpts of earlier sessions that matter for a task, already chosen; nothing \
@@ -17,7 +17,7 @@ pub const FORM: Form = Form {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {
+pub struct ContextToolArgs {
     /// The prompt or task to find context for
     prompt: String,
     /// The session's id, so that nothing is shown to it twice
@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct ContextToolAnswer {
     /// Ids of the facts and records that are shown
     items: Vec<String>,
     /// Why memory has nothing to say
@@ -35,10 +35,13 @@ pub struct Answer {
     text: String,
 }
 
-pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
+pub fn run(
+    call: &ToolContext<'_>,
+    args: ContextToolArgs,
+) -> Result<ContextToolAnswer, RequestError> {
     let here = call.workspace()?;
     let session = args.session.as_deref();
-    let found = context::context(
+    let found = context::prompt_context(
         call.store,
         call.settings,
         here,
@@ -47,7 +50,7 @@ pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
         call.now,
     )?;
     Ok(match found {
-        Context::Given(pack) => Answer {
+        PromptContext::Given(pack) => ContextToolAnswer {
             items: pack
                 .items
                 .iter()
@@ -56,7 +59,7 @@ pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
             note: None,
             text: pack.text,
         },
-        Context::Nothing(why) => Answer {
+        PromptContext::Silent(why) => ContextToolAnswer {
             items: Vec::new(),
             note: Some(why.to_owned()),
             text: String::new(),

@@ -4,12 +4,12 @@ use memory::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Form, count};
-use crate::mcp::fenced::{self, Fenced};
-use crate::requests::Refused;
-use crate::requests::find::{the_fact, the_record, the_session};
+use super::{McpToolSpec, ToolContext, json_integer};
+use crate::mcp::fenced::{self, FenceBuilder};
+use crate::requests::RequestError;
+use crate::requests::find::{find_fact, find_record, find_session};
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_get",
     title: "Read a memory",
     description: "Read a record or a fact whole, or the timeline of a session, by an id that memory_search gave. Use it \
@@ -17,17 +17,17 @@ pub const FORM: Form = Form {
 };
 
 /// How long one answer becomes before the rest waits for the next.
-const PAGE_BYTES: usize = 12_000;
+const PAGE_BYTES_MAX: usize = 12_000;
 /// What a timeline shows of one record.
-const EXCERPT_CHARS: usize = 1_200;
+const EXCERPT_CHARS_MAX: usize = 1_200;
 /// Stands for a text that may hold a secret.
-const NOT_SHOWN: &str = "(may hold a secret; not shown)";
+const SENSITIVE_PLACEHOLDER: &str = "(may hold a secret; not shown)";
 /// Records that one page of a timeline looks at.
-const PAGE_RECORDS: usize = 40;
+const PAGE_RECORDS_MAX: usize = 40;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {
+pub struct GetToolArgs {
     /// The id of a record or a fact from memory_search, or of a session
     id: String,
     /// Where to go on: `next` of the answer before; 0 unless given
@@ -36,9 +36,9 @@ pub struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct GetToolAnswer {
     id: String,
-    kind: Thing,
+    kind: GetToolItemKind,
     /// The session it is part of
     session: Option<String>,
     title: Option<String>,
@@ -49,7 +49,7 @@ pub struct Answer {
     next: Option<i64>,
 }
 
-impl Answer {
+impl GetToolAnswer {
     /// Returns what it shows, with how to see more.
     pub fn into_text(self) -> String {
         match self.next {
@@ -64,65 +64,69 @@ impl Answer {
 
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Thing {
+enum GetToolItemKind {
     Record,
     Session,
     Fact,
 }
 
-pub fn run(call: &Call<'_>, args: &Args) -> Result<Answer, Refused> {
+pub fn run(call: &ToolContext<'_>, args: &GetToolArgs) -> Result<GetToolAnswer, RequestError> {
     let from = usize::try_from(args.from.unwrap_or(0)).unwrap_or(0);
     let is_id = args.id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_id && args.id.len() == 32 {
-        match record(call, &args.id, from) {
-            Err(Refused::NotFound { .. }) => {}
+        match read_record(call, &args.id, from) {
+            Err(RequestError::NotFound { .. }) => {}
             answered => return answered,
         }
     }
-    if is_id && let Ok(answer) = fact(call, &args.id) {
+    if is_id && let Ok(answer) = read_fact(call, &args.id) {
         return Ok(answer);
     }
     let session =
-        the_session(call.store, call.reach, &args.id).map_err(|refused| match refused {
-            Refused::NotFound { .. } => Refused::not_found(
+        find_session(call.store, call.scope, &args.id).map_err(|refused| match refused {
+            RequestError::NotFound { .. } => RequestError::not_found(
                 format!("memory of this workspace has nothing called {:?}", args.id),
                 "memory_search gives ids of records, facts and sessions",
             ),
             refused => refused,
         })?;
-    timeline(call, &session, from)
+    read_timeline(call, &session, from)
 }
 
-fn record(call: &Call<'_>, id: &str, from: usize) -> Result<Answer, Refused> {
-    let record = the_record(call.store, call.reach, id)?;
+fn read_record(
+    call: &ToolContext<'_>,
+    id: &str,
+    from: usize,
+) -> Result<GetToolAnswer, RequestError> {
+    let record = find_record(call.store, call.scope, id)?;
     let start = record.content.floor_char_boundary(from);
     let rest = &record.content[start..];
-    let end = rest.floor_char_boundary(PAGE_BYTES);
-    let mut fenced = Fenced::new(call.store.injection_name(id, None, call.now));
+    let end = rest.floor_char_boundary(PAGE_BYTES_MAX);
+    let mut fenced = FenceBuilder::new(call.store.injection_name(id, None, call.now));
     let head = format!(
         "{}, {}",
-        fenced::who(&record),
-        fenced::age(record.at, call.now)
+        fenced::describe_record(&record),
+        fenced::describe_age(record.at, call.now)
     );
-    fenced.add(&head, &rest[..end]);
-    Ok(Answer {
+    fenced.add_item(&head, &rest[..end]);
+    Ok(GetToolAnswer {
         id: record.id.to_string(),
-        kind: Thing::Record,
+        kind: GetToolItemKind::Record,
         session: Some(record.session.to_string()),
         title: None,
         at: record.at.map(|at| at.to_string()),
         text: fenced.finish(),
-        next: (end < rest.len()).then(|| count(start + end)),
+        next: (end < rest.len()).then(|| json_integer(start + end)),
     })
 }
 
-fn fact(call: &Call<'_>, id: &str) -> Result<Answer, Refused> {
-    let fact = the_fact(call.store, call.reach, id)?;
-    let mut fenced = Fenced::new(call.store.injection_name(id, None, call.now));
-    fenced.add(&fenced::of_fact(&fact, call.now), &fact.text);
-    Ok(Answer {
+fn read_fact(call: &ToolContext<'_>, id: &str) -> Result<GetToolAnswer, RequestError> {
+    let fact = find_fact(call.store, call.scope, id)?;
+    let mut fenced = FenceBuilder::new(call.store.injection_name(id, None, call.now));
+    fenced.add_item(&fenced::describe_fact(&fact, call.now), &fact.text);
+    Ok(GetToolAnswer {
         id: fact.id.to_string(),
-        kind: Thing::Fact,
+        kind: GetToolItemKind::Fact,
         session: None,
         title: None,
         at: Some(fact.seen.to_string()),
@@ -132,56 +136,64 @@ fn fact(call: &Call<'_>, id: &str) -> Result<Answer, Refused> {
 }
 
 /// Returns a page of a session's records, each shortened.
-pub fn timeline(call: &Call<'_>, session: &Session, from: usize) -> Result<Answer, Refused> {
-    let records = call.store.timeline(&session.id, from, PAGE_RECORDS)?;
+pub fn read_timeline(
+    call: &ToolContext<'_>,
+    session: &Session,
+    from: usize,
+) -> Result<GetToolAnswer, RequestError> {
+    let records = call.store.timeline(&session.id, from, PAGE_RECORDS_MAX)?;
     let word = call
         .store
         .injection_name(session.id.as_str(), Some(&session.id), call.now);
-    let mut fenced = Fenced::new(word);
-    let sensitive = call.settings.injection.recall.sensitive;
+    let mut fenced = FenceBuilder::new(word);
+    let sensitive = call.settings.injection.recall.include_sensitive;
     if from == 0
         && let Some(digest) = call.store.digest_text(&session.id)?
     {
         let text = if digest.sensitive && !sensitive {
-            NOT_SHOWN.to_owned()
+            SENSITIVE_PLACEHOLDER.to_owned()
         } else {
             excerpt(&digest.text)
         };
         let gone = session.evicted;
-        fenced.add(
+        fenced.add_item(
             &format!("{gone} earlier records were removed; only their digest is left"),
             &text,
         );
     }
     let mut read = 0;
     for record in &records {
-        if fenced.len() > PAGE_BYTES {
+        if fenced.len() > PAGE_BYTES_MAX {
             break;
         }
         read += 1;
         let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
         let text = match excerpt(&record.content) {
-            _ if is_sensitive && !sensitive => NOT_SHOWN.to_owned(),
+            _ if is_sensitive && !sensitive => SENSITIVE_PLACEHOLDER.to_owned(),
             text => text,
         };
         let number = from + read;
-        let head = format!("{number}. {} [{}]", fenced::who(record), record.id);
-        fenced.add(&head, &text);
+        let head = format!(
+            "{number}. {} [{}]",
+            fenced::describe_record(record),
+            record.id
+        );
+        fenced.add_item(&head, &text);
     }
-    let is_more = read < records.len() || records.len() == PAGE_RECORDS;
-    Ok(Answer {
+    let is_more = read < records.len() || records.len() == PAGE_RECORDS_MAX;
+    Ok(GetToolAnswer {
         id: session.id.to_string(),
-        kind: Thing::Session,
+        kind: GetToolItemKind::Session,
         session: Some(session.id.to_string()),
-        title: session.title.as_deref().map(fenced::name),
+        title: session.title.as_deref().map(fenced::display_name),
         at: session.started.map(|at| at.to_string()),
         text: fenced.finish(),
-        next: is_more.then(|| count(from + read)),
+        next: is_more.then(|| json_integer(from + read)),
     })
 }
 
 fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT_CHARS) {
+    match text.char_indices().nth(EXCERPT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -15,25 +15,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-pub use self::get::timeline;
-pub use self::stats::latest;
-use super::schema::{answer_of, arguments_of};
-use crate::requests::{Reach, Refused};
-use crate::{Settings, Write};
+pub use self::get::read_timeline;
+pub use self::stats::latest_sessions;
+use super::schema::{answer_schema, arguments_schema};
+use crate::requests::{AccessScope, RequestError};
+use crate::{McpPermission, ServeSettings};
 
 /// What a tool works with.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct ToolContext<'a> {
     pub store: &'a Store,
-    pub settings: &'a Settings,
-    pub reach: &'a Reach,
+    pub settings: &'a ServeSettings,
+    pub scope: &'a AccessScope,
     pub now: Timestamp,
 }
 
-impl<'a> Call<'a> {
-    fn workspace(&self) -> Result<&'a memory::Workspace, Refused> {
-        self.reach.here().ok_or_else(|| {
-            Refused::invalid(
+impl<'a> ToolContext<'a> {
+    fn workspace(&self) -> Result<&'a memory::Workspace, RequestError> {
+        self.scope.workspace().ok_or_else(|| {
+            RequestError::invalid(
                 "the folder of the session is not known",
                 "name it in the header Throughline-Folder, or use `throughline mcp` over standard streams",
             )
@@ -42,87 +42,97 @@ impl<'a> Call<'a> {
 }
 
 /// How a tool presents itself.
-struct Form {
+struct McpToolSpec {
     name: &'static str,
     title: &'static str,
     description: &'static str,
 }
 
 /// Keeps the schemas at hand: they never change while we run.
-pub type Tools = Arc<Vec<Tool>>;
+pub type ToolList = Arc<Vec<Tool>>;
 
 /// Returns the tools an agent may use, always in the same order.
-pub fn list(settings: &Settings) -> Vec<Tool> {
-    let may = |write: Write| settings.mcp.write.contains(&write);
+pub fn list_tools(settings: &ServeSettings) -> Vec<Tool> {
+    let may = |write: McpPermission| settings.mcp.write.contains(&write);
     let inside = || ToolAnnotations::new().idempotent(true).open_world(false);
     let reads = || inside().read_only(true).destructive(false);
     let writes = || inside().read_only(false);
     let mut tools = vec![
-        tool::<search::Args, search::Answer>(&search::FORM, reads()),
-        tool::<get::Args, get::Answer>(&get::FORM, reads()),
-        tool::<context::Args, context::Answer>(&context::FORM, reads().idempotent(false)),
+        describe_tool::<search::SearchToolArgs, search::SearchToolAnswer>(&search::SPEC, reads()),
+        describe_tool::<get::GetToolArgs, get::GetToolAnswer>(&get::SPEC, reads()),
+        describe_tool::<context::ContextToolArgs, context::ContextToolAnswer>(
+            &context::SPEC,
+            reads().idempotent(false),
+        ),
     ];
-    if may(Write::Remember) {
+    if may(McpPermission::Remember) {
         let annotations = writes().destructive(false);
-        tools.push(tool::<remember::Args, remember::Answer>(
-            &remember::FORM,
+        tools.push(describe_tool::<
+            remember::RememberToolArgs,
+            remember::RememberToolAnswer,
+        >(&remember::SPEC, annotations));
+    }
+    if may(McpPermission::Pin) || may(McpPermission::Forget) {
+        let annotations = writes().destructive(may(McpPermission::Forget));
+        tools.push(describe_tool::<pin::PinToolArgs, pin::PinToolAnswer>(
+            &pin::SPEC,
             annotations,
         ));
     }
-    if may(Write::Pin) || may(Write::Forget) {
-        let annotations = writes().destructive(may(Write::Forget));
-        tools.push(tool::<pin::Args, pin::Answer>(&pin::FORM, annotations));
-    }
-    tools.push(tool::<stats::Args, stats::Answer>(&stats::FORM, reads()));
+    tools
+        .push(describe_tool::<stats::StatsToolArgs, stats::StatsToolAnswer>(&stats::SPEC, reads()));
     tools
 }
 
-fn tool<A: JsonSchema, O: JsonSchema>(form: &Form, annotations: ToolAnnotations) -> Tool {
+fn describe_tool<A: JsonSchema, O: JsonSchema>(
+    form: &McpToolSpec,
+    annotations: ToolAnnotations,
+) -> Tool {
     let mut annotations = annotations;
     annotations.title = Some(form.title.to_owned());
-    Tool::new(form.name, form.description, arguments_of::<A>())
+    Tool::new(form.name, form.description, arguments_schema::<A>())
         .with_title(form.title)
-        .with_raw_output_schema(answer_of::<O>())
+        .with_raw_output_schema(answer_schema::<O>())
         .with_annotations(annotations)
 }
 
 /// Does what a tool is called for, and returns its answer as JSON. The caller has looked whether the tool is
 /// offered.
-pub fn call(
-    call: &Call<'_>,
+pub fn call_tool(
+    call: &ToolContext<'_>,
     name: &str,
     arguments: JsonObject,
-) -> Result<serde_json::Value, Refused> {
+) -> Result<serde_json::Value, RequestError> {
     match name {
-        "memory_search" => read_and_run(arguments, |args| search::run(call, &args)),
-        "memory_get" => read_and_run(arguments, |args| get::run(call, &args)),
-        "memory_context" => read_and_run(arguments, |args| context::run(call, args)),
-        "memory_remember" => read_and_run(arguments, |args| remember::run(call, args)),
-        "memory_pin" => read_and_run(arguments, |args| pin::run(call, &args)),
-        "memory_stats" => read_and_run(arguments, |stats::Args {}| stats::run(call)),
-        _ => Err(Refused::not_found(
+        "memory_search" => run_with_arguments(arguments, |args| search::run(call, &args)),
+        "memory_get" => run_with_arguments(arguments, |args| get::run(call, &args)),
+        "memory_context" => run_with_arguments(arguments, |args| context::run(call, args)),
+        "memory_remember" => run_with_arguments(arguments, |args| remember::run(call, args)),
+        "memory_pin" => run_with_arguments(arguments, |args| pin::run(call, &args)),
+        "memory_stats" => run_with_arguments(arguments, |stats::StatsToolArgs {}| stats::run(call)),
+        _ => Err(RequestError::not_found(
             format!("there is no tool {name:?}"),
             "tools/list names them",
         )),
     }
 }
 
-fn read_and_run<A: for<'de> Deserialize<'de>, O: Serialize>(
+fn run_with_arguments<A: for<'de> Deserialize<'de>, O: Serialize>(
     arguments: JsonObject,
-    run: impl FnOnce(A) -> Result<O, Refused>,
-) -> Result<serde_json::Value, Refused> {
+    run: impl FnOnce(A) -> Result<O, RequestError>,
+) -> Result<serde_json::Value, RequestError> {
     let arguments = serde_json::Value::Object(arguments);
     let arguments = serde_json::from_value(arguments).map_err(|error| {
-        Refused::invalid(
+        RequestError::invalid(
             format!("the arguments are not right: {error}"),
             "see the tool's inputSchema",
         )
     })?;
     let answer = run(arguments)?;
     serde_json::to_value(answer)
-        .map_err(|error| Refused::invalid(error.to_string(), "this is a mistake of ours"))
+        .map_err(|error| RequestError::invalid(error.to_string(), "this is a mistake of ours"))
 }
 
-fn count(number: usize) -> i64 {
+fn json_integer(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Form};
-use crate::Write;
-use crate::requests::{Refused, facts};
+use super::{McpToolSpec, ToolContext};
+use crate::McpPermission;
+use crate::requests::{RequestError, facts};
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_pin",
     title: "Pin or forget a memory",
     description: "Pin a fact or a record so that every session of this workspace sees it, unpin it, or forget it for good. \
@@ -16,47 +16,47 @@ pub const FORM: Form = Form {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {
+pub struct PinToolArgs {
     /// The id of a fact or a record
     id: String,
-    action: Action,
+    action: PinAction,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum PinAction {
     Pin,
     Unpin,
     Forget,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
-    action: Action,
+pub struct PinToolAnswer {
+    action: PinAction,
     id: String,
 }
 
-pub fn run(call: &Call<'_>, args: &Args) -> Result<Answer, Refused> {
+pub fn run(call: &ToolContext<'_>, args: &PinToolArgs) -> Result<PinToolAnswer, RequestError> {
     let needed = match args.action {
-        Action::Pin | Action::Unpin => Write::Pin,
-        Action::Forget => Write::Forget,
+        PinAction::Pin | PinAction::Unpin => McpPermission::Pin,
+        PinAction::Forget => McpPermission::Forget,
     };
     if !call.settings.mcp.write.contains(&needed) {
-        return Err(Refused::not_allowed(
+        return Err(RequestError::not_allowed(
             "the user does not let agents do this",
             "the user can, with `throughline pin`, `unpin` or `forget`, or allow it by `write` under [mcp]",
         ));
     }
-    let (store, reach) = (call.store, call.reach);
+    let (store, reach) = (call.store, call.scope);
     let id = match args.action {
-        Action::Pin => facts::pin(store, reach, &args.id, call.now)?,
-        Action::Unpin => facts::unpin(store, reach, &args.id)?,
-        Action::Forget => {
-            facts::forget(store, reach, &args.id, call.now)?;
+        PinAction::Pin => facts::pin_item(store, reach, &args.id, call.now)?,
+        PinAction::Unpin => facts::unpin_fact(store, reach, &args.id)?,
+        PinAction::Forget => {
+            facts::forget_item(store, reach, &args.id, call.now)?;
             args.id.clone()
         }
     };
-    Ok(Answer {
+    Ok(PinToolAnswer {
         action: args.action,
         id,
     })

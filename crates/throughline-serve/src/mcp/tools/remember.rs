@@ -4,12 +4,12 @@ use memory::{FactKind, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Form};
-use crate::requests::Refused;
-use crate::requests::facts::{self, Statement};
+use super::{McpToolSpec, ToolContext};
+use crate::requests::RequestError;
+use crate::requests::facts::{self, RememberRequest};
 use crate::requests::given;
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_remember",
     title: "Remember a fact",
     description: "Keep one durable statement about this workspace for later sessions: a decision with its reason, a \
@@ -19,7 +19,7 @@ pub const FORM: Form = Form {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {
+pub struct RememberToolArgs {
     /// One durable statement of at most 40 words that stands on its own
     text: String,
     /// What it is: a decision, a command that works, an outcome, or a note, which it is unless given
@@ -40,7 +40,7 @@ enum NoteKind {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct RememberToolAnswer {
     id: String,
     /// It was known, and is counted once more
     repeated: bool,
@@ -48,7 +48,10 @@ pub struct Answer {
     superseded: Vec<String>,
 }
 
-pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
+pub fn run(
+    call: &ToolContext<'_>,
+    args: RememberToolArgs,
+) -> Result<RememberToolAnswer, RequestError> {
     let kind = match args.kind.unwrap_or(NoteKind::Note) {
         NoteKind::Decision => FactKind::Decision,
         NoteKind::Command => FactKind::Command,
@@ -56,8 +59,8 @@ pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
         NoteKind::Note => FactKind::Note,
     };
     let workspace = call.workspace()?.clone();
-    given::check_workspace(call.settings, Some(&workspace))?;
-    let statement = Statement {
+    given::require_captured(call.settings, Some(&workspace))?;
+    let statement = RememberRequest {
         text: args.text,
         kind,
         tags: args.tags,
@@ -66,8 +69,8 @@ pub fn run(call: &Call<'_>, args: Args) -> Result<Answer, Refused> {
         trust: Trust::Model,
         pinned: false,
     };
-    let kept = facts::remember(call.store, statement, call.now)?;
-    Ok(Answer {
+    let kept = facts::remember_fact(call.store, statement, call.now)?;
+    Ok(RememberToolAnswer {
         id: kept.id.to_string(),
         repeated: kept.repeated,
         superseded: kept.superseded.iter().map(ToString::to_string).collect(),

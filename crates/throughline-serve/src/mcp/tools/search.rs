@@ -2,15 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Rung;
+use store::MatchLevel;
 
-use super::{Call, Form, count};
-use crate::kinds::HitKind;
-use crate::mcp::fenced::{self, Fenced};
-use crate::requests::Refused;
-use crate::requests::search::{self, Audience, Found, Search};
+use super::{McpToolSpec, ToolContext, json_integer};
+use crate::kinds::HitType;
+use crate::mcp::fenced::{self, FenceBuilder};
+use crate::requests::RequestError;
+use crate::requests::search::{self, Audience, SearchOutcome, SearchRequest};
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_search",
     title: "Search memory",
     description: "Search what was said and done in earlier sessions in this workspace: requests, decisions, errors and \
@@ -20,12 +20,12 @@ pub const FORM: Form = Form {
 };
 
 /// Hits of a search unless asked for more or fewer, and at most.
-const TOP_K: i64 = 8;
+const TOP_K_DEFAULT: i64 = 8;
 const TOP_K_MAX: i64 = 30;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {
+pub struct SearchToolArgs {
     /// What to look for: a question as you would ask a colleague, or words, names, error messages
     query: String,
     /// How many hits, 1 to 30; 8 unless given
@@ -34,15 +34,15 @@ pub struct Args {
     /// Only this type: prompt (what the user asked), assistant, tool_use, tool_result, error, artifact
     /// (changes of files), summary, thinking, approval, or fact
     #[serde(rename = "type")]
-    kind: Option<HitKind>,
+    kind: Option<HitType>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct SearchToolAnswer {
     /// How sure the search is that the hits have to do with the question, from 0 to 1
     confidence: f64,
     /// Best first; the text of each is under the same number in `text`
-    hits: Vec<Hit>,
+    hits: Vec<SearchToolHit>,
     /// Why there is nothing, or what to know about the hits
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -51,12 +51,12 @@ pub struct Answer {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Hit {
+struct SearchToolHit {
     number: i64,
     /// For memory_get
     id: String,
     #[serde(rename = "type")]
-    kind: HitKind,
+    kind: HitType,
     /// When it was said or done
     at: Option<String>,
     session: Option<String>,
@@ -65,38 +65,49 @@ struct Hit {
     digest_only: bool,
 }
 
-pub fn run(call: &Call<'_>, args: &Args) -> Result<Answer, Refused> {
-    let limit = args.top_k.unwrap_or(TOP_K).clamp(1, TOP_K_MAX);
-    let asked = Search {
+pub fn run(
+    call: &ToolContext<'_>,
+    args: &SearchToolArgs,
+) -> Result<SearchToolAnswer, RequestError> {
+    let limit = args.top_k.unwrap_or(TOP_K_DEFAULT).clamp(1, TOP_K_MAX);
+    let asked = SearchRequest {
         query: args.query.clone(),
         limit: usize::try_from(limit).unwrap_or(1),
-        kinds: args.kind.and_then(HitKind::record).into_iter().collect(),
-        facts: matches!(args.kind, None | Some(HitKind::Fact)),
-        sensitive: call.settings.injection.recall.sensitive,
+        kinds: args
+            .kind
+            .and_then(HitType::record_kind)
+            .into_iter()
+            .collect(),
+        include_facts: matches!(args.kind, None | Some(HitType::Fact)),
+        include_sensitive: call.settings.injection.recall.include_sensitive,
         audience: Audience::Agent,
-        ..Search::default()
+        ..SearchRequest::default()
     };
-    let mut found = search::search(call.store, call.reach, &asked, call.now)?;
-    if args.kind == Some(HitKind::Fact) {
+    let mut found = search::search(call.store, call.scope, &asked, call.now)?;
+    if args.kind == Some(HitType::Fact) {
         found.hits.clear();
     }
     found
         .hits
         .truncate(asked.limit.saturating_sub(found.facts.len()).max(1));
-    Ok(shown(call, args, &found))
+    Ok(build_answer(call, args, &found))
 }
 
-fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
-    let mut fenced = Fenced::new(call.store.injection_name(&args.query, None, call.now));
+fn build_answer(
+    call: &ToolContext<'_>,
+    args: &SearchToolArgs,
+    found: &SearchOutcome,
+) -> SearchToolAnswer {
+    let mut fenced = FenceBuilder::new(call.store.injection_name(&args.query, None, call.now));
     let mut hits = Vec::new();
     for fact in &found.facts {
         let number = hits.len() + 1;
-        let head = format!("{number}. {}", fenced::of_fact(fact, call.now));
-        fenced.add(&head, &fact.text);
-        hits.push(Hit {
-            number: count(number),
+        let head = format!("{number}. {}", fenced::describe_fact(fact, call.now));
+        fenced.add_item(&head, &fact.text);
+        hits.push(SearchToolHit {
+            number: json_integer(number),
             id: fact.id.to_string(),
-            kind: HitKind::Fact,
+            kind: HitType::Fact,
             at: Some(fact.seen.to_string()),
             session: None,
             digest_only: false,
@@ -107,35 +118,35 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
         let who = if hit.digest_only {
             "the digest of a session of which only the digest is left".to_owned()
         } else {
-            fenced::who_did(hit.kind, hit.tool.as_deref(), hit.path.as_deref())
+            fenced::describe_actor(hit.kind, hit.tool.as_deref(), hit.path.as_deref())
         };
         let title = hit.title.as_deref().map_or_else(String::new, |title| {
-            format!(", in the session {:?}", fenced::name(title))
+            format!(", in the session {:?}", fenced::display_name(title))
         });
         let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
-            format!(", asked {:?}", fenced::name(&asked.text))
+            format!(", asked {:?}", fenced::display_name(&asked.text))
         });
         let lost = if hit.in_source {
             ""
         } else {
             ", no longer in its source"
         };
-        let origin = fenced::origin(ranked.trust);
-        let age = fenced::age(hit.at, call.now);
+        let origin = fenced::trust_note(ranked.trust);
+        let age = fenced::describe_age(hit.at, call.now);
         let head = format!("{number}. {who}{asked}, {age}{title}{lost}{origin}");
-        fenced.add(&head, &hit.snippet.text);
-        hits.push(Hit {
-            number: count(number),
+        fenced.add_item(&head, &hit.snippet.text);
+        hits.push(SearchToolHit {
+            number: json_integer(number),
             id: hit.id.to_string(),
-            kind: HitKind::Record(hit.kind),
+            kind: HitType::Record(hit.kind),
             at: hit.at.map(|at| at.to_string()),
             session: Some(hit.session.to_string()),
             digest_only: hit.digest_only,
         });
     }
-    Answer {
+    SearchToolAnswer {
         confidence: (found.confidence * 100.0).round() / 100.0,
-        note: note(call, found, hits.is_empty()),
+        note: answer_note(call, found, hits.is_empty()),
         text: if hits.is_empty() {
             String::new()
         } else {
@@ -145,16 +156,18 @@ fn shown(call: &Call<'_>, args: &Args, found: &Found) -> Answer {
     }
 }
 
-fn note(call: &Call<'_>, found: &Found, is_empty: bool) -> Option<String> {
+fn answer_note(call: &ToolContext<'_>, found: &SearchOutcome, is_empty: bool) -> Option<String> {
     let note = match found.rung {
-        _ if is_empty && call.reach.here().is_none() => {
+        _ if is_empty && call.scope.workspace().is_none() => {
             "the folder of the session is not known, so only what holds everywhere was looked at"
         }
-        Rung::NoWords if is_empty => "there is no word in that to look for",
+        MatchLevel::NoWords if is_empty => "there is no word in that to look for",
         _ if is_empty => "nothing found in this workspace",
-        Rung::Related => "no record has all of these words; these have some, or mean the same",
-        Rung::Fuzzy => "no record has these words; these have words that are spelt nearly so",
-        Rung::Exact | Rung::Forms | Rung::NoWords => return None,
+        MatchLevel::Related => {
+            "no record has all of these words; these have some, or mean the same"
+        }
+        MatchLevel::Fuzzy => "no record has these words; these have words that are spelt nearly so",
+        MatchLevel::Exact | MatchLevel::Forms | MatchLevel::NoWords => return None,
     };
     Some(note.to_owned())
 }

@@ -3,13 +3,13 @@
 use memory::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Counts, Store};
+use store::{Store, StoreCounts};
 
-use super::{Call, Form};
+use super::{McpToolSpec, ToolContext};
 use crate::mcp::fenced;
-use crate::requests::{Reach, Refused};
+use crate::requests::{AccessScope, RequestError};
 
-pub const FORM: Form = Form {
+pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_stats",
     title: "What memory holds",
     description: "How much memory holds of this workspace, and the latest sessions with their ids. Use it to see whether there \
@@ -18,10 +18,10 @@ pub const FORM: Form = Form {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Args {}
+pub struct StatsToolArgs {}
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct StatsToolAnswer {
     /// The workspace that is meant
     workspace: Option<String>,
     sessions: i64,
@@ -32,30 +32,33 @@ pub struct Answer {
     first: Option<String>,
     last: Option<String>,
     /// The latest sessions, newest first
-    latest: Vec<Latest>,
+    latest: Vec<RecentSession>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Latest {
+struct RecentSession {
     id: String,
     agent: String,
     title: Option<String>,
     at: Option<String>,
 }
 
-pub fn run(call: &Call<'_>) -> Result<Answer, Refused> {
-    let Counts {
+pub fn run(call: &ToolContext<'_>) -> Result<StatsToolAnswer, RequestError> {
+    let StoreCounts {
         sessions,
         records,
         facts,
         pins,
         first,
         last,
-    } = call.store.counts(call.reach.keys())?;
+    } = call.store.counts(call.scope.workspace_keys())?;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let latest = latest(call.store, call.reach, 5)?;
-    Ok(Answer {
-        workspace: call.reach.here().map(|here| fenced::name(&here.key)),
+    let latest = latest_sessions(call.store, call.scope, 5)?;
+    Ok(StatsToolAnswer {
+        workspace: call
+            .scope
+            .workspace()
+            .map(|here| fenced::display_name(&here.key)),
         sessions: number(sessions),
         records: number(records),
         facts: number(facts),
@@ -64,10 +67,10 @@ pub fn run(call: &Call<'_>) -> Result<Answer, Refused> {
         last: last.map(|at| at.to_string()),
         latest: latest
             .into_iter()
-            .map(|session| Latest {
+            .map(|session| RecentSession {
                 at: session.ended.or(session.started).map(|at| at.to_string()),
                 agent: session.flavor.name().to_owned(),
-                title: session.title.as_deref().map(fenced::name),
+                title: session.title.as_deref().map(fenced::display_name),
                 id: session.id.to_string(),
             })
             .collect(),
@@ -75,9 +78,13 @@ pub fn run(call: &Call<'_>) -> Result<Answer, Refused> {
 }
 
 /// Returns the latest sessions that may be seen, newest first.
-pub fn latest(store: &Store, reach: &Reach, limit: usize) -> store::Result<Vec<Session>> {
+pub fn latest_sessions(
+    store: &Store,
+    reach: &AccessScope,
+    limit: usize,
+) -> store::Result<Vec<Session>> {
     let mut sessions = Vec::new();
-    for key in reach.keys().unwrap_or_default() {
+    for key in reach.workspace_keys().unwrap_or_default() {
         let filter = store::SessionFilter {
             workspace: Some(key.clone()),
             limit: 4 * limit,

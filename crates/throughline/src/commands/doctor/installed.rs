@@ -9,45 +9,45 @@ use serde::Serialize;
 use crate::commands::App;
 use crate::install;
 use crate::install::program::Program;
-use crate::output::table::table;
+use crate::output::table::format_table;
 
 /// An agent of this machine that can be told of us.
 #[derive(Serialize)]
-pub struct Installed {
+pub struct InstallStatus {
     agent: Flavor,
     /// The files that have something of ours.
     files: Vec<PathBuf>,
     obstacles: Vec<String>,
 }
 
-pub fn look(app: &App<'_>) -> Vec<Installed> {
+pub fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
     let places = &app.environment.places;
     let program = Program::of(app.environment);
-    install::here(places, &app.environment.path)
+    install::detect_agents(places, &app.environment.path)
         .into_iter()
-        .map(|agent| Installed {
+        .map(|agent| InstallStatus {
             agent: agent.flavor,
             files: agent
                 .targets(places, &program)
                 .into_iter()
                 .map(|target| target.path)
-                .filter(|path| install::has_ours(path))
+                .filter(|path| install::has_our_entries(path))
                 .collect(),
             obstacles: agent.obstacles(places),
         })
         .collect()
 }
 
-pub fn print(out: &mut impl Write, installed: &[Installed]) -> anyhow::Result<()> {
+pub fn print(out: &mut impl Write, installed: &[InstallStatus]) -> anyhow::Result<()> {
     if installed.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nTold of Throughline")?;
     let rows: Vec<_> = installed
         .iter()
-        .map(|it| vec![format!("  {}", it.agent.title()), place(it)])
+        .map(|it| vec![format!("  {}", it.agent.title()), status_text(it)])
         .collect();
-    write!(out, "{}", table(&rows))?;
+    write!(out, "{}", format_table(&rows))?;
     for it in installed {
         for obstacle in &it.obstacles {
             writeln!(out, "  {}: {obstacle}", it.agent.title())?;
@@ -56,7 +56,7 @@ pub fn print(out: &mut impl Write, installed: &[Installed]) -> anyhow::Result<()
     Ok(())
 }
 
-fn place(installed: &Installed) -> String {
+fn status_text(installed: &InstallStatus) -> String {
     let names: Vec<_> = installed
         .files
         .iter()

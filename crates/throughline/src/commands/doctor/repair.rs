@@ -3,35 +3,35 @@
 use std::io::{Write, stdout};
 
 use anyhow::Context;
-use store::{Repaired, Store};
+use store::{RepairReport, Store};
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Outcome, hinted, say};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// Lines of a kind that are shown; --json shows them all.
 const SHOWN_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Outcome> {
+pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     if !app.has_store() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("there is no store in {}", app.home.display()),
             "`throughline ingest` makes one",
         ));
     }
     if is_sound(app)? {
         say("Nothing to repair: every text is as it was written.");
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     }
     let repaired = store::repair(&app.home)
         .with_context(|| format!("cannot repair the store in {}", app.home.display()))?;
     if json {
-        output::json(&repaired)?;
+        output::print_json(&repaired)?;
     } else {
         print(&repaired)?;
     }
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// Examines the store without touching it.
@@ -43,7 +43,7 @@ fn is_sound(app: &App<'_>) -> anyhow::Result<bool> {
     }
 }
 
-fn print(repaired: &Repaired) -> anyhow::Result<()> {
+fn print(repaired: &RepairReport) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     writeln!(
         out,
@@ -52,14 +52,14 @@ fn print(repaired: &Repaired) -> anyhow::Result<()> {
         repaired.lost_records
     )?;
     for (session, lost) in repaired.sessions.iter().take(SHOWN_MAX) {
-        let session = output::text::safe(session);
+        let session = output::text::sanitize(session);
         writeln!(out, "  {session} lost {}", number(*lost, "record"))?;
     }
-    more(&mut out, repaired.sessions.len())?;
+    print_more(&mut out, repaired.sessions.len())?;
     for id in repaired.lost_ids.iter().take(SHOWN_MAX) {
         writeln!(out, "  {id} is lost")?;
     }
-    more(&mut out, repaired.lost_ids.len())?;
+    print_more(&mut out, repaired.lost_ids.len())?;
     for (table, (pages, rows)) in &repaired.hurt {
         writeln!(
             out,
@@ -78,7 +78,7 @@ fn print(repaired: &Repaired) -> anyhow::Result<()> {
             out,
             "Logs that are gone, so that what was lost of them stays lost:"
         )?;
-        paths(&mut out, &repaired.gone)?;
+        print_paths(&mut out, &repaired.gone)?;
     }
     if !repaired.held_back.is_empty() {
         writeln!(
@@ -86,7 +86,7 @@ fn print(repaired: &Repaired) -> anyhow::Result<()> {
             "The list of what was forgotten is damaged. These logs are not read again, because that \
              could bring it back:"
         )?;
-        paths(&mut out, &repaired.held_back)?;
+        print_paths(&mut out, &repaired.held_back)?;
     }
     if !repaired.reread.is_empty() {
         writeln!(
@@ -98,14 +98,14 @@ fn print(repaired: &Repaired) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn paths(out: &mut impl Write, paths: &[String]) -> anyhow::Result<()> {
+fn print_paths(out: &mut impl Write, paths: &[String]) -> anyhow::Result<()> {
     for path in paths.iter().take(SHOWN_MAX) {
-        writeln!(out, "  {}", output::text::safe(path))?;
+        writeln!(out, "  {}", output::text::sanitize(path))?;
     }
-    more(out, paths.len())
+    print_more(out, paths.len())
 }
 
-fn more(out: &mut impl Write, all: usize) -> anyhow::Result<()> {
+fn print_more(out: &mut impl Write, all: usize) -> anyhow::Result<()> {
     if all > SHOWN_MAX {
         writeln!(out, "  and {} more", all - SHOWN_MAX)?;
     }

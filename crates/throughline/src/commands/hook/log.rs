@@ -11,12 +11,12 @@ const LOG_BYTES_MAX: u64 = 256 << 10;
 const LINE_CHARS_MAX: usize = 400;
 
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct HookLog {
     path: PathBuf,
     now: Timestamp,
 }
 
-impl Log {
+impl HookLog {
     pub fn new(home: &Path, now: Timestamp) -> Self {
         Self {
             path: home.join("hook.log"),
@@ -25,7 +25,7 @@ impl Log {
     }
 
     /// Adds a line. Where none can be added nobody can be told either.
-    pub fn say(&self, why: &str) {
+    pub fn write(&self, why: &str) {
         let why: String = why
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
@@ -64,16 +64,16 @@ mod tests {
         let elsewhere = dir.path().join("elsewhere");
         fs::write(&elsewhere, "theirs").unwrap();
         std::os::unix::fs::symlink(&elsewhere, dir.path().join("hook.log")).unwrap();
-        Log::new(dir.path(), Timestamp::UNIX_EPOCH).say("something");
+        HookLog::new(dir.path(), Timestamp::UNIX_EPOCH).write("something");
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
     }
 
     #[test]
     fn it_never_grows_beyond_its_limit() {
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::new(dir.path(), Timestamp::UNIX_EPOCH);
+        let log = HookLog::new(dir.path(), Timestamp::UNIX_EPOCH);
         for _ in 0..3_000 {
-            log.say(&"why\n".repeat(200));
+            log.write(&"why\n".repeat(200));
         }
         let size = |name: &str| fs::metadata(dir.path().join(name)).unwrap().len();
         assert!(size("hook.log") <= LOG_BYTES_MAX + 1_000);
@@ -85,7 +85,7 @@ mod tests {
     fn it_is_its_owners_alone() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
-        Log::new(dir.path(), Timestamp::UNIX_EPOCH).say("why");
+        HookLog::new(dir.path(), Timestamp::UNIX_EPOCH).write("why");
         let mode = fs::metadata(dir.path().join("hook.log"))
             .unwrap()
             .permissions()

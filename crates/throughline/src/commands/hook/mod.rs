@@ -17,16 +17,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use capture::hook::Hints;
+use capture::hook::HookHints;
 use memory::Flavor;
 
-use self::log::Log;
-use self::output::Output;
-use self::work::{Work, note_for_later};
+use self::log::HookLog;
+use self::output::HookOutput;
+use self::work::{HookInvocation, save_follow_ups};
 use crate::cli::Cli;
-use crate::config::Hook;
+use crate::config::HookConfig;
 use crate::environment::HookEnvironment;
-use crate::output::Outcome;
+use crate::output::Exit;
 
 /// Answer an agent's hook
 ///
@@ -50,7 +50,7 @@ pub struct HookArgs {
 
 /// How the command was called.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Called {
+pub struct HookCommandLine {
     agent: Option<String>,
     event: Option<String>,
     payload: Option<String>,
@@ -60,8 +60,8 @@ pub struct Called {
 
 /// Returns how the command was called, if it was this one and no help is wanted. What it does not know it
 /// passes over: an agent must not suffer from a slip in its settings.
-pub fn called(arguments: &[OsString]) -> Option<Called> {
-    let mut called = Called::default();
+pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
+    let mut called = HookCommandLine::default();
     let mut is_hook = false;
     let mut rest = arguments
         .iter()
@@ -89,8 +89,8 @@ pub fn called(arguments: &[OsString]) -> Option<Called> {
 }
 
 /// The same for who came by the ordinary way.
-pub fn run(args: &HookArgs, cli: &Cli) -> Outcome {
-    answer(Called {
+pub fn run(args: &HookArgs, cli: &Cli) -> Exit {
+    answer_hook(HookCommandLine {
         agent: args.agent.clone(),
         event: args.event.clone(),
         payload: args.payload.clone(),
@@ -100,9 +100,9 @@ pub fn run(args: &HookArgs, cli: &Cli) -> Outcome {
 }
 
 /// Answers. Whatever happens, nothing went wrong for the agent.
-pub fn answer(called: Called) -> Outcome {
+pub fn answer_hook(called: HookCommandLine) -> Exit {
     let started = Instant::now();
-    let Called {
+    let HookCommandLine {
         agent,
         event,
         payload,
@@ -110,29 +110,29 @@ pub fn answer(called: Called) -> Outcome {
         config,
     } = called;
     let environment = HookEnvironment::read(home, config);
-    if environment.inside {
-        return Outcome::Done;
+    if environment.is_inner_agent {
+        return Exit::Done;
     }
-    let log = Log::new(&environment.home, environment.now);
-    end_well(log.clone());
+    let log = HookLog::new(&environment.home, environment.now);
+    exit_zero_on_panic(log.clone());
     let named = agent.as_deref().and_then(Flavor::from_name);
     if agent.is_some() && named.is_none() {
         // The argument itself may be anything, so it is not written down.
-        log.say("--agent does not name an agent that is known");
+        log.write("--agent does not name an agent that is known");
     }
     let fixed_ms = environment.deadline_ms;
-    let output = Arc::new(Output::new(log.clone()));
+    let output = Arc::new(HookOutput::new(log.clone()));
     let (home, now) = (environment.home.clone(), environment.now);
     let (deadlines, configured) = channel();
-    let work = Work {
-        hints: Hints {
+    let work = HookInvocation {
+        hints: HookHints {
             agent: named,
             event,
-            inside: environment.agent,
+            environment_agent: environment.agent,
             cwd: environment.cwd.clone(),
         },
         started,
-        deadline: limit(fixed_ms.unwrap_or(Hook::default().deadline_ms)),
+        deadline: clamp_deadline(fixed_ms.unwrap_or(HookConfig::default().deadline_ms)),
         environment,
         log: log.clone(),
         output: Arc::clone(&output),
@@ -141,18 +141,18 @@ pub fn answer(called: Called) -> Outcome {
     std::thread::spawn(move || work.run(payload, &deadlines));
     loop {
         match configured.recv_timeout(deadline.saturating_sub(started.elapsed())) {
-            Ok(ms) => deadline = limit(fixed_ms.unwrap_or(ms)),
-            Err(RecvTimeoutError::Disconnected) => return Outcome::Done,
+            Ok(ms) => deadline = clamp_deadline(fixed_ms.unwrap_or(ms)),
+            Err(RecvTimeoutError::Disconnected) => return Exit::Done,
             Err(RecvTimeoutError::Timeout) => {
                 let ms = deadline.as_millis();
                 match output.print_fallback() {
                     Some(part) => {
-                        log.say(&format!("not done within {ms} ms; a part was printed"));
-                        note_for_later(&home, &part.event, &part.after, now, &log);
+                        log.write(&format!("not done within {ms} ms; a part was printed"));
+                        save_follow_ups(&home, &part.event, &part.follow_ups, now, &log);
                     }
-                    None => log.say(&format!("not done within {ms} ms")),
+                    None => log.write(&format!("not done within {ms} ms")),
                 }
-                return Outcome::Done;
+                return Exit::Done;
             }
         }
     }
@@ -161,15 +161,15 @@ pub fn answer(called: Called) -> Outcome {
 /// No agent waits for longer, whatever somebody configures.
 const DEADLINE_MS_MAX: u64 = 30_000;
 
-fn limit(ms: u64) -> Duration {
+fn clamp_deadline(ms: u64) -> Duration {
     Duration::from_millis(ms.min(DEADLINE_MS_MAX))
 }
 
 /// Lets even a panic end with status 0.
 #[expect(clippy::exit, reason = "a panic must not reach the agent")]
-fn end_well(log: Log) {
+fn exit_zero_on_panic(log: HookLog) {
     std::panic::set_hook(Box::new(move |panic| {
-        log.say(&format!("panicked: {panic}"));
+        log.write(&format!("panicked: {panic}"));
         std::process::exit(0);
     }));
 }
@@ -178,15 +178,15 @@ fn end_well(log: Log) {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Option<Called> {
+    fn of(line: &str) -> Option<HookCommandLine> {
         let words: Vec<_> = line.split(' ').map(OsString::from).collect();
-        called(&words)
+        parse_command_line(&words)
     }
 
     #[test]
     fn the_command_is_recognised_wherever_the_folder_is_named() {
-        let home = |called: Option<Called>| called.unwrap().home.unwrap();
-        assert_eq!(of("throughline hook"), Some(Called::default()));
+        let home = |called: Option<HookCommandLine>| called.unwrap().home.unwrap();
+        assert_eq!(of("throughline hook"), Some(HookCommandLine::default()));
         assert_eq!(home(of("throughline --home /h hook")), PathBuf::from("/h"));
         assert_eq!(home(of("throughline hook --home=/h")), PathBuf::from("/h"));
         let called = of("throughline hook --agent copilot --event=sessionStart").unwrap();
@@ -205,9 +205,12 @@ mod tests {
     fn slips_are_passed_over() {
         assert_eq!(
             of("throughline hook --bogus more -x"),
-            Some(Called::default())
+            Some(HookCommandLine::default())
         );
-        assert_eq!(of("throughline hook --agent"), Some(Called::default()));
+        assert_eq!(
+            of("throughline hook --agent"),
+            Some(HookCommandLine::default())
+        );
     }
 
     #[test]

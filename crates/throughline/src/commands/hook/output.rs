@@ -4,34 +4,34 @@ use std::io::{Write, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use capture::hook::HookEvent;
-use serve::hook::After;
+use serve::hook::FollowUp;
 
-use super::log::Log;
+use super::log::HookLog;
 
 /// The answer, printed or still to come. Threads share it.
 #[derive(Debug)]
-pub struct Output {
-    state: Mutex<OutputState>,
-    log: Log,
+pub struct HookOutput {
+    state: Mutex<HookOutputState>,
+    log: HookLog,
 }
 
 #[derive(Debug, Default)]
-struct OutputState {
+struct HookOutputState {
     is_printed: bool,
-    fallback: Option<Fallback>,
+    fallback: Option<FallbackAnswer>,
 }
 
 /// A part of the answer that is printed where the whole is not there at the deadline.
 #[derive(Debug)]
-pub struct Fallback {
+pub struct FallbackAnswer {
     pub text: String,
     pub event: HookEvent,
     /// What follows once it is printed.
-    pub after: Vec<After>,
+    pub follow_ups: Vec<FollowUp>,
 }
 
-impl Output {
-    pub fn new(log: Log) -> Self {
+impl HookOutput {
+    pub fn new(log: HookLog) -> Self {
         Self {
             state: Mutex::default(),
             log,
@@ -51,12 +51,12 @@ impl Output {
     }
 
     /// Keeps a part of the answer for the deadline.
-    pub fn keep(&self, fallback: Fallback) {
+    pub fn set_fallback(&self, fallback: FallbackAnswer) {
         self.state().fallback = Some(fallback);
     }
 
     /// Prints the part of the answer that is there, where nothing is printed yet, and returns it.
-    pub fn print_fallback(&self) -> Option<Fallback> {
+    pub fn print_fallback(&self) -> Option<FallbackAnswer> {
         let mut state = self.state();
         if state.is_printed {
             return None;
@@ -67,18 +67,18 @@ impl Output {
         Some(fallback)
     }
 
-    fn state(&self) -> MutexGuard<'_, OutputState> {
+    fn state(&self) -> MutexGuard<'_, HookOutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn write(text: &str, log: &Log) {
+fn write(text: &str, log: &HookLog) {
     if text.is_empty() {
         return;
     }
     let mut out = stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        log.say(&format!("the answer could not be printed: {error}"));
+        log.write(&format!("the answer could not be printed: {error}"));
     }
 }
 
@@ -86,30 +86,31 @@ fn write(text: &str, log: &Log) {
 mod tests {
     use super::*;
 
-    fn output() -> (tempfile::TempDir, Output) {
+    fn output() -> (tempfile::TempDir, HookOutput) {
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::new(dir.path(), jiff::Timestamp::UNIX_EPOCH);
-        (dir, Output::new(log))
+        let log = HookLog::new(dir.path(), jiff::Timestamp::UNIX_EPOCH);
+        (dir, HookOutput::new(log))
     }
 
-    fn fallback() -> Fallback {
+    fn fallback() -> FallbackAnswer {
         let payload = br#"{"hook_event_name":"SessionStart","session_id":"a","cwd":"/w"}"#;
-        Fallback {
+        FallbackAnswer {
             text: String::new(),
-            event: capture::hook::read(payload, &capture::hook::Hints::default()).unwrap(),
-            after: Vec::new(),
+            event: capture::hook::parse_payload(payload, &capture::hook::HookHints::default())
+                .unwrap(),
+            follow_ups: Vec::new(),
         }
     }
 
     #[test]
     fn one_answer_is_printed_and_a_part_only_where_nothing_was() {
         let (_dir, whole_first) = output();
-        whole_first.keep(fallback());
+        whole_first.set_fallback(fallback());
         assert!(whole_first.print(""));
         assert!(!whole_first.print(""));
         assert!(whole_first.print_fallback().is_none());
         let (_dir, part_first) = output();
-        part_first.keep(fallback());
+        part_first.set_fallback(fallback());
         assert!(part_first.print_fallback().is_some());
         assert!(!part_first.print(""));
         let (_dir, nothing) = output();

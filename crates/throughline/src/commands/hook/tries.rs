@@ -13,22 +13,22 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use serve::daemon::home::tries_in;
+use serve::daemon::home::start_attempts_path;
 
 /// After one start, and twice as long after each that follows.
-const FIRST: Duration = Duration::from_secs(30);
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// As many digits as a count has.
 const COUNT_BYTES_MAX: u64 = 10;
 
 /// Says whether it is time to start one, and counts it. Of several who ask at once one hears yes; where
 /// nothing can be written nobody does.
-pub fn claim(home: &Path) -> io::Result<bool> {
+pub fn claim_start(home: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(tries_in(home))?;
+    let mut file = options.open(start_attempts_path(home))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
@@ -41,8 +41,10 @@ pub fn claim(home: &Path) -> io::Result<bool> {
     let tries: u32 = text.trim().parse().unwrap_or(0);
     let last = file.metadata()?.modified()?;
     // A clock that was set back must not keep us waiting for ever.
-    let since = SystemTime::now().duration_since(last).unwrap_or(LONGEST);
-    if since < pause(tries) {
+    let since = SystemTime::now()
+        .duration_since(last)
+        .unwrap_or(LONGEST_PAUSE);
+    if since < backoff(tries) {
         return Ok(false);
     }
     file.seek(SeekFrom::Start(0))?;
@@ -50,10 +52,12 @@ pub fn claim(home: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-fn pause(tries: u32) -> Duration {
+fn backoff(tries: u32) -> Duration {
     match tries {
         0 => Duration::ZERO,
-        tries => FIRST.saturating_mul(1 << (tries - 1).min(16)).min(LONGEST),
+        tries => FIRST_PAUSE
+            .saturating_mul(1 << (tries - 1).min(16))
+            .min(LONGEST_PAUSE),
     }
 }
 
@@ -66,7 +70,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let yes = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| claim(dir.path()).unwrap()))
+                .map(|_| scope.spawn(|| claim_start(dir.path()).unwrap()))
                 .collect();
             asking
                 .into_iter()
@@ -75,36 +79,40 @@ mod tests {
                 .count()
         });
         assert_eq!(yes, 1);
-        assert!(!claim(dir.path()).unwrap());
+        assert!(!claim_start(dir.path()).unwrap());
     }
 
     #[test]
     fn who_does_not_come_is_started_less_and_less() {
         let dir = tempfile::tempdir().unwrap();
-        let path = tries_in(dir.path());
+        let path = start_attempts_path(dir.path());
         for tries in 0_u32..40 {
-            assert!(claim(dir.path()).unwrap(), "{tries}");
-            assert!(!claim(dir.path()).unwrap(), "{tries}");
+            assert!(claim_start(dir.path()).unwrap(), "{tries}");
+            assert!(!claim_start(dir.path()).unwrap(), "{tries}");
             assert_eq!(
                 std::fs::read_to_string(&path).unwrap(),
                 (tries + 1).to_string()
             );
-            let then = SystemTime::now() - pause(tries + 1);
+            let then = SystemTime::now() - backoff(tries + 1);
             let file = OpenOptions::new().write(true).open(&path).unwrap();
             file.set_modified(then).unwrap();
         }
-        assert_eq!((pause(1), pause(2), pause(40)), (FIRST, 2 * FIRST, LONGEST));
+        assert_eq!(
+            (backoff(1), backoff(2), backoff(40)),
+            (FIRST_PAUSE, 2 * FIRST_PAUSE, LONGEST_PAUSE)
+        );
     }
 
     #[test]
     fn a_clock_that_was_set_back_is_no_hindrance() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(claim(dir.path()).unwrap());
+        assert!(claim_start(dir.path()).unwrap());
         let file = OpenOptions::new()
             .write(true)
-            .open(tries_in(dir.path()))
+            .open(start_attempts_path(dir.path()))
             .unwrap();
-        file.set_modified(SystemTime::now() + 9 * LONGEST).unwrap();
-        assert!(claim(dir.path()).unwrap());
+        file.set_modified(SystemTime::now() + 9 * LONGEST_PAUSE)
+            .unwrap();
+        assert!(claim_start(dir.path()).unwrap());
     }
 }

@@ -6,56 +6,57 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use capture::hook::{Hints, HookEvent, HookKind, Start, read};
+use capture::hook::{HookEvent, HookHints, HookKind, StartReason, parse_payload};
 use jiff::Timestamp;
-use serve::Settings;
+use serve::ServeSettings;
 use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
 use serve::hook::{
-    After, Answered, after, answer, answer_again, answer_from_facts, is_asked, leave,
+    FollowUp, HookOutcome, after, answer_event, answer_event_without_dedup, answer_from_facts,
+    may_add_context, save_for_later_hooks,
 };
 use store::Store;
 
-use super::daemon::{self, Heard};
-use super::log::Log;
-use super::output::{Fallback, Output};
-use crate::config::Answering;
+use super::daemon::{self, DaemonReply};
+use super::log::HookLog;
+use super::output::{FallbackAnswer, HookOutput};
+use crate::config::HookAnswerConfig;
 use crate::environment::HookEnvironment;
 use crate::keychain::SystemKeychain;
 
 /// How an event is answered.
-type Answers = fn(&Store, &Settings, &HookEvent, Timestamp) -> store::Result<Answered>;
+type AnswerFn = fn(&Store, &ServeSettings, &HookEvent, Timestamp) -> store::Result<HookOutcome>;
 
 /// Where so much of the time has passed before an answer is begun, its part that is quickly made is made
 /// first: the machine is busy, and the whole may not be there in time.
-const LATE_SHARE: f64 = 0.2;
+const FALLBACK_AFTER_SHARE: f64 = 0.2;
 
 /// Whose answer was printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Printed {
-    Ours,
+enum PrintedBy {
+    ThisThread,
     /// That of another thread, which ends the process.
-    Others,
+    OtherThread,
 }
 
 #[derive(Clone)]
-pub struct Work {
-    pub hints: Hints,
+pub struct HookInvocation {
+    pub hints: HookHints,
     pub started: Instant,
     pub deadline: Duration,
     pub environment: HookEnvironment,
-    pub log: Log,
-    pub output: Arc<Output>,
+    pub log: HookLog,
+    pub output: Arc<HookOutput>,
 }
 
-impl Work {
+impl HookInvocation {
     /// Answers, and ends the process. `deadlines` hears the configured deadline, in milliseconds.
     pub fn run(mut self, payload: Option<String>, deadlines: &Sender<u64>) {
-        let printed = match self.payload(payload) {
+        let printed = match self.read_payload(payload) {
             Some(payload) => self.answer(&payload, deadlines),
-            None => Printed::Ours,
+            None => PrintedBy::ThisThread,
         };
-        if printed == Printed::Ours {
-            end();
+        if printed == PrintedBy::ThisThread {
+            exit_process();
         }
         // The thread whose answer was printed ends the process.
         loop {
@@ -63,7 +64,7 @@ impl Work {
         }
     }
 
-    fn payload(&self, given: Option<String>) -> Option<Vec<u8>> {
+    fn read_payload(&self, given: Option<String>) -> Option<Vec<u8>> {
         if let Some(payload) = given {
             return Some(payload.into_bytes());
         }
@@ -71,27 +72,29 @@ impl Work {
         let most = PAYLOAD_BYTES_MAX as u64 + 1;
         match stdin().lock().take(most).read_to_end(&mut bytes) {
             Ok(_) if bytes.len() > PAYLOAD_BYTES_MAX => {
-                self.log.say("the payload is too long");
+                self.log.write("the payload is too long");
                 None
             }
             Ok(_) => Some(bytes),
             Err(error) => {
                 self.log
-                    .say(&format!("the payload cannot be read: {error}"));
+                    .write(&format!("the payload cannot be read: {error}"));
                 None
             }
         }
     }
 
-    fn answer(&mut self, payload: &[u8], deadlines: &Sender<u64>) -> Printed {
-        fail_if_told();
+    fn answer(&mut self, payload: &[u8], deadlines: &Sender<u64>) -> PrintedBy {
+        panic_if_requested();
         let environment = &self.environment;
         // A configuration that cannot be read may be one that switches us off.
-        let config = match Answering::load(environment.config.as_deref(), &environment.config_usual)
-        {
+        let config = match HookAnswerConfig::load(
+            environment.config.as_deref(),
+            &environment.default_config,
+        ) {
             Ok(config) => Some(config),
             Err(error) => {
-                self.log.say(&format!("{error:#}"));
+                self.log.write(&format!("{error:#}"));
                 None
             }
         };
@@ -103,59 +106,64 @@ impl Work {
             tracing::debug!("the deadline has passed already");
         }
         let ms = environment.deadline_ms.unwrap_or(hook.deadline_ms);
-        self.deadline = super::limit(ms);
-        let event = match read(payload, &self.hints) {
+        self.deadline = super::clamp_deadline(ms);
+        let event = match parse_payload(payload, &self.hints) {
             Ok(event) => event,
             Err(unknown) => {
-                self.log.say(&unknown.to_string());
-                return Printed::Ours;
+                self.log.write(&unknown.to_string());
+                return PrintedBy::ThisThread;
             }
         };
         let Some(config) = config else {
-            return self.say_nothing(&event);
+            return self.print_empty(&event);
         };
         // Another user's daemon could wait there, and would get to see the prompt.
         if let Err(error) = store::check_folder(&environment.home) {
-            self.log.say(&error.to_string());
-            return self.say_nothing(&event);
+            self.log.write(&error.to_string());
+            return self.print_empty(&event);
         }
         // Only we know that injection is off here.
-        let heard = if environment.injection_off && is_asked(&environment.home, &event) {
-            Heard::Unasked
+        let heard = if environment.injection_off && may_add_context(&environment.home, &event) {
+            DaemonReply::NotAsked
         } else {
-            daemon::ask(self, payload)
+            daemon::ask_daemon(self, payload)
         };
         let settings = || config.settings(environment.injection_off);
         match heard {
-            Heard::Reply(reply) => self.say(&event, &reply),
-            Heard::Late(call) => {
+            DaemonReply::Reply(reply) => self.print_reply(&event, &reply),
+            DaemonReply::Pending(call) => {
                 let (here, of_here, settings) = (self.clone(), event.clone(), settings());
                 // This thread goes on listening; the other answers meanwhile.
                 std::thread::spawn(move || {
-                    if here.answer_here(&of_here, &settings, answer_again) == Printed::Ours {
-                        end();
+                    if here.answer_locally(&of_here, &settings, answer_event_without_dedup)
+                        == PrintedBy::ThisThread
+                    {
+                        exit_process();
                     }
                 });
-                self.log
-                    .say("the daemon does not answer yet; the hook works on an answer of its own");
-                match daemon::wait(self, call) {
-                    Some(reply) => self.say(&event, &reply),
-                    None => Printed::Others,
+                self.log.write(
+                    "the daemon does not answer yet; the hook works on an answer of its own",
+                );
+                match daemon::wait_for_reply(self, call) {
+                    Some(reply) => self.print_reply(&event, &reply),
+                    None => PrintedBy::OtherThread,
                 }
             }
-            Heard::Nobody => {
-                let printed = self.answer_here(&event, &settings(), answer);
+            DaemonReply::NotRunning => {
+                let printed = self.answer_locally(&event, &settings(), answer_event);
                 if config.serve.start {
-                    daemon::start(self);
+                    daemon::start_daemon(self);
                 }
                 printed
             }
-            Heard::Unasked => self.answer_here(&event, &settings(), answer),
-            Heard::Trouble => self.answer_here(&event, &settings(), answer_again),
+            DaemonReply::NotAsked => self.answer_locally(&event, &settings(), answer_event),
+            DaemonReply::Failed => {
+                self.answer_locally(&event, &settings(), answer_event_without_dedup)
+            }
         }
     }
 
-    fn say(&self, event: &HookEvent, reply: &Reply) -> Printed {
+    fn print_reply(&self, event: &HookEvent, reply: &Reply) -> PrintedBy {
         if let Some(why) = &reply.silence {
             tracing::debug!(why, kind = event.kind.name(), "nothing is said");
         }
@@ -163,12 +171,17 @@ impl Work {
     }
 
     /// Answers without a daemon, and leaves what follows to who comes next.
-    fn answer_here(&self, event: &HookEvent, settings: &Settings, answer: Answers) -> Printed {
-        if !Store::path_in(&self.environment.home).exists() {
-            return self.print(event, event.dialect.silence(), &[]);
+    fn answer_locally(
+        &self,
+        event: &HookEvent,
+        settings: &ServeSettings,
+        answer: AnswerFn,
+    ) -> PrintedBy {
+        if !Store::database_path(&self.environment.home).exists() {
+            return self.print(event, event.dialect.empty_answer(), &[]);
         }
-        if !is_asked(&self.environment.home, event) {
-            return self.say_nothing(event);
+        if !may_add_context(&self.environment.home, event) {
+            return self.print_empty(event);
         }
         let answered =
             Store::open_to_read_with(&self.environment.home, &SystemKeychain).and_then(|store| {
@@ -176,11 +189,11 @@ impl Work {
                 answer(&store, settings, event, self.environment.now)
             });
         match answered {
-            Ok(answered) => self.print(event, &answered.answer.write(event), &answered.after),
+            Ok(answered) => self.print(event, &answered.answer.render(event), &answered.follow_ups),
             Err(error) => {
                 self.log
-                    .say(&format!("{} {}: {error}", event.flavor, event.kind.name()));
-                self.say_nothing(event)
+                    .write(&format!("{} {}: {error}", event.flavor, event.kind.name()));
+                self.print_empty(event)
             }
         }
     }
@@ -189,67 +202,77 @@ impl Work {
     fn prepare_fallback(
         &self,
         store: &Store,
-        settings: &Settings,
+        settings: &ServeSettings,
         event: &HookEvent,
     ) -> store::Result<()> {
         let has_part = match &event.kind {
-            HookKind::SessionStart { source } => *source != Start::Compacted,
+            HookKind::SessionStart { source } => *source != StartReason::Compacted,
             HookKind::Prompt { .. } => true,
             _ => false,
         };
-        if !has_part || self.started.elapsed() < self.deadline.mul_f64(LATE_SHARE) {
+        if !has_part || self.started.elapsed() < self.deadline.mul_f64(FALLBACK_AFTER_SHARE) {
             return Ok(());
         }
         let part = answer_from_facts(store, settings, event, self.environment.now)?;
-        self.output.keep(Fallback {
-            text: part.answer.write(event),
+        self.output.set_fallback(FallbackAnswer {
+            text: part.answer.render(event),
             event: event.clone(),
-            after: part.after,
+            follow_ups: part.follow_ups,
         });
         Ok(())
     }
 
     /// Says that there is nothing to say. What happened is still heard.
-    fn say_nothing(&self, event: &HookEvent) -> Printed {
-        self.print(event, event.dialect.silence(), &after::of(event))
+    fn print_empty(&self, event: &HookEvent) -> PrintedBy {
+        self.print(
+            event,
+            event.dialect.empty_answer(),
+            &after::follow_ups_of(event),
+        )
     }
 
     /// Prints an answer, unless another was printed before, and notes what follows from it.
-    fn print(&self, event: &HookEvent, text: &str, after: &[After]) -> Printed {
+    fn print(&self, event: &HookEvent, text: &str, after: &[FollowUp]) -> PrintedBy {
         if !self.output.print(text) {
-            return Printed::Others;
+            return PrintedBy::OtherThread;
         }
         let environment = &self.environment;
-        note_for_later(&environment.home, event, after, environment.now, &self.log);
-        Printed::Ours
+        save_follow_ups(&environment.home, event, after, environment.now, &self.log);
+        PrintedBy::ThisThread
     }
 
     /// Returns how much time is left.
-    pub fn left(&self) -> Duration {
+    pub fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.started.elapsed())
     }
 }
 
 /// Puts what follows from an event aside, for the next daemon or `ingest`.
-pub fn note_for_later(home: &Path, event: &HookEvent, after: &[After], now: Timestamp, log: &Log) {
+pub fn save_follow_ups(
+    home: &Path,
+    event: &HookEvent,
+    after: &[FollowUp],
+    now: Timestamp,
+    log: &HookLog,
+) {
     // Without a store nobody has asked us to keep anything.
-    if !Store::path_in(home).exists() {
+    if !Store::database_path(home).exists() {
         return;
     }
-    if let Err(error) = leave(home, event, after, now) {
+    if let Err(error) = save_for_later_hooks(home, event, after, now) {
         let (flavor, kind) = (event.flavor, event.kind.name());
-        log.say(&format!("{flavor} {kind}: not kept for later: {error}"));
+        log.write(&format!("{flavor} {kind}: not kept for later: {error}"));
     }
 }
 
 /// Ends the process. The first thread is not woken for it: on a busy machine that takes a while.
 #[expect(clippy::exit, reason = "the agent waits for the process to end")]
-fn end() -> ! {
+fn exit_process() -> ! {
     std::process::exit(0)
 }
 
 /// Lets tests see how a panic ends. Nothing of it is in a release.
-fn fail_if_told() {
+fn panic_if_requested() {
     #[cfg(debug_assertions)]
     assert!(
         crate::environment::variable("THROUGHLINE_HOOK_PANIC").is_none(),

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{EVENTS, Integration, groups, home_of, peek, server};
-use crate::install::document::{Want, Wants};
-use crate::install::plan::Target;
+use super::{EVENTS, Integration, agent_home, hook_groups, read_json_or_null, server_json};
+use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -23,71 +23,71 @@ pub const INTEGRATION: Integration = Integration {
 const TIMEOUT_SECONDS: u32 = 5;
 
 /// Where administrators forbid things.
-const MANAGED: &[&str] = &[
+const MANAGED_SETTINGS: &[&str] = &[
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
     "C:\\Program Files\\ClaudeCode\\managed-settings.json",
 ];
 
-fn folder(places: &Places) -> PathBuf {
-    home_of(places, "CLAUDE_CONFIG_DIR", ".claude")
+fn folder(places: &AgentEnv) -> PathBuf {
+    agent_home(places, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
-pub fn settings(places: &Places) -> PathBuf {
+pub fn settings_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("settings.json")
 }
 
 /// Its file of servers lies beside the folder, unless that was moved.
-fn servers(places: &Places) -> PathBuf {
+fn servers_path(places: &AgentEnv) -> PathBuf {
     places
-        .folder("CLAUDE_CONFIG_DIR")
+        .folder_variable("CLAUDE_CONFIG_DIR")
         .unwrap_or_else(|| places.home.clone())
         .join(".claude.json")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let target = |path, wants| Target {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let target = |path, wants| InstallTarget {
         agent: Flavor::Claude,
         path,
-        wants: Wants::Json(wants),
+        desired: DesiredContent::Json(wants),
     };
     // No agent is named: Grok CLI runs these hooks too, and the payload tells who it is.
-    let hooks = groups(EVENTS, &program.hook(""), TIMEOUT_SECONDS);
+    let hooks = hook_groups(EVENTS, &program.hook_command(""), TIMEOUT_SECONDS);
     // Without `alwaysLoad` the model would have to search for our tools before it can use them.
-    let server = Want::Server {
+    let server = DesiredEntry::Server {
         list: "mcpServers",
-        server: server(program, ",\"alwaysLoad\":true"),
+        server: server_json(program, ",\"alwaysLoad\":true"),
     };
     vec![
-        target(settings(places), hooks),
-        target(servers(places), vec![server]),
+        target(settings_path(places), hooks),
+        target(servers_path(places), vec![server]),
     ]
 }
 
-fn has_plugin(places: &Places) -> bool {
-    let settings = peek(&settings(places));
+fn has_plugin(places: &AgentEnv) -> bool {
+    let settings = read_json_or_null(&settings_path(places));
     let plugins = settings["enabledPlugins"].as_object();
     plugins.into_iter().flatten().any(|(name, enabled)| {
         name.split('@').next() == Some("throughline") && enabled.as_bool() == Some(true)
     })
 }
 
-fn obstacles(places: &Places) -> Vec<String> {
+fn obstacles(places: &AgentEnv) -> Vec<String> {
     let mut found = Vec::new();
     if has_plugin(places) {
         found.push(
             "its plugin `throughline` is enabled and does the same; nothing is added".to_owned(),
         );
     }
-    let managed = MANAGED.iter().map(PathBuf::from);
-    for path in managed.chain([settings(places)]) {
-        found.extend(forbidden(&path));
+    let managed = MANAGED_SETTINGS.iter().map(PathBuf::from);
+    for path in managed.chain([settings_path(places)]) {
+        found.extend(blocking_settings(&path));
     }
     found
 }
 
-fn forbidden(path: &Path) -> Vec<String> {
-    let settings = peek(path);
+fn blocking_settings(path: &Path) -> Vec<String> {
+    let settings = read_json_or_null(path);
     let is_set = |key: &&str| settings[*key].as_bool() == Some(true);
     ["disableAllHooks", "allowManagedHooksOnly"]
         .into_iter()

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, home_of, hooks_and_toml, peek_toml};
-use crate::install::plan::Target;
+use super::{Integration, agent_home, hooks_and_toml, read_toml_or_empty};
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -25,11 +25,11 @@ pub const INTEGRATION: Integration = Integration {
 /// Of a hook at the end of a session it waits for no more.
 const TIMEOUT_SECONDS: u32 = 3;
 
-fn folder(places: &Places) -> PathBuf {
-    home_of(places, "CODEX_HOME", ".codex")
+fn folder(places: &AgentEnv) -> PathBuf {
+    agent_home(places, "CODEX_HOME", ".codex")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let folder = folder(places);
     // Trust is given to the command's very text: changed, it would have to be given again.
     hooks_and_toml(
@@ -40,9 +40,9 @@ fn targets(places: &Places, program: &Program) -> Vec<Target> {
     )
 }
 
-fn obstacles(places: &Places) -> Vec<String> {
+fn obstacles(places: &AgentEnv) -> Vec<String> {
     let path = folder(places).join("config.toml");
-    let config = peek_toml(&path);
+    let config = read_toml_or_empty(&path);
     let is_off = |key: &&str| {
         let feature = config
             .get("features")

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, home_of, numbered};
-use crate::install::document::Want;
-use crate::install::plan::Target;
+use super::{Integration, agent_home, versioned_hooks_and_servers};
+use crate::install::document::DesiredEntry;
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -33,13 +33,13 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_SECONDS: u32 = 5;
 
-fn folder(places: &Places) -> PathBuf {
-    home_of(places, "COPILOT_HOME", ".copilot")
+fn folder(places: &AgentEnv) -> PathBuf {
+    agent_home(places, "COPILOT_HOME", ".copilot")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let folder = folder(places);
-    numbered(
+    versioned_hooks_and_servers(
         Flavor::Copilot,
         [
             folder.join("hooks/throughline.json"),
@@ -52,8 +52,8 @@ fn targets(places: &Places, program: &Program) -> Vec<Target> {
 }
 
 /// Its payloads do not say which event they tell of, so the command does.
-fn hook(program: &Program, event: &'static str) -> Want {
-    let command = program.hook(&format!("--agent copilot --event {event}"));
+fn hook(program: &Program, event: &'static str) -> DesiredEntry {
+    let command = program.hook_command(&format!("--agent copilot --event {event}"));
     let quoted = Value::from(command.as_str());
     let windows = if command.starts_with(['"', '\'']) {
         Value::from(format!("& {command}"))
@@ -63,7 +63,7 @@ fn hook(program: &Program, event: &'static str) -> Want {
     let group = format!(
         "{{\"type\":\"command\",\"bash\":{quoted},\"powershell\":{windows},\"timeoutSec\":{TIMEOUT_SECONDS}}}"
     );
-    Want::Hook {
+    DesiredEntry::Hook {
         event,
         command,
         group,

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, numbered};
-use crate::install::document::Want;
-use crate::install::plan::Target;
+use super::{Integration, versioned_hooks_and_servers};
+use crate::install::document::DesiredEntry;
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -29,19 +29,19 @@ const EVENTS: &[&str] = &[
     "sessionEnd",
 ];
 
-fn folder(places: &Places) -> PathBuf {
+fn folder(places: &AgentEnv) -> PathBuf {
     places.home.join(".cursor")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let command = program.hook("--agent cursor");
-    let hook = |event: &&'static str| Want::Hook {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let command = program.hook_command("--agent cursor");
+    let hook = |event: &&'static str| DesiredEntry::Hook {
         event,
         command: command.clone(),
         group: format!("{{\"command\":{}}}", Value::from(command.as_str())),
     };
     let folder = folder(places);
-    numbered(
+    versioned_hooks_and_servers(
         Flavor::Cursor,
         [folder.join("hooks.json"), folder.join("mcp.json")],
         EVENTS.iter().map(hook),

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, peek, server};
-use crate::install::document::{Want, Wants};
-use crate::install::plan::Target;
+use super::{Integration, read_json_or_null, server_json};
+use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -30,37 +30,37 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_MS: u32 = 5000;
 
-fn folder(places: &Places) -> PathBuf {
-    let home = places.folder("GEMINI_CLI_HOME");
+fn folder(places: &AgentEnv) -> PathBuf {
+    let home = places.folder_variable("GEMINI_CLI_HOME");
     home.unwrap_or_else(|| places.home.clone()).join(".gemini")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let command = program.hook("--agent gemini");
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let command = program.hook_command("--agent gemini");
     let quoted = serde_json::Value::from(command.as_str());
     let group = format!(
         "{{\"hooks\":[{{\"name\":\"throughline\",\"type\":\"command\",\"command\":{quoted},\
          \"timeout\":{TIMEOUT_MS}}}]}}"
     );
-    let hook = |event: &&'static str| Want::Hook {
+    let hook = |event: &&'static str| DesiredEntry::Hook {
         event,
         command: command.clone(),
         group: group.clone(),
     };
-    let server = Want::Server {
+    let server = DesiredEntry::Server {
         list: "mcpServers",
-        server: server(program, ""),
+        server: server_json(program, ""),
     };
-    vec![Target {
+    vec![InstallTarget {
         agent: Flavor::Gemini,
         path: folder(places).join("settings.json"),
-        wants: Wants::Json(EVENTS.iter().map(hook).chain([server]).collect()),
+        desired: DesiredContent::Json(EVENTS.iter().map(hook).chain([server]).collect()),
     }]
 }
 
-fn obstacles(places: &Places) -> Vec<String> {
+fn obstacles(places: &AgentEnv) -> Vec<String> {
     let path = folder(places).join("settings.json");
-    let settings = peek(&path);
+    let settings = read_json_or_null(&path);
     let path = path.display();
     let mut found = Vec::new();
     for (group, key) in [("hooksConfig", "enabled"), ("tools", "enableHooks")] {

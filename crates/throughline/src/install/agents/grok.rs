@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, home_of, hooks_and_toml};
-use crate::install::plan::Target;
+use super::{Integration, agent_home, hooks_and_toml};
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -21,19 +21,19 @@ pub const INTEGRATION: Integration = Integration {
 
 const TIMEOUT_SECONDS: u32 = 5;
 
-fn folder(places: &Places) -> PathBuf {
-    home_of(places, "GROK_HOME", ".grok")
+fn folder(places: &AgentEnv) -> PathBuf {
+    agent_home(places, "GROK_HOME", ".grok")
 }
 
-pub fn hooks(places: &Places) -> PathBuf {
+pub fn hooks_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("hooks/throughline.json")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let config = folder(places).join("config.toml");
     hooks_and_toml(
         Flavor::Grok,
-        [hooks(places), config],
+        [hooks_path(places), config],
         program,
         TIMEOUT_SECONDS,
     )

@@ -10,16 +10,16 @@ mod opencode;
 
 use std::path::{Path, PathBuf};
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::document::{Want, Wants};
+use super::document::{DesiredContent, DesiredEntry};
 use super::json::scan;
-use super::plan::Target;
-use super::program::{Program, on_path};
+use super::plan::InstallTarget;
+use super::program::{Program, find_on_path};
 
-pub use self::opencode::SHIM;
+pub use self::opencode::PLUGIN_SCRIPT;
 
 /// An agent that can be told of us.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub struct Integration {
     /// Its own program.
     program: &'static str,
     /// Where it keeps its configuration.
-    folder: fn(&Places) -> PathBuf,
-    targets: fn(&Places, &Program) -> Vec<Target>,
+    folder: fn(&AgentEnv) -> PathBuf,
+    targets: fn(&AgentEnv, &Program) -> Vec<InstallTarget>,
     /// What in its configuration keeps our entries from working.
-    obstacles: fn(&Places) -> Vec<String>,
+    obstacles: fn(&AgentEnv) -> Vec<String>,
     /// Says whether our plugin is enabled there, which does the same.
-    has_plugin: fn(&Places) -> bool,
+    has_plugin: fn(&AgentEnv) -> bool,
     /// What a person has to do.
     pub advice: Option<&'static str>,
 }
@@ -50,36 +50,36 @@ pub const INTEGRATIONS: &[Integration] = &[
 ];
 
 impl Integration {
-    pub fn of(flavor: Flavor) -> Option<&'static Self> {
+    pub fn for_flavor(flavor: Flavor) -> Option<&'static Self> {
         INTEGRATIONS.iter().find(|it| it.flavor == flavor)
     }
 
     /// Says whether the agent is on this machine: its folder, or its program.
-    pub fn is_here(&self, places: &Places, path: &[PathBuf]) -> bool {
-        (self.folder)(places).is_dir() || on_path(self.program, path).is_some()
+    pub fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
+        (self.folder)(places).is_dir() || find_on_path(self.program, path).is_some()
     }
 
-    pub fn targets(&self, places: &Places, program: &Program) -> Vec<Target> {
+    pub fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         (self.targets)(places, program)
     }
 
-    pub fn has_plugin(&self, places: &Places) -> bool {
+    pub fn has_plugin(&self, places: &AgentEnv) -> bool {
         (self.has_plugin)(places)
     }
 
-    pub fn obstacles(&self, places: &Places) -> Vec<String> {
+    pub fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
         (self.obstacles)(places)
     }
 }
 
 /// The file whose hooks Grok CLI runs as its own.
-pub fn claude_settings(places: &Places) -> PathBuf {
-    claude::settings(places)
+pub fn claude_settings_path(places: &AgentEnv) -> PathBuf {
+    claude::settings_path(places)
 }
 
 /// The file of Grok CLI's own hooks.
-pub fn grok_hooks(places: &Places) -> PathBuf {
-    grok::hooks(places)
+pub fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
+    grok::hooks_path(places)
 }
 
 /// The events of Claude Code that others took over with its form.
@@ -96,9 +96,9 @@ const EVENTS: &[&str] = &[
 ];
 
 /// The folder that a variable names, else the usual one in the user's home.
-fn home_of(places: &Places, variable: &str, usual: &str) -> PathBuf {
+fn agent_home(places: &AgentEnv, variable: &str, usual: &str) -> PathBuf {
     places
-        .folder(variable)
+        .folder_variable(variable)
         .unwrap_or_else(|| places.home.join(usual))
 }
 
@@ -108,44 +108,44 @@ fn hooks_and_toml(
     [hooks, config]: [PathBuf; 2],
     program: &Program,
     timeout: u32,
-) -> Vec<Target> {
-    let command = program.hook(&format!("--agent {}", agent.name()));
-    let events = groups(EVENTS, &command, timeout);
-    let program = program.word.clone();
+) -> Vec<InstallTarget> {
+    let command = program.hook_command(&format!("--agent {}", agent.name()));
+    let events = hook_groups(EVENTS, &command, timeout);
+    let program = program.command.clone();
     vec![
-        Target {
+        InstallTarget {
             agent,
             path: hooks,
-            wants: Wants::Json(events),
+            desired: DesiredContent::Json(events),
         },
-        Target {
+        InstallTarget {
             agent,
             path: config,
-            wants: Wants::Toml { program },
+            desired: DesiredContent::Toml { program },
         },
     ]
 }
 
 /// A file of hooks that names the version of its form, and a list of servers.
-fn numbered(
+fn versioned_hooks_and_servers(
     agent: Flavor,
     [hooks, servers]: [PathBuf; 2],
-    wanted: impl Iterator<Item = Want>,
+    wanted: impl Iterator<Item = DesiredEntry>,
     program: &Program,
     more: &str,
-) -> Vec<Target> {
-    let version = Want::Needed {
+) -> Vec<InstallTarget> {
+    let version = DesiredEntry::Member {
         key: "version",
         value: "1",
     };
-    let server = Want::Server {
+    let server = DesiredEntry::Server {
         list: "mcpServers",
-        server: server(program, more),
+        server: server_json(program, more),
     };
-    let target = |path, wants| Target {
+    let target = |path, wants| InstallTarget {
         agent,
         path,
-        wants: Wants::Json(wants),
+        desired: DesiredContent::Json(wants),
     };
     vec![
         target(hooks, [version].into_iter().chain(wanted).collect()),
@@ -154,12 +154,12 @@ fn numbered(
 }
 
 /// Hooks in the form that Claude Code invented and others took over; the timeout in the agent's unit.
-fn groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<Want> {
+fn hook_groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<DesiredEntry> {
     let quoted = Value::from(command);
     let group = format!(
         "{{\"hooks\":[{{\"type\":\"command\",\"command\":{quoted},\"timeout\":{timeout}}}]}}"
     );
-    let hook = |event: &&'static str| Want::Hook {
+    let hook = |event: &&'static str| DesiredEntry::Hook {
         event,
         command: command.to_owned(),
         group: group.clone(),
@@ -168,19 +168,19 @@ fn groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<Want> {
 }
 
 /// A server in the form of most agents, with more members behind its own.
-fn server(program: &Program, more: &str) -> String {
-    let program = Value::from(program.word.as_str());
+fn server_json(program: &Program, more: &str) -> String {
+    let program = Value::from(program.command.as_str());
     format!("{{\"command\":{program},\"args\":[\"mcp\"]{more}}}")
 }
 
 /// Reads a JSON configuration for what it says about us. Whoever needs it whole complains of it.
-fn peek(path: &Path) -> Value {
+fn read_json_or_null(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     scan::scan(&text).map_or(Value::Null, |root| root.to_value())
 }
 
 /// Reads a TOML configuration for what it says about us.
-fn peek_toml(path: &Path) -> toml::Table {
+fn read_toml_or_empty(path: &Path) -> toml::Table {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.parse().unwrap_or_default()
 }

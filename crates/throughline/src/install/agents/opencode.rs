@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use capture::Places;
+use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
 use super::Integration;
-use crate::install::document::{Want, Wants};
-use crate::install::plan::Target;
+use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
 pub const INTEGRATION: Integration = Integration {
@@ -22,39 +22,39 @@ pub const INTEGRATION: Integration = Integration {
 };
 
 /// The plugin, which hands what happens to `throughline hook`.
-pub const SHIM: &str = include_str!("../../../../../plugin/opencode/throughline.js");
+pub const PLUGIN_SCRIPT: &str = include_str!("../../../../../plugin/opencode/throughline.js");
 
-fn folder(places: &Places) -> PathBuf {
+fn folder(places: &AgentEnv) -> PathBuf {
     places
-        .folder("XDG_CONFIG_HOME")
+        .folder_variable("XDG_CONFIG_HOME")
         .unwrap_or_else(|| places.home.join(".config"))
         .join("opencode")
 }
 
-fn targets(places: &Places, program: &Program) -> Vec<Target> {
-    let program = Value::from(program.word.as_str());
-    let server = Want::Server {
+fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let program = Value::from(program.command.as_str());
+    let server = DesiredEntry::Server {
         list: "mcp",
         server: format!("{{\"type\":\"local\",\"command\":[{program},\"mcp\"],\"enabled\":true}}"),
     };
-    let target = |path, wants| Target {
+    let target = |path, wants| InstallTarget {
         agent: Flavor::Opencode,
         path,
-        wants,
+        desired: wants,
     };
     // A program that is not on PATH is named where the plugin looks for its name.
-    let shim = SHIM.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
+    let shim = PLUGIN_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
     vec![
         target(
             folder(places).join("plugin/throughline.js"),
-            Wants::Whole(shim),
+            DesiredContent::WholeFile(shim),
         ),
-        target(config(places), Wants::Json(vec![server])),
+        target(config_path(places), DesiredContent::Json(vec![server])),
     ]
 }
 
 /// It reads either; what is there is kept to.
-fn config(places: &Places) -> PathBuf {
+fn config_path(places: &AgentEnv) -> PathBuf {
     let with_comments = folder(places).join("opencode.jsonc");
     if with_comments.exists() {
         with_comments

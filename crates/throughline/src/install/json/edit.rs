@@ -2,33 +2,33 @@
 
 use std::ops::Range;
 
-use super::scan::{Kind, Malformed, Node, Slot, scan};
+use super::scan::{ConfigNode, ConfigNodeKind, JsonSlot, JsonSyntaxError, scan};
 
 /// A step on the way to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum JsonPathStep {
     Key(String),
-    Place(usize),
+    Index(usize),
 }
 
 /// Why a text cannot be changed as wanted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum JsonEditError {
     #[error("{0}")]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] JsonSyntaxError),
     #[error("{path} is not {wanted}")]
-    Shape { path: String, wanted: &'static str },
+    WrongType { path: String, wanted: &'static str },
 }
 
 /// Puts a value, given as JSON, behind the others of the list at `path`. What is missing on the way
 /// is made.
-pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
+pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
         [] => match &node.kind {
-            Kind::Array(_) => Ok(insert(text, node, None, value, 0)),
-            _ => Err(shape(path, "a list")),
+            ConfigNodeKind::Array(_) => Ok(insert(text, node, None, value, 0)),
+            _ => Err(wrong_type(path, "a list")),
         },
         [key, below @ ..] => {
             let value = nest(below, &format!("[{value}]"));
@@ -38,7 +38,7 @@ pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, Refused>
 }
 
 /// Sets the member at `path` to a value, given as JSON, where there is none yet.
-pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
+pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
@@ -51,7 +51,7 @@ pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, Refused> {
 }
 
 /// Takes out what is at `path`, if it is there.
-pub fn remove(text: &str, path: &[Step]) -> Result<String, Refused> {
+pub fn remove(text: &str, path: &[JsonPathStep]) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let Some((last, way)) = path.split_last() else {
         return Ok(text.to_owned());
@@ -64,16 +64,16 @@ pub fn remove(text: &str, path: &[Step]) -> Result<String, Refused> {
         }
     }
     Ok(match find(node, last) {
-        Some(at) => without(text, cuts(text, node, at)),
+        Some(at) => remove_spans(text, removal_spans(text, node, at)),
         None => text.to_owned(),
     })
 }
 
-fn find(node: &Node, step: &Step) -> Option<usize> {
+fn find(node: &ConfigNode, step: &JsonPathStep) -> Option<usize> {
     let slots = node.slots();
     match (step, &node.kind) {
-        (Step::Place(at), Kind::Array(_)) => (*at < slots.len()).then_some(*at),
-        (Step::Key(key), Kind::Object(_)) => slots
+        (JsonPathStep::Index(at), ConfigNodeKind::Array(_)) => (*at < slots.len()).then_some(*at),
+        (JsonPathStep::Key(key), ConfigNodeKind::Object(_)) => slots
             .iter()
             .rposition(|slot| slot.key.as_deref() == Some(key)),
         _ => None,
@@ -81,11 +81,14 @@ fn find(node: &Node, step: &Step) -> Option<usize> {
 }
 
 /// Goes down as far as there is something, and returns where that is and what of the path is left.
-fn walk<'n, 'p>(root: &'n Node, path: &'p [&'p str]) -> Result<(&'n Node, &'p [&'p str]), Refused> {
+fn walk<'n, 'p>(
+    root: &'n ConfigNode,
+    path: &'p [&'p str],
+) -> Result<(&'n ConfigNode, &'p [&'p str]), JsonEditError> {
     let mut node = root;
     for (depth, key) in path.iter().enumerate() {
-        if !matches!(node.kind, Kind::Object(_)) {
-            return Err(shape(&path[..depth], "an object"));
+        if !matches!(node.kind, ConfigNodeKind::Object(_)) {
+            return Err(wrong_type(&path[..depth], "an object"));
         }
         match node.member(key) {
             Some(slot) => node = &slot.value,
@@ -95,8 +98,8 @@ fn walk<'n, 'p>(root: &'n Node, path: &'p [&'p str]) -> Result<(&'n Node, &'p [&
     Ok((node, &[]))
 }
 
-fn shape(path: &[&str], wanted: &'static str) -> Refused {
-    Refused::Shape {
+fn wrong_type(path: &[&str], wanted: &'static str) -> JsonEditError {
+    JsonEditError::WrongType {
         path: if path.is_empty() {
             "the whole".to_owned()
         } else {
@@ -117,8 +120,8 @@ fn quoted(key: &str) -> String {
 
 /// Adds a member or an element behind the last one. So many levels of it, for others to add to, are
 /// written out; below them what fits a line stands on one.
-fn insert(text: &str, node: &Node, key: Option<&str>, value: &str, levels: usize) -> String {
-    let style = Style::of(text, node);
+fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels: usize) -> String {
+    let style = InsertStyle::of(text, node);
     let mut added = String::new();
     if let Some(key) = key {
         added = format!("{}: ", quoted(key));
@@ -137,7 +140,7 @@ fn insert(text: &str, node: &Node, key: Option<&str>, value: &str, levels: usize
         None => (",", end),
     };
     // A remark on the last line stays with what it remarks on.
-    let at = behind + remark(&text[behind..node.span.end]);
+    let at = behind + trailing_comment_end(&text[behind..node.span.end]);
     let trailing = if last.comma.is_some() { "," } else { "" };
     [
         &text[..end],
@@ -152,7 +155,7 @@ fn insert(text: &str, node: &Node, key: Option<&str>, value: &str, levels: usize
 }
 
 /// Adds to what holds nothing but blanks and remarks.
-fn insert_first(text: &str, node: &Node, style: &Style, added: &str) -> String {
+fn insert_first(text: &str, node: &ConfigNode, style: &InsertStyle, added: &str) -> String {
     let inner = &text[node.span.start + 1..node.span.end - 1];
     let at = node.span.start + 1 + inner.trim_end().len();
     let Some(indent) = &style.indent else {
@@ -168,7 +171,7 @@ fn insert_first(text: &str, node: &Node, style: &Style, added: &str) -> String {
 }
 
 /// Returns how far remarks on the same line reach.
-fn remark(text: &str) -> usize {
+fn trailing_comment_end(text: &str) -> usize {
     let mut end = 0;
     loop {
         let rest = &text[end..];
@@ -188,24 +191,24 @@ fn remark(text: &str) -> usize {
 }
 
 /// The parts of a text that go with a slot.
-struct Cuts {
+struct RemovalSpans {
     slot: Range<usize>,
     /// Its comma, or the one before it, where that does not lie in the first part.
     comma: Option<Range<usize>>,
 }
 
-fn cuts(text: &str, node: &Node, at: usize) -> Cuts {
+fn removal_spans(text: &str, node: &ConfigNode, at: usize) -> RemovalSpans {
     let slots = node.slots();
     let slot = &slots[at];
     let end = slot.value.span.end;
     let comma = slot.comma.map(|comma| comma..comma + 1);
     if slots.len() == 1 {
-        return alone(text, node, slot);
+        return spans_of_only_slot(text, node, slot);
     }
     if let (0, Some(comma)) = (at, comma.clone()) {
         let behind = &text[comma.end..];
         let blank = behind.len() - behind.trim_start().len();
-        return Cuts {
+        return RemovalSpans {
             slot: slot.start..end,
             comma: Some(comma.start..comma.end + blank),
         };
@@ -218,11 +221,11 @@ fn cuts(text: &str, node: &Node, at: usize) -> Cuts {
     });
     match comma {
         // The comma may stand right before the blanks that go.
-        Some(comma) if comma.end == before => Cuts {
+        Some(comma) if comma.end == before => RemovalSpans {
             slot: comma.start..end,
             comma: None,
         },
-        comma => Cuts {
+        comma => RemovalSpans {
             slot: before..end,
             comma,
         },
@@ -230,21 +233,21 @@ fn cuts(text: &str, node: &Node, at: usize) -> Cuts {
 }
 
 /// What goes with the only slot: the blanks too, where nothing else is left.
-fn alone(text: &str, node: &Node, slot: &Slot) -> Cuts {
+fn spans_of_only_slot(text: &str, node: &ConfigNode, slot: &JsonSlot) -> RemovalSpans {
     let (open, close) = (node.span.start + 1, node.span.end - 1);
     let end = slot.value.span.end;
     let comma = slot.comma.map(|comma| comma..comma + 1);
     let is_bare = text[open..slot.start].trim().is_empty()
         && text[end..close].trim().trim_start_matches(',').is_empty();
     if is_bare {
-        return Cuts {
+        return RemovalSpans {
             slot: open..close,
             comma: None,
         };
     }
     let behind = comma.as_ref().map_or(end, |comma| comma.end);
     let before = blanks_before(text, slot.start, behind).max(open);
-    Cuts {
+    RemovalSpans {
         slot: before..end,
         comma,
     }
@@ -261,7 +264,7 @@ fn blanks_before(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-fn without(text: &str, cuts: Cuts) -> String {
+fn remove_spans(text: &str, cuts: RemovalSpans) -> String {
     let mut parts: Vec<_> = cuts.comma.into_iter().chain([cuts.slot]).collect();
     parts.sort_by_key(|part| part.start);
     let mut out = String::with_capacity(text.len());
@@ -275,7 +278,7 @@ fn without(text: &str, cuts: Cuts) -> String {
 }
 
 /// How the text around an insertion is laid out.
-struct Style {
+struct InsertStyle {
     newline: &'static str,
     /// One step of indentation.
     unit: String,
@@ -285,8 +288,8 @@ struct Style {
     indent: Option<String>,
 }
 
-impl Style {
-    fn of(text: &str, node: &Node) -> Self {
+impl InsertStyle {
+    fn of(text: &str, node: &ConfigNode) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let unit = unit(text);
         let span = &text[node.span.clone()];
@@ -300,7 +303,7 @@ impl Style {
             None
         };
         let base = closing.unwrap_or_else(|| line_indentation(text, node.span.start));
-        let of_slot = |slot: &Slot| indentation(text, slot.start);
+        let of_slot = |slot: &JsonSlot| indentation(text, slot.start);
         let beside = node.slots().iter().rev().find_map(of_slot);
         let indent = beside.unwrap_or_else(|| format!("{base}{unit}"));
         Self {
@@ -324,7 +327,7 @@ impl Style {
         out
     }
 
-    fn write(&self, value: &str, node: &Node, indent: &str, levels: usize, out: &mut String) {
+    fn write(&self, value: &str, node: &ConfigNode, indent: &str, levels: usize, out: &mut String) {
         let line = on_one_line(value, node);
         if node.slots().is_empty() || (levels == 0 && line.len() <= LINE_BYTES_MAX) {
             out.push_str(&line);
@@ -347,25 +350,25 @@ impl Style {
 /// What is longer is written on several lines.
 const LINE_BYTES_MAX: usize = 120;
 
-fn on_one_line(value: &str, node: &Node) -> String {
+fn on_one_line(value: &str, node: &ConfigNode) -> String {
     if node.slots().is_empty() {
         return value[node.span.clone()].to_owned();
     }
-    let part = |slot: &Slot| label(slot) + &on_one_line(value, &slot.value);
+    let part = |slot: &JsonSlot| label(slot) + &on_one_line(value, &slot.value);
     let parts: Vec<_> = node.slots().iter().map(part).collect();
     let (open, close) = brackets(node);
     let gap = if open == "{" { " " } else { "" };
     format!("{open}{gap}{}{gap}{close}", parts.join(", "))
 }
 
-fn brackets(node: &Node) -> (&'static str, &'static str) {
+fn brackets(node: &ConfigNode) -> (&'static str, &'static str) {
     match node.kind {
-        Kind::Array(_) => ("[", "]"),
+        ConfigNodeKind::Array(_) => ("[", "]"),
         _ => ("{", "}"),
     }
 }
 
-fn label(slot: &Slot) -> String {
+fn label(slot: &JsonSlot) -> String {
     let key = slot.key.as_ref();
     key.map_or_else(String::new, |key| format!("{}: ", quoted(key)))
 }
@@ -404,8 +407,8 @@ fn unit(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn key(key: &str) -> Step {
-        Step::Key(key.to_owned())
+    fn key(key: &str) -> JsonPathStep {
+        JsonPathStep::Key(key.to_owned())
     }
 
     /// Sets `k`, compares, and takes it out again.
@@ -447,7 +450,7 @@ mod tests {
             "{\n  \"x\": 1,\n  \"h\": {\n    \"e\": [\n      { \"c\": \"t\" }\n    ]\n  }\n}\n";
         assert_eq!(made, expected);
         let again = append(&made, &["h", "e"], "2").unwrap();
-        let first = [key("h"), key("e"), Step::Place(0)];
+        let first = [key("h"), key("e"), JsonPathStep::Index(0)];
         assert!(again.contains(" },\n      2\n    ]"), "{again}");
         let less = remove(&again, &first).unwrap();
         assert!(less.contains("\"e\": [\n      2\n    ]"), "{less}");
@@ -471,7 +474,7 @@ mod tests {
     #[test]
     fn each_of_several_can_go() {
         let text = "[\n  1, // a\n  2, // b\n  3 // c\n]";
-        let left = |at| remove(text, &[Step::Place(at)]).unwrap();
+        let left = |at| remove(text, &[JsonPathStep::Index(at)]).unwrap();
         assert_eq!(left(0), "[\n  // a\n  2, // b\n  3 // c\n]");
         assert_eq!(left(1), "[\n  1, // a // b\n  3 // c\n]");
         assert_eq!(left(2), "[\n  1, // a\n  2 // b // c\n]");
@@ -480,7 +483,7 @@ mod tests {
     #[test]
     fn nothing_becomes_a_part_of_a_remark() {
         let text = "[1, // a\n 2, 3]";
-        let left = remove(text, &[Step::Place(1)]).unwrap();
+        let left = remove(text, &[JsonPathStep::Index(1)]).unwrap();
         assert_eq!(scan(&left).unwrap().to_value(), serde_json::json!([1, 3]));
         let left = remove("{ // a\n \"k\": 1 }", &[key("k")]).unwrap();
         assert_eq!(scan(&left).unwrap().to_value(), serde_json::json!({}));

@@ -11,26 +11,26 @@ const DEPTH_MAX: usize = 100;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ConfigNode {
     /// From its first byte to behind its last.
     pub span: Range<usize>,
-    pub kind: Kind,
+    pub kind: ConfigNodeKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind {
-    Object(Vec<Slot>),
-    Array(Vec<Slot>),
+pub enum ConfigNodeKind {
+    Object(Vec<JsonSlot>),
+    Array(Vec<JsonSlot>),
     Scalar(Value),
 }
 
 /// A member of an object or an element of an array.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct JsonSlot {
     /// Where it begins: its key, if it has one.
     pub start: usize,
     pub key: Option<String>,
-    pub value: Node,
+    pub value: ConfigNode,
     /// The comma behind it.
     pub comma: Option<usize>,
 }
@@ -38,14 +38,14 @@ pub struct Slot {
 /// Why a text is not JSON.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub struct Malformed {
+pub struct JsonSyntaxError {
     pub line: usize,
     pub what: &'static str,
 }
 
 /// Reads a whole text.
-pub fn scan(text: &str) -> Result<Node, Malformed> {
-    let mut scanner = Scanner { text, at: 0 };
+pub fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
+    let mut scanner = JsonScanner { text, at: 0 };
     if text.starts_with('\u{feff}') {
         scanner.at = '\u{feff}'.len_utf8();
     }
@@ -58,17 +58,17 @@ pub fn scan(text: &str) -> Result<Node, Malformed> {
     }
 }
 
-impl Node {
-    pub fn slots(&self) -> &[Slot] {
+impl ConfigNode {
+    pub fn slots(&self) -> &[JsonSlot] {
         match &self.kind {
-            Kind::Object(slots) | Kind::Array(slots) => slots,
-            Kind::Scalar(_) => &[],
+            ConfigNodeKind::Object(slots) | ConfigNodeKind::Array(slots) => slots,
+            ConfigNodeKind::Scalar(_) => &[],
         }
     }
 
     /// Returns the member of that name. Of several the last counts, as it does for the agents.
-    pub fn member(&self, key: &str) -> Option<&Slot> {
-        let Kind::Object(slots) = &self.kind else {
+    pub fn member(&self, key: &str) -> Option<&JsonSlot> {
+        let ConfigNodeKind::Object(slots) = &self.kind else {
             return None;
         };
         slots
@@ -79,10 +79,12 @@ impl Node {
 
     pub fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Scalar(value) => value.clone(),
-            Kind::Array(slots) => slots.iter().map(|slot| slot.value.to_value()).collect(),
-            Kind::Object(slots) => {
-                let member = |slot: &Slot| {
+            ConfigNodeKind::Scalar(value) => value.clone(),
+            ConfigNodeKind::Array(slots) => {
+                slots.iter().map(|slot| slot.value.to_value()).collect()
+            }
+            ConfigNodeKind::Object(slots) => {
+                let member = |slot: &JsonSlot| {
                     let key = slot.key.clone().unwrap_or_default();
                     (key, slot.value.to_value())
                 };
@@ -92,26 +94,26 @@ impl Node {
     }
 }
 
-struct Scanner<'a> {
+struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Scanner<'_> {
+impl JsonScanner<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn wrong(&self, what: &'static str) -> Malformed {
+    fn wrong(&self, what: &'static str) -> JsonSyntaxError {
         let before = &self.text.as_bytes()[..self.at.min(self.text.len())];
-        Malformed {
+        JsonSyntaxError {
             line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
             what,
         }
     }
 
     /// Passes over blanks and comments.
-    fn trivia(&mut self) -> Result<(), Malformed> {
+    fn trivia(&mut self) -> Result<(), JsonSyntaxError> {
         loop {
             let rest = &self.text[self.at..];
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
@@ -128,26 +130,26 @@ impl Scanner<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Malformed> {
+    fn value(&mut self, depth: usize) -> Result<ConfigNode, JsonSyntaxError> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("it is nested too deep"));
         }
         let start = self.at;
         let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.slots(b'}', depth)?),
-            Some(b'[') => Kind::Array(self.slots(b']', depth)?),
-            Some(_) => Kind::Scalar(self.scalar()?),
+            Some(b'{') => ConfigNodeKind::Object(self.slots(b'}', depth)?),
+            Some(b'[') => ConfigNodeKind::Array(self.slots(b']', depth)?),
+            Some(_) => ConfigNodeKind::Scalar(self.scalar()?),
             None => return Err(self.wrong("a value is missing")),
         };
-        Ok(Node {
+        Ok(ConfigNode {
             span: start..self.at,
             kind,
         })
     }
 
-    fn slots(&mut self, close: u8, depth: usize) -> Result<Vec<Slot>, Malformed> {
+    fn slots(&mut self, close: u8, depth: usize) -> Result<Vec<JsonSlot>, JsonSyntaxError> {
         self.at += 1;
-        let mut slots: Vec<Slot> = Vec::new();
+        let mut slots: Vec<JsonSlot> = Vec::new();
         loop {
             self.trivia()?;
             match self.peek() {
@@ -164,7 +166,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn slot(&mut self, close: u8, depth: usize) -> Result<Slot, Malformed> {
+    fn slot(&mut self, close: u8, depth: usize) -> Result<JsonSlot, JsonSyntaxError> {
         let start = self.at;
         let key = if close == b'}' {
             Some(self.key()?)
@@ -176,7 +178,7 @@ impl Scanner<'_> {
         self.trivia()?;
         let comma = (self.peek() == Some(b',')).then_some(self.at);
         self.at = comma.map_or(end, |comma| comma + 1);
-        Ok(Slot {
+        Ok(JsonSlot {
             start,
             key,
             value,
@@ -184,7 +186,7 @@ impl Scanner<'_> {
         })
     }
 
-    fn key(&mut self) -> Result<String, Malformed> {
+    fn key(&mut self) -> Result<String, JsonSyntaxError> {
         let Value::String(key) = self.scalar()? else {
             return Err(self.wrong("a key is not in quotes"));
         };
@@ -197,7 +199,7 @@ impl Scanner<'_> {
         Ok(key)
     }
 
-    fn scalar(&mut self) -> Result<Value, Malformed> {
+    fn scalar(&mut self) -> Result<Value, JsonSyntaxError> {
         let rest = &self.text[self.at..];
         let length = if rest.starts_with('"') {
             closing_quote(rest).ok_or_else(|| self.wrong("a text is not closed"))?

@@ -19,7 +19,7 @@ fn after_a_repair_the_next_sweep_brings_everything_back() {
     let machine = Machine::new(12);
     machine.run_ingest();
     drop(machine.dump());
-    let path = store::Store::path_in(&machine.store());
+    let path = store::Store::database_path(&machine.store());
     let sound = fs::read(&path).unwrap();
     let pages = sound.len() / 4096;
     let rounds = if soaking() { pages.min(100) } else { 8 };
@@ -58,7 +58,7 @@ fn after_a_repair_the_next_sweep_brings_everything_back() {
 fn the_damaged_are_sent_to_the_doctor() {
     let machine = Machine::new(12);
     machine.run_ingest();
-    let path = store::Store::path_in(&machine.store());
+    let path = store::Store::database_path(&machine.store());
     let mut bytes = fs::read(&path).unwrap();
     bytes[..100].fill(7);
     fs::write(&path, &bytes).unwrap();

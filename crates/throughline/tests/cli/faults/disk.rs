@@ -90,7 +90,7 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
         } else {
             assert_eq!(code, Some(0), "{said}");
         }
-        if store::Store::path_in(&home)
+        if store::Store::database_path(&home)
             .metadata()
             .is_ok_and(|file| file.len() > 4096)
         {
@@ -168,7 +168,7 @@ fn a_refused_write_is_an_error_and_the_store_is_whole() {
         // Where the signal is not ignored, it ends the program on the spot.
         let limit = format!("ulimit -c 0; ulimit -f {kilobytes}");
         outcome(&mut in_shell(&limit, &machine.ingest()));
-        if store::Store::path_in(&machine.store()).exists() {
+        if store::Store::database_path(&machine.store()).exists() {
             assert_eq!(machine.env.run(&["doctor", "--deep"]).code, Some(0));
         }
     }

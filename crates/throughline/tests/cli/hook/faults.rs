@@ -15,7 +15,7 @@ use super::live::Live;
 use super::{
     AGENTS, Line, at_once, call_with, claude, feed, feed_to, lines, log, machine, schema, timed,
 };
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 use crate::faults::soaking;
 
 /// Short, for the faults that last until the deadline.
@@ -60,7 +60,7 @@ pub fn told(fault: &str, times: &[Duration]) {
 }
 
 #[track_caller]
-pub fn check(agent: &str, line: &Line, ran: &Ran) {
+pub fn check(agent: &str, line: &Line, ran: &CommandOutput) {
     assert_eq!(ran.code, Some(0), "{agent} {}", line.name);
     assert_eq!(ran.stderr, "", "{agent} {}", line.name);
     // Where the deadline passed, nothing is said in any dialect.

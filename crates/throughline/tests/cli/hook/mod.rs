@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 
 pub const AGENTS: [&str; 7] = [
     "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor",
@@ -61,11 +61,11 @@ pub fn machine() -> TestEnv {
 }
 
 /// Calls the hook as the agent does, with more time than a busy machine needs.
-pub fn call(env: &TestEnv, line: &Line) -> Ran {
+pub fn call(env: &TestEnv, line: &Line) -> CommandOutput {
     call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")])
 }
 
-pub fn call_with(env: &TestEnv, line: &Line, variables: &[(&str, &str)]) -> Ran {
+pub fn call_with(env: &TestEnv, line: &Line, variables: &[(&str, &str)]) -> CommandOutput {
     let mut args = vec!["hook"];
     // Copilot's settings name the event, for its payloads do not.
     if let Some(event) = line
@@ -90,7 +90,7 @@ pub fn feed(
     input: &[u8],
     line: &Line,
     variables: &[(&str, &str)],
-) -> Ran {
+) -> CommandOutput {
     let mut command = env.command(args);
     for (name, value) in &line.env {
         command.env(name, value.as_str().unwrap());
@@ -99,7 +99,7 @@ pub fn feed(
     feed_to(&mut command, input)
 }
 
-pub fn feed_to(command: &mut Command, input: &[u8]) -> Ran {
+pub fn feed_to(command: &mut Command, input: &[u8]) -> CommandOutput {
     use std::io::Write;
     let piped = || Stdio::piped();
     let mut child = command
@@ -113,7 +113,7 @@ pub fn feed_to(command: &mut Command, input: &[u8]) -> Ran {
     let feeding = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().unwrap();
     let _unread = feeding.join().unwrap();
-    Ran {
+    CommandOutput {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code(),

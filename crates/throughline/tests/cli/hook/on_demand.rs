@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::faults::PATIENT;
 use super::{at_once, call_with, claude, log, machine};
-use crate::env::{Ran, TestEnv};
+use crate::env::{CommandOutput, TestEnv};
 use crate::serve::life::wait_for;
 
 const ON: (&str, &str) = ("THROUGHLINE_DAEMON", "on");
@@ -23,7 +23,7 @@ impl Machine {
         Self { env }
     }
 
-    fn start(&self, session: &str, variables: &[(&str, &str)]) -> Ran {
+    fn start(&self, session: &str, variables: &[(&str, &str)]) -> CommandOutput {
         let start = claude(json!({
             "session_id": session, "cwd": "/w", "hook_event_name": "SessionStart",
             "source": "startup",

@@ -6,12 +6,12 @@ mod sweeps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use memory::{Entry, Flavor};
+use memory::{Flavor, LogEntry};
 use serde_json::Value;
 use testkit::shape::shape;
 
 use super::Claude;
-use crate::{Adapter, Format, Parsed, Source, adapter};
+use crate::{Adapter, ParseOutput, Source, SourceFormat, adapter};
 
 fn source(path: &Path) -> Source {
     let document = path
@@ -21,18 +21,18 @@ fn source(path: &Path) -> Source {
         flavor: Flavor::Claude,
         path: path.to_owned(),
         format: if document {
-            Format::Document
+            SourceFormat::Document
         } else {
-            Format::Lines
+            SourceFormat::Lines
         },
     }
 }
 
 /// Reads one log under `fixtures/claude`.
-fn read(file: &str) -> Parsed {
+fn read(file: &str) -> ParseOutput {
     let path = testkit::fixture("claude").join(file);
     let text = std::fs::read_to_string(&path).unwrap();
-    adapter::parse(&Claude, &source(&path), &text)
+    adapter::parse_text(&Claude, &source(&path), &text)
 }
 
 /// Shows what is made of a log, and what is not.
@@ -40,9 +40,9 @@ fn show(file: &str) -> String {
     let parsed = read(file);
     let mut shown = shape(&parsed.entries);
     for skipped in &parsed.skipped {
-        shown.push_str(&format!("skipped {} {}\n", skipped.line, skipped.why));
+        shown.push_str(&format!("skipped {} {}\n", skipped.line, skipped.reason));
     }
-    for (kind, count) in &parsed.unknown {
+    for (kind, count) in &parsed.unknown_kinds {
         shown.push_str(&format!("unknown {kind} {count}\n"));
     }
     shown
@@ -93,10 +93,10 @@ fn one_record_of_each_type() {
         let name = file.strip_prefix(testkit::fixture("claude")).unwrap();
         if let Ok(name) = name.strip_prefix("messages-by-type") {
             let text = std::fs::read_to_string(&file).unwrap();
-            let parsed = adapter::parse(&Claude, &source(&file), &text);
+            let parsed = adapter::parse_text(&Claude, &source(&file), &text);
             let messages = parsed.entries.into_iter();
             let messages: Vec<_> = messages
-                .filter(|entry| matches!(entry, Entry::Message(_)))
+                .filter(|entry| matches!(entry, LogEntry::Message(_)))
                 .collect();
             shown.push_str(&format!("{}\n{}", name.display(), shape(&messages)));
         }
@@ -133,12 +133,12 @@ fn every_log_is_understood() {
     let mut skipped = BTreeSet::new();
     for file in files() {
         let text = std::fs::read_to_string(&file).unwrap();
-        let parsed = adapter::parse(&Claude, &source(&file), &text);
-        unknown.extend(parsed.unknown);
+        let parsed = adapter::parse_text(&Claude, &source(&file), &text);
+        unknown.extend(parsed.unknown_kinds);
         if !parsed.skipped.is_empty() {
             skipped.insert(file.file_name().unwrap().to_owned());
         }
-        let log = source(&file).format == Format::Lines && !text.is_empty();
+        let log = source(&file).format == SourceFormat::Lines && !text.is_empty();
         assert!(!log || Claude.recognises(&text), "{}", file.display());
     }
     // Both are made up by a test of another reader; no log has been seen with them.
@@ -154,8 +154,8 @@ fn output_tokens_are_counted_once() {
     for file in files() {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-        for entry in adapter::parse(&Claude, &source(&file), &text).entries {
-            if let Entry::Usage(entry) = entry {
+        for entry in adapter::parse_text(&Claude, &source(&file), &text).entries {
+            if let LogEntry::Usage(entry) = entry {
                 let most = counted.entry(entry.key).or_default();
                 *most = entry.usage.output.max(*most);
             }

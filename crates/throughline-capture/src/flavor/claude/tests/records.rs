@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::{Entry, SessionPatch};
+use memory::{LogEntry, SessionPatch};
 use testkit::shape::shape;
 
 use super::super::Claude;
@@ -12,19 +12,19 @@ use crate::adapter;
 /// Shows a log's messages, and its session's title at the end.
 #[track_caller]
 fn check(log: &str, expected: &str) {
-    let parsed = adapter::parse(&Claude, &source(Path::new("/p/s.jsonl")), log);
-    assert!(parsed.unknown.is_empty() && parsed.skipped.is_empty());
+    let parsed = adapter::parse_text(&Claude, &source(Path::new("/p/s.jsonl")), log);
+    assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     let mut shown = String::new();
     let mut session: Option<SessionPatch> = None;
     for entry in parsed.entries {
         match &entry {
-            Entry::Message(message) => {
+            LogEntry::Message(message) => {
                 let blocks = shape(std::slice::from_ref(&entry));
                 let blocks: Vec<_> = blocks.lines().skip(1).map(str::trim).collect();
                 shown.push_str(&format!("{:?}: {}\n", message.origin, blocks.join(", ")));
             }
-            Entry::Usage(_) => shown.push_str(shape(&[entry]).trim_start()),
-            Entry::Session(patch) => match &mut session {
+            LogEntry::Usage(_) => shown.push_str(shape(&[entry]).trim_start()),
+            LogEntry::Session(patch) => match &mut session {
                 Some(known) => known.merge(patch.clone()),
                 None => session = Some(patch.clone()),
             },

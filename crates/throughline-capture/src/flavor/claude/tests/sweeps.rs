@@ -2,34 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use memory::{Entry, SessionPatch};
+use memory::{LogEntry, SessionPatch};
 
 use super::super::Claude;
 use super::{files, source};
-use crate::{Adapter, Format, Line, Parsed, Source, adapter};
+use crate::{Adapter, InputLine, ParseOutput, Source, SourceFormat, adapter};
 
 /// Reads a log in two sweeps that part before line `at`, as the sweep does: the second starts
 /// where the first says.
-fn read_in_two(source: &Source, lines: &[&str], at: usize) -> Vec<Entry> {
+fn read_in_two(source: &Source, lines: &[&str], at: usize) -> Vec<LogEntry> {
     let mut offsets = vec![0];
     for line in lines {
         offsets.push(offsets.last().unwrap() + line.len() as u64);
     }
-    let mut out = Parsed::default();
+    let mut out = ParseOutput::default();
     let mut state = None;
     let mut start = 0;
     for end in [at, lines.len()] {
-        let mut reader = Claude.reader(source, state.as_deref());
+        let mut reader = Claude.open_reader(source, state.as_deref());
         for index in start..end {
-            let line = Line {
+            let line = InputLine {
                 text: lines[index],
                 number: index as u64 + 1,
                 offset: offsets[index],
             };
-            reader.line(line, &mut out);
+            reader.read_line(line, &mut out);
         }
-        reader.end(end == lines.len(), &mut out);
-        (start, state) = match reader.resume() {
+        reader.finish(end == lines.len(), &mut out);
+        (start, state) = match reader.resume_point() {
             Some(resume) => {
                 let index = usize::try_from(resume.line).unwrap() - 1;
                 assert_eq!(resume.offset, offsets[index]);
@@ -42,15 +42,15 @@ fn read_in_two(source: &Source, lines: &[&str], at: usize) -> Vec<Entry> {
 }
 
 /// What the store makes of entries: messages once, the largest usage of a key, merged patches.
-fn stored(entries: Vec<Entry>) -> String {
+fn stored(entries: Vec<LogEntry>) -> String {
     let mut messages = Vec::new();
     let mut usage = BTreeMap::new();
     let mut sessions: BTreeMap<String, SessionPatch> = BTreeMap::new();
     for entry in entries {
         match entry {
-            Entry::Message(message) if !messages.contains(&message) => messages.push(message),
-            Entry::Message(_) => {}
-            Entry::Usage(entry) => {
+            LogEntry::Message(message) if !messages.contains(&message) => messages.push(message),
+            LogEntry::Message(_) => {}
+            LogEntry::Usage(entry) => {
                 let known = usage
                     .entry(entry.key.clone())
                     .or_insert_with(|| entry.clone());
@@ -58,7 +58,7 @@ fn stored(entries: Vec<Entry>) -> String {
                     *known = entry;
                 }
             }
-            Entry::Session(patch) => match sessions.entry(patch.id.to_string()) {
+            LogEntry::Session(patch) => match sessions.entry(patch.id.to_string()) {
                 std::collections::btree_map::Entry::Occupied(mut known) => {
                     known.get_mut().merge(patch);
                 }
@@ -77,10 +77,10 @@ fn two_sweeps_read_what_one_reads() {
         let source = source(&file);
         let text = std::fs::read_to_string(&file).unwrap();
         let lines: Vec<_> = text.split_inclusive('\n').collect();
-        if source.format == Format::Document || text.len() > 60_000 {
+        if source.format == SourceFormat::Document || text.len() > 60_000 {
             continue;
         }
-        let whole = stored(adapter::parse(&Claude, &source, &text).entries);
+        let whole = stored(adapter::parse_text(&Claude, &source, &text).entries);
         for at in 0..=lines.len() {
             let halves = stored(read_in_two(&source, &lines, at));
             assert!(halves == whole, "{} parted at {at}", file.display());
@@ -94,16 +94,16 @@ fn state_holds_no_conversation() {
         "claude/generated/secrets/-home-dev-proj/7142b226-68fa-46a0-8fd9-46e66b66a646.jsonl",
     );
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut reader = Claude.reader(&source(&path), None);
+    let mut reader = Claude.open_reader(&source(&path), None);
     for (number, text) in (1..).zip(text.lines()) {
-        let line = Line {
+        let line = InputLine {
             text,
             number,
             offset: 0,
         };
-        reader.line(line, &mut Parsed::default());
+        reader.read_line(line, &mut ParseOutput::default());
         let state = reader
-            .resume()
+            .resume_point()
             .map_or_else(|| reader.state(), |resume| resume.state);
         assert!(
             !state.contains("sk-live") && !state.contains("Deploy"),
