@@ -48,7 +48,7 @@ pub enum Error {
     #[error("the stored text {0} is missing or unreadable")]
     MissingText(String),
     #[error(transparent)]
-    Encryption(#[from] crate::seal::EncryptionError),
+    Encryption(#[from] crate::encryption::EncryptionError),
     #[error("{} is not sound: {why}", path.display())]
     InvalidFile { path: PathBuf, why: String },
     #[error("refusing to use the folder {}: {why}", path.display())]

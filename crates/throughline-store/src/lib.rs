@@ -21,119 +21,79 @@
 //!
 //! SQLite is the truth; the search index can be made anew from the rows.
 
-mod archive;
 mod backup;
-mod batch;
-mod blocks;
-mod bodies;
-mod clean;
-mod detached;
-mod digest_rows;
-mod digests;
+mod derived;
 mod dump;
+pub mod encryption;
 mod error;
-mod facts;
-mod feed;
 pub mod foreign;
-pub mod forget;
-mod health;
-pub mod housekeeping;
 pub mod index;
-mod injections;
-pub mod lease;
-mod lock;
-mod lookup;
-mod marks;
+mod ingest;
+mod lifecycle;
 mod open;
-mod pages;
 pub mod portable;
-mod postings;
-mod raw;
-mod readers;
 mod records;
-mod repair;
-mod rescan;
-mod residue;
-mod restore;
-pub mod retention;
-mod safety;
-mod schema;
-mod scrub;
-pub mod seal;
-pub mod search;
-mod secrets;
-mod sessions;
-mod snippet;
-mod sources;
-mod spending;
-mod steps;
-mod stored_text;
-mod summaries;
-mod swap;
-pub mod terms;
-mod timeline;
-mod tombstones;
-mod touches;
-mod usage;
-mod verify;
-mod workspaces;
-mod worth;
-mod writer;
+mod salvage;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-pub use crate::archive::PackReport;
+pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
+pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
 pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
-pub use crate::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
-pub use crate::clean::{CleanEntries, IncomingEntries, Sanitizer};
-pub use crate::digest_rows::DigestText;
-pub use crate::digests::{PendingDigest, StoredDigest};
-pub use crate::error::{Error, Result};
-pub use crate::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
-pub use crate::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
-pub use crate::health::Health;
-pub use crate::injections::{
+pub use crate::derived::digests::{PendingDigest, StoredDigest};
+pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
+pub use crate::derived::injections::{
     InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
 };
-pub use crate::lease::{Lease, LeaseKind, LeaseOutcome};
-pub use crate::lookup::{CandidateRow, Lookup, Presence, ScopedRows, SearchScope, TermRows};
-pub use crate::marks::RowAttributes;
-pub use crate::open::check_folder;
-pub use crate::portable::{
-    ExportFilter, ExportReport, ImportReport, ImportScope, ImportTrust, LogPieceFilter,
-};
-pub use crate::raw::RawPiece;
-pub use crate::records::StoredRecord;
-pub use crate::repair::{RepairReport, repair};
-pub use crate::rescan::{RescanProgress, RescanReport, RescanScope};
-pub use crate::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
-pub use crate::scrub::ScrubReport;
-pub use crate::search::{Hit, MatchLevel, Query, TextSearchResult};
-pub use crate::sessions::SessionFilter;
-pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
-pub use crate::spending::{ModelCall, ModelSpending};
-pub use crate::steps::SessionStep;
-pub use crate::summaries::{
+pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
+pub use crate::derived::model_calls::{ModelCall, ModelSpending};
+pub use crate::derived::summaries::{
     NewSummary, SessionPosition, StoredSummary, SummaryInfo, SummaryMethod, SummaryProgress,
     SummaryWrite,
 };
-pub use crate::swap::{OnStep, SwapRecovery, SwapStep};
-pub use crate::timeline::StoreCounts;
-pub use crate::tombstones::{CarriedTombstones, LiftOutcome, Tombstone, TombstoneKind};
-pub use crate::touches::FileTouch;
-pub use crate::usage::{RequestSize, UsageFilter, UsageRow};
-pub use crate::verify::DamagedTexts;
-pub use crate::worth::RecordSignals;
-pub use crate::writer::Ticket;
+pub use crate::error::{Error, Result};
+pub use crate::index::attributes::RowAttributes;
+pub use crate::index::digest_rows::DigestText;
+pub use crate::index::lookup::{CandidateRow, Lookup, Presence, ScopedRows, SearchScope, TermRows};
+pub use crate::index::search::{Hit, MatchLevel, Query, TextSearchResult};
+pub use crate::index::signals::RecordSignals;
+pub use crate::index::snippet::Snippet;
+pub use crate::index::{search, terms};
+pub use crate::ingest::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
+pub use crate::ingest::sanitizer::{CleanEntries, IncomingEntries, Sanitizer};
+pub use crate::ingest::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
+pub use crate::ingest::writer::Ticket;
+pub use crate::lifecycle::archive_scope::ScrubReport;
+pub use crate::lifecycle::rescan::{RescanProgress, RescanReport, RescanScope};
+pub use crate::lifecycle::tombstones::{CarriedTombstones, LiftOutcome, Tombstone, TombstoneKind};
+pub use crate::lifecycle::{forget, maintenance, retention};
+pub use crate::open::connection::check_folder;
+pub use crate::portable::{
+    ExportFilter, ExportReport, ImportReport, ImportScope, ImportTrust, LogPieceFilter,
+};
+pub use crate::records::StoredRecord;
+pub use crate::records::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
+pub use crate::records::sessions::SessionFilter;
+pub use crate::records::steps::SessionStep;
+pub use crate::records::timeline::StoreCounts;
+pub use crate::records::touches::FileTouch;
+pub use crate::records::usage::{RequestSize, UsageFilter, UsageRow};
+pub use crate::salvage::health::Health;
+pub use crate::salvage::repair::{RepairReport, repair};
+pub use crate::salvage::verify::DamagedTexts;
+pub use crate::texts::logs::RawPiece;
+pub use crate::texts::packs::PackReport;
 
-use crate::lock::StoreLock;
-use crate::readers::ReaderPool;
-use crate::seal::{EncryptionKey, Keychain, NoKeychain};
-use crate::writer::Writer;
+use crate::backup::swap;
+use crate::encryption::{EncryptionKey, Keychain, NoKeychain};
+use crate::ingest::writer::Writer;
+use crate::open::connection;
+use crate::open::lock::{self, StoreLock};
+use crate::open::readers::ReaderPool;
 use redact::Redactor;
 
 /// The name of the database in its folder.
@@ -164,11 +124,12 @@ impl Store {
     /// Opens the store in a folder, whose key may lie in the keychain.
     pub fn open_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
         check_folder(folder)?;
-        open::create_private_dir(folder)?;
+        connection::create_private_dir(folder)?;
         let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
         let path = Self::database_path(folder);
-        let find = || Ok::<_, Error>(seal::find_store_key(folder, keychain)?.map(|(key, _)| key));
-        let mut key = if seal::places::has_key_list(folder) {
+        let find =
+            || Ok::<_, Error>(encryption::find_store_key(folder, keychain)?.map(|(key, _)| key));
+        let mut key = if encryption::key_locations::has_key_list(folder) {
             find()?
         } else {
             None
@@ -198,10 +159,10 @@ impl Store {
         check_folder(folder)?;
         let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
         let path = Self::database_path(folder);
-        if recovered.is_some() || seal::places::has_key_list(folder) {
+        if recovered.is_some() || encryption::key_locations::has_key_list(folder) {
             return Ok(None);
         }
-        let Some(reader) = open::open_current_reader(&path)? else {
+        let Some(reader) = connection::open_current_reader(&path)? else {
             return Ok(None);
         };
         Ok(Some(Self {
@@ -225,8 +186,8 @@ impl Store {
         check_folder(folder)?;
         let guard = lock::lock_shared(folder)?;
         let path = Self::database_path(folder);
-        let key = seal::find_store_key(folder, keychain)?.map(|(key, _)| key);
-        let reader = open::open_reader(&path, key.as_ref(), open::FileAccess::Mapped)?;
+        let key = encryption::find_store_key(folder, keychain)?.map(|(key, _)| key);
+        let reader = connection::open_reader(&path, key.as_ref(), connection::FileAccess::Mapped)?;
         let store = Self {
             redactor: Arc::new(Redactor::new(installation_key(folder)?)),
             writer: Writer::read_only(&path),
@@ -287,13 +248,13 @@ impl Store {
     /// Says whether the write-ahead log has outgrown its limit, as it does while a reader holds an
     /// old snapshot and others write.
     pub fn is_wal_over_limit(&self) -> bool {
-        open::wal_bytes(&self.path) > open::WAL_BYTES_MAX
+        connection::wal_bytes(&self.path) > connection::WAL_BYTES_MAX
     }
 
     /// Writes the write-ahead log back into the database and cuts it to nothing. Says whether that
     /// could be done: another reader may still need it.
     pub fn truncate_wal(&self) -> Result<bool> {
-        let mut connection = open::connect(&self.path, self.key.as_ref())?;
+        let mut connection = connection::connect(&self.path, self.key.as_ref())?;
         forget::traces::truncate_wal(&mut connection, forget::traces::READER_WAIT)
     }
 }
@@ -301,7 +262,7 @@ impl Store {
 /// Returns the key that marks and fingerprints are made with, making it on first use.
 pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     use std::io::Write;
-    open::create_private_dir(folder)?;
+    connection::create_private_dir(folder)?;
     let path = &folder.join(KEY);
     if let Ok(bytes) = std::fs::read(path)
         && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
@@ -315,7 +276,7 @@ pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let suffix: String = key[..6].iter().map(|byte| format!("{byte:02x}")).collect();
     let aside = folder.join(format!("{KEY}.{suffix}"));
-    open::private_file(&aside)?;
+    connection::private_file(&aside)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .open(&aside)

@@ -10,12 +10,12 @@ use super::line::{
     DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
     SessionLine, SourceLine, UsageLine, WorkspaceLine, encode_hex,
 };
-use super::{own, signature};
+use super::{derived, signature};
 use crate::Store;
 use crate::error::{Error, Result};
+use crate::records::sessions::timestamp_from_millis;
 use crate::records::{self, TextReader};
-use crate::sessions::timestamp_from_millis;
-use crate::verify::DamagedTexts;
+use crate::salvage::verify::DamagedTexts;
 use redact::Redactor;
 
 /// What to export. Everything, unless it says otherwise.
@@ -88,7 +88,7 @@ impl Exporter<'_> {
             self.usage(*number)?;
             self.eviction(*number, line)?;
             self.digest(*number, line)?;
-            if let Some(summary) = own::summary(self.connection, *number, &line.id)? {
+            if let Some(summary) = derived::summary(self.connection, *number, &line.id)? {
                 self.write(&ExportLine::Summary(summary))?;
             }
             self.exported.sessions += 1;
@@ -363,12 +363,12 @@ impl Exporter<'_> {
     fn own(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let of = |name: Option<&String>| sessions.iter().any(|(_, line)| Some(&line.id) == name);
         let whole = self.is_whole();
-        for call in own::calls(self.connection)? {
+        for call in derived::calls(self.connection)? {
             if whole || of(call.session.as_ref()) {
                 self.write(&ExportLine::Call(call))?;
             }
         }
-        for injection in own::injections(self.connection)? {
+        for injection in derived::injections(self.connection)? {
             if whole || of(injection.session.as_ref()) {
                 self.write(&ExportLine::Injection(injection))?;
             }

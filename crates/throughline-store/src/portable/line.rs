@@ -7,7 +7,7 @@ use memory::session::{TOKENS_MAX, clamp_cost};
 use memory::{FactKind, RecordKind, SessionKind, Trust};
 use serde::{Deserialize, Serialize};
 
-use super::own::{CallLine, InjectionLine, SummaryLine};
+use super::derived::{CallLine, InjectionLine, SummaryLine};
 
 /// Counts up when a reader of an older format would misunderstand a newer file.
 pub const EXPORT_FORMAT: u32 = 1;
