@@ -148,20 +148,20 @@ impl Store {
     pub fn dump(&self) -> Result<String> {
         self.read(|connection| {
             let mut out = String::new();
-            complain_of_new_tables(connection, &mut out)?;
+            report_unlisted_tables(connection, &mut out)?;
             for (name, sql) in TABLES {
                 out += &format!("# {name}\n");
-                table(connection, sql, &mut out)?;
+                dump_table(connection, sql, &mut out)?;
             }
             out += "# records\n";
-            all_records(connection, &mut out)?;
+            dump_records(connection, &mut out)?;
             Ok(out)
         })
     }
 }
 
 /// A new table must be printed too.
-fn complain_of_new_tables(connection: &Connection, out: &mut String) -> Result<()> {
+fn report_unlisted_tables(connection: &Connection, out: &mut String) -> Result<()> {
     let mut statement = connection.prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'table'
          AND name NOT LIKE 'search!_%' ESCAPE '!' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
@@ -177,13 +177,13 @@ fn complain_of_new_tables(connection: &Connection, out: &mut String) -> Result<(
     Ok(())
 }
 
-fn table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
+fn dump_table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
     let mut statement = connection.prepare(sql)?;
     let columns = statement.column_count();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells: Vec<_> = (0..columns)
-            .map(|i| row.get_ref(i).map(show))
+            .map(|i| row.get_ref(i).map(format_value))
             .collect::<Result<_, _>>()?;
         *out += &cells.join(" | ");
         out.push('\n');
@@ -191,7 +191,7 @@ fn table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-fn show(value: ValueRef<'_>) -> String {
+fn format_value(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "-".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
@@ -201,7 +201,7 @@ fn show(value: ValueRef<'_>) -> String {
     }
 }
 
-fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
+fn dump_records(connection: &Connection, out: &mut String) -> Result<()> {
     let sql = format!(
         "{} ORDER BY s.name, r.line, r.ordinal, r.id",
         records::RECORD_SELECT
@@ -210,7 +210,7 @@ fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
     let mut rows = statement.query([])?;
     let mut texts = records::TextReader::default();
     while let Some(row) = rows.next()? {
-        let record = records::record_of(connection, row, &mut texts)?;
+        let record = records::read_record_cached(connection, row, &mut texts)?;
         let json = serde_json::to_string(&record).unwrap_or_default();
         *out += &json;
         out.push('\n');

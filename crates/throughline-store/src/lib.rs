@@ -97,9 +97,9 @@ use crate::open::readers::ReaderPool;
 use redact::Redactor;
 
 /// The name of the database in its folder.
-const DATABASE: &str = "throughline.db";
+const DATABASE_FILE: &str = "throughline.db";
 /// The name of the key that marks and fingerprints are made with.
-const KEY: &str = "redaction.key";
+const REDACTION_KEY_FILE: &str = "redaction.key";
 
 /// A store, open. Threads share it by reference.
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl Store {
 
     /// Returns where the database of a folder lies.
     pub fn database_path(folder: &Path) -> PathBuf {
-        folder.join(DATABASE)
+        folder.join(DATABASE_FILE)
     }
 
     pub fn path(&self) -> &Path {
@@ -263,7 +263,7 @@ impl Store {
 pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     use std::io::Write;
     connection::create_private_dir(folder)?;
-    let path = &folder.join(KEY);
+    let path = &folder.join(REDACTION_KEY_FILE);
     if let Ok(bytes) = std::fs::read(path)
         && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
     {
@@ -275,8 +275,8 @@ pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     // Written aside and linked into place: two processes that start at once end with one key.
     let folder = path.parent().unwrap_or(Path::new("."));
     let suffix: String = key[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    let aside = folder.join(format!("{KEY}.{suffix}"));
-    connection::private_file(&aside)?;
+    let aside = folder.join(format!("{REDACTION_KEY_FILE}.{suffix}"));
+    connection::create_private_file(&aside)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .open(&aside)

@@ -17,7 +17,7 @@ use crate::encryption::EncryptionKey;
 use crate::error::{Error, Result};
 use crate::open::connection;
 use crate::salvage::verify;
-use crate::{KEY, Store, installation_key};
+use crate::{REDACTION_KEY_FILE, Store, installation_key};
 
 /// Four megabytes at a time.
 const STEP_PAGES: i32 = 1024;
@@ -53,20 +53,20 @@ impl Store {
         overwrite: Overwrite,
         progress: &mut dyn FnMut(CopyProgress),
     ) -> Result<BackupReport> {
-        self.refuse(to, overwrite)?;
+        self.check_backup_target(to, overwrite)?;
         let partial = swap::with_suffix(to, "-partial");
         for suffix in ["", "-journal", "-wal", "-shm"] {
-            swap::remove(&swap::with_suffix(&partial, suffix))?;
+            swap::remove_if_exists(&swap::with_suffix(&partial, suffix))?;
         }
-        connection::private_file(&partial)?;
-        let made = self.copy_to(&partial, progress).and_then(|records| {
+        connection::create_private_file(&partial)?;
+        let made = self.write_backup(&partial, progress).and_then(|records| {
             swap::sync_file(&partial)?;
-            self.refuse(to, overwrite)?;
+            self.check_backup_target(to, overwrite)?;
             std::fs::rename(&partial, to).map_err(Error::io(to))?;
             Ok(records)
         });
         if made.is_err() {
-            swap::remove(&partial)?;
+            swap::remove_if_exists(&partial)?;
         }
         let records = made?;
         if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -79,7 +79,7 @@ impl Store {
         })
     }
 
-    fn refuse(&self, to: &Path, overwrite: Overwrite) -> Result<()> {
+    fn check_backup_target(&self, to: &Path, overwrite: Overwrite) -> Result<()> {
         let is_ours = swap::is_store_file(to, &self.path);
         if is_ours || (overwrite == Overwrite::Refuse && to.exists()) {
             return Err(Error::AlreadyExists {
@@ -89,7 +89,7 @@ impl Store {
         Ok(())
     }
 
-    fn copy_to(&self, partial: &Path, progress: &mut dyn FnMut(CopyProgress)) -> Result<u64> {
+    fn write_backup(&self, partial: &Path, progress: &mut dyn FnMut(CopyProgress)) -> Result<u64> {
         let source = connection::open_reader(
             &self.path,
             self.key.as_ref(),
@@ -101,7 +101,7 @@ impl Store {
         copy_database(&source, partial, self.key.as_ref(), progress)?;
         drop(moment);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        carry(partial, self.key.as_ref(), &installation_key(folder)?)?;
+        attach_redaction_key(partial, self.key.as_ref(), &installation_key(folder)?)?;
         let copied = connection::connect(partial, self.key.as_ref())?;
         let found = verify::check_integrity(&copied, partial)?;
         if found != records {
@@ -154,14 +154,18 @@ pub(crate) const CARRIED_TABLE: &str = "carried";
 pub(crate) const CARRIED_TABLE_SQL: &str =
     "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB)";
 
-fn carry(path: &Path, key: Option<&EncryptionKey>, redaction_key: &[u8; 32]) -> Result<()> {
+fn attach_redaction_key(
+    path: &Path,
+    key: Option<&EncryptionKey>,
+    redaction_key: &[u8; 32],
+) -> Result<()> {
     let connection = connection::connect(path, key)?;
     connection.execute_batch(&format!(
         "DROP TABLE IF EXISTS {CARRIED_TABLE}; {CARRIED_TABLE_SQL}"
     ))?;
     connection.execute(
         "INSERT OR REPLACE INTO carried (name, value) VALUES (?1, ?2)",
-        rusqlite::params![KEY, redaction_key],
+        rusqlite::params![REDACTION_KEY_FILE, redaction_key],
     )?;
     Ok(())
 }
@@ -176,9 +180,11 @@ pub(crate) fn detach_redaction_key(connection: &Connection) -> Result<Option<Vec
     if !carries {
         return Ok(None);
     }
-    let key = connection.query_row("SELECT value FROM carried WHERE name = ?1", [KEY], |row| {
-        row.get(0)
-    });
+    let key = connection.query_row(
+        "SELECT value FROM carried WHERE name = ?1",
+        [REDACTION_KEY_FILE],
+        |row| row.get(0),
+    );
     let key = match key {
         Ok(key) => Some(key),
         Err(rusqlite::Error::QueryReturnedNoRows) => None,

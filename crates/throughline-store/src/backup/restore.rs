@@ -18,13 +18,13 @@ use crate::error::{Error, Result};
 use crate::lifecycle::tombstones::{self, CarriedTombstones};
 use crate::open::{connection, lock, schema};
 use crate::salvage::verify;
-use crate::{DATABASE, KEY, Store, installation_key};
+use crate::{DATABASE_FILE, REDACTION_KEY_FILE, Store, installation_key};
 use redact::Redactor;
 
 /// Folders of what was there before begin with this.
 pub(crate) const PREVIOUS_STORE_PREFIX: &str = "before-restore-";
 /// More of them are not kept; the oldest goes.
-const SAFETY_COPIES_MAX: usize = 3;
+const PREVIOUS_STORES_MAX: usize = 3;
 
 /// What to come back from.
 #[expect(
@@ -70,25 +70,25 @@ pub fn restore(
 ) -> Result<RestoreResult> {
     connection::check_folder(folder)?;
     connection::create_private_dir(folder)?;
-    refuse_other_files(from.file)?;
+    check_backup_file(from.file)?;
     if swap::is_store_file(from.file, &Store::database_path(folder)) {
         return Err(Error::InvalidFile {
             path: from.file.to_owned(),
             why: "it is the store itself, not a copy".to_owned(),
         });
     }
-    let key = key_of(folder, from)?;
-    let source = source(from.file, key.as_ref().map(|(key, _)| key))?;
+    let key = backup_key(folder, from)?;
+    let source = open_backup(from.file, key.as_ref().map(|(key, _)| key))?;
     let _alone = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
-    let restored = exchange(folder, from, key, &source, now, progress, on_step);
+    let restored = replace_store(folder, from, key, &source, now, progress, on_step);
     if restored.is_err() {
         swap::recover_swap(folder)?;
     }
     restored
 }
 
-fn exchange(
+fn replace_store(
     folder: &Path,
     from: &RestoreSource<'_>,
     key: Option<(EncryptionKey, KeyLocation)>,
@@ -100,7 +100,7 @@ fn exchange(
     let (key, place) = key.unzip();
     let aside = swap::new_database_path(folder);
     let expected = verify::count_records(source)?;
-    connection::private_file(&aside)?;
+    connection::create_private_file(&aside)?;
     backup::copy_database(source, &aside, key.as_ref(), progress)?;
     let mut copy = connection::connect(&aside, key.as_ref())?;
     schema::check_schema(&copy, from.file)?;
@@ -114,7 +114,7 @@ fn exchange(
             why: format!("{expected} records, of which {records} arrived"),
         });
     }
-    let redaction_key = carried.or_else(|| key_beside(from.file));
+    let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
     let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
     let records = verify::count_records(&copy)?;
     drop(copy);
@@ -124,13 +124,13 @@ fn exchange(
         key_locations::remember(folder, *id, place)?;
         on_step(SwapStep::KeyStored)?;
     }
-    let safety_copy = keep(folder, now)?;
+    let safety_copy = keep_previous_store(folder, now)?;
     swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
     Ok(RestoreResult {
         records,
         key,
         safety_copy,
-        removed_copies: thin_out(folder)?,
+        removed_copies: delete_oldest_copies(folder)?,
         redaction_key: match redaction_key {
             Some(_) => RedactionKey::Restored,
             None => RedactionKey::Other,
@@ -143,7 +143,7 @@ fn exchange(
 const EXPORT_HEAD: &[u8] = b"{\"memory\":";
 
 /// Fails unless a path names a regular file that may be a database. A pipe would be waited for.
-fn refuse_other_files(path: &Path) -> Result<()> {
+fn check_backup_file(path: &Path) -> Result<()> {
     let metadata = fs::metadata(path).map_err(Error::io(path))?;
     if !metadata.is_file() {
         return Err(Error::NotAFile {
@@ -203,7 +203,10 @@ fn carry_tombstones(
     }
 }
 
-fn key_of(folder: &Path, from: &RestoreSource<'_>) -> Result<Option<(EncryptionKey, KeyLocation)>> {
+fn backup_key(
+    folder: &Path,
+    from: &RestoreSource<'_>,
+) -> Result<Option<(EncryptionKey, KeyLocation)>> {
     let path = from.file;
     match StoreFileKind::of(path)? {
         StoreFileKind::Plain => Ok(None),
@@ -231,25 +234,25 @@ fn key_of(folder: &Path, from: &RestoreSource<'_>) -> Result<Option<(EncryptionK
 }
 
 /// Opens a copy, which is not changed: it may lie on a medium that cannot be written.
-fn source(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
+fn open_backup(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     encryption::unlock(&connection, path, key)?;
-    connection::check_ours(&connection, path)?;
+    connection::check_application_id(&connection, path)?;
     Ok(connection)
 }
 
 /// A store's own file has its redaction key in the same folder.
-fn key_beside(file: &Path) -> Option<Vec<u8>> {
-    if file.file_name()? != DATABASE {
+fn redaction_key_beside(file: &Path) -> Option<Vec<u8>> {
+    if file.file_name()? != DATABASE_FILE {
         return None;
     }
-    let key = fs::read(file.with_file_name(KEY)).ok()?;
+    let key = fs::read(file.with_file_name(REDACTION_KEY_FILE)).ok()?;
     (key.len() == 32).then_some(key)
 }
 
 /// Gives the files of the present store a second place. It need not be sound.
-fn keep(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
+fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let database = Store::database_path(folder);
     if !database.exists() {
         return Ok(None);
@@ -269,7 +272,7 @@ fn keep(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let log = swap::with_suffix(&database, "-wal");
     for file in [
         log,
-        folder.join(KEY),
+        folder.join(REDACTION_KEY_FILE),
         folder.join(key_locations::KEY_LIST_FILE),
     ] {
         if let Some(name) = file.file_name()
@@ -299,9 +302,9 @@ pub(crate) fn previous_stores(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(copies)
 }
 
-fn thin_out(folder: &Path) -> Result<Vec<PathBuf>> {
+fn delete_oldest_copies(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut copies = previous_stores(folder)?;
-    copies.truncate(copies.len().saturating_sub(SAFETY_COPIES_MAX));
+    copies.truncate(copies.len().saturating_sub(PREVIOUS_STORES_MAX));
     for copy in &copies {
         fs::remove_dir_all(copy).map_err(Error::io(copy))?;
     }

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::open::connection;
 use crate::open::lock::{self, StoreLock};
 use crate::salvage::repair;
-use crate::{KEY, Store};
+use crate::{REDACTION_KEY_FILE, Store};
 
 /// What is done between two moments at which a crash would leave other files behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(crate) fn lock_shared_and_recover(folder: &Path) -> Result<(StoreLock, Optio
     loop {
         let guard = lock::lock_shared(folder)?;
         // Only who is alone makes such files, so none can appear while we hold the lock.
-        if !interrupted(folder) && !repair::is_unfinished(folder) {
+        if !is_interrupted(folder) && !repair::is_unfinished(folder) {
             return Ok((guard, recovered));
         }
         drop(guard);
@@ -102,22 +102,22 @@ pub(crate) fn lock_shared_and_recover(folder: &Path) -> Result<(StoreLock, Optio
 pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     let is_repaired = repair::is_unfinished(folder);
     repair::finish(folder)?;
-    if !interrupted(folder) {
+    if !is_interrupted(folder) {
         return Ok(is_repaired.then_some(SwapRecovery::Finished));
     }
-    let names = SwapPaths::in_folder(folder);
-    if names.aside.exists() {
+    let paths = SwapPaths::in_folder(folder);
+    if paths.aside.exists() {
         // The order matters: without the file aside, a key would count as ready.
-        remove(&names.key_ready)?;
-        remove(&names.old)?;
+        remove_if_exists(&paths.key_ready)?;
+        remove_if_exists(&paths.old)?;
         for suffix in ["-journal", "-wal", "-shm", ""] {
-            overwrite_plain(&with_suffix(&names.aside, suffix))?;
-            remove(&with_suffix(&names.aside, suffix))?;
+            overwrite_plain(&with_suffix(&paths.aside, suffix))?;
+            remove_if_exists(&with_suffix(&paths.aside, suffix))?;
         }
         sync_folder(folder)?;
         return Ok(Some(SwapRecovery::RolledBack));
     }
-    finish(folder, &mut |_| Ok(()))?;
+    finish_swap(folder, &mut |_| Ok(()))?;
     Ok(Some(SwapRecovery::Finished))
 }
 
@@ -128,51 +128,51 @@ pub(crate) fn commit_swap(
     old: OldFile,
     on_step: OnStep<'_>,
 ) -> Result<()> {
-    let names = SwapPaths::in_folder(folder);
-    sync_file(&names.aside)?;
+    let paths = SwapPaths::in_folder(folder);
+    sync_file(&paths.aside)?;
     if let Some(key) = redaction_key {
-        write_private_atomic(&names.key_ready, key)?;
+        write_private_atomic(&paths.key_ready, key)?;
     }
     if old == OldFile::Overwrite {
         // A second name, so that what is replaced can still be overwritten after a crash. A file
         // system that knows no second names drops the old file as it is.
-        if let Err(error) = fs::hard_link(&names.database, &names.old) {
+        if let Err(error) = fs::hard_link(&paths.database, &paths.old) {
             tracing::warn!(%error, "the old file will be removed without being overwritten");
         }
     }
     on_step(SwapStep::OldLinked)?;
     sync_folder(folder)?;
-    fs::rename(&names.aside, &names.ready).map_err(Error::io(&names.ready))?;
+    fs::rename(&paths.aside, &paths.ready).map_err(Error::io(&paths.ready))?;
     sync_folder(folder)?;
     on_step(SwapStep::Ready)?;
-    finish(folder, on_step)
+    finish_swap(folder, on_step)
 }
 
 /// Puts into place what is ready. Running it again does what is left to do.
-fn finish(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
-    let names = SwapPaths::in_folder(folder);
-    if names.ready.exists() {
+fn finish_swap(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
+    let paths = SwapPaths::in_folder(folder);
+    if paths.ready.exists() {
         // Pages of the old file's log would be laid over the new file.
         for suffix in ["-wal", "-shm", "-journal"] {
-            let side = with_suffix(&names.database, suffix);
+            let side = with_suffix(&paths.database, suffix);
             overwrite_plain(&side)?;
-            remove(&side)?;
+            remove_if_exists(&side)?;
         }
         sync_folder(folder)?;
         on_step(SwapStep::WalRemoved)?;
-        fs::rename(&names.ready, &names.database).map_err(Error::io(&names.database))?;
+        fs::rename(&paths.ready, &paths.database).map_err(Error::io(&paths.database))?;
         sync_folder(folder)?;
     }
     on_step(SwapStep::Swapped)?;
-    if names.key_ready.exists() {
-        let key = folder.join(KEY);
-        fs::rename(&names.key_ready, &key).map_err(Error::io(&key))?;
+    if paths.key_ready.exists() {
+        let key = folder.join(REDACTION_KEY_FILE);
+        fs::rename(&paths.key_ready, &key).map_err(Error::io(&key))?;
         sync_folder(folder)?;
     }
     on_step(SwapStep::RedactionKeySwapped)?;
-    overwrite(&names.old)?;
+    overwrite(&paths.old)?;
     on_step(SwapStep::OldOverwritten)?;
-    remove(&names.old)?;
+    remove_if_exists(&paths.old)?;
     sync_folder(folder)?;
     on_step(SwapStep::Done)
 }
@@ -197,15 +197,15 @@ impl SwapPaths {
             aside: with_suffix(&database, "-aside"),
             ready: with_suffix(&database, "-ready"),
             old: with_suffix(&database, "-old"),
-            key_ready: folder.join(format!("{KEY}-ready")),
+            key_ready: folder.join(format!("{REDACTION_KEY_FILE}-ready")),
             database,
         }
     }
 }
 
-fn interrupted(folder: &Path) -> bool {
-    let names = SwapPaths::in_folder(folder);
-    [names.aside, names.ready, names.old, names.key_ready]
+fn is_interrupted(folder: &Path) -> bool {
+    let paths = SwapPaths::in_folder(folder);
+    [paths.aside, paths.ready, paths.old, paths.key_ready]
         .iter()
         .any(|path| path.exists())
 }
@@ -232,8 +232,8 @@ pub(crate) fn is_store_file(path: &Path, database: &Path) -> bool {
 /// Writes a file that only its owner can read, whole or not at all.
 pub(crate) fn write_private_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     let partial = with_suffix(path, "-partial");
-    remove(&partial)?;
-    connection::private_file(&partial)?;
+    remove_if_exists(&partial)?;
+    connection::create_private_file(&partial)?;
     let mut file = OpenOptions::new()
         .write(true)
         .open(&partial)
@@ -246,7 +246,7 @@ pub(crate) fn write_private_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Removes a file, if it is there.
-pub(crate) fn remove(path: &Path) -> Result<()> {
+pub(crate) fn remove_if_exists(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -124,8 +124,8 @@ impl Store {
         let (name, revision) = (pending.session.id.clone(), pending.revision);
         let weight = DIGEST_WEIGHT;
         self.writer()
-            .submit(weight, CommitMode::Grouped, move |tx, names| {
-                put(tx, names, &name, revision, &clean, now)
+            .submit(weight, CommitMode::Grouped, move |tx, writer| {
+                write_digest(tx, writer, &name, revision, &clean, now)
             })
     }
 
@@ -159,9 +159,9 @@ pub(crate) const CLOCK_SLACK_MS: i64 = 24 * 60 * 60 * 1000;
 /// How much of a group of writes a digest is.
 const DIGEST_WEIGHT: usize = 20;
 
-fn put(
+fn write_digest(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     name: &SessionId,
     revision: i64,
     clean: &CleanDigest,
@@ -174,7 +174,7 @@ fn put(
     let Some(session) = session else {
         return Ok(());
     };
-    let has_row = digest_rows::unindex(tx, names, session)?;
+    let has_row = digest_rows::unindex(tx, writer, session)?;
     tx.prepare_cached(
         "INSERT INTO digests (session, version, revision, made, outcome, trust, data)
          SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
@@ -193,7 +193,7 @@ fn put(
         clean.json,
     ])?;
     if has_row {
-        digest_rows::index(tx, names, session)?;
+        digest_rows::index(tx, writer, session)?;
     }
     Ok(())
 }
@@ -230,7 +230,7 @@ pub(crate) fn retract(
     session: i64,
     met: impl Fn(&str) -> bool,
 ) -> Result<()> {
-    match texts(tx, session)? {
+    match stored_json(tx, session)? {
         Some((_, Some(base))) if !met(&base) => tx
             .prepare_cached("UPDATE digests SET data = base, revision = -1 WHERE session = ?1")?
             .execute([session])?,
@@ -244,12 +244,12 @@ pub(crate) fn retract(
 /// Takes secrets out of a digest that was made before they were known for what they are.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     session: SessionRef,
     fresh: &[Secret],
 ) -> Result<()> {
-    let Some((data, base)) = texts(tx, session.id)? else {
+    let Some((data, base)) = stored_json(tx, session.id)? else {
         return Ok(());
     };
     // A shortened text may hold a part of a secret, so all of it is looked at again.
@@ -265,16 +265,16 @@ pub(crate) fn scrub(
         })
         .json
     };
-    let has_row = digest_rows::unindex(tx, names, session.id)?;
+    let has_row = digest_rows::unindex(tx, writer, session.id)?;
     tx.prepare_cached("UPDATE digests SET data = ?2, base = ?3 WHERE session = ?1")?
         .execute(params![session.id, scrubbed(data), base.map(scrubbed)])?;
     if has_row {
-        digest_rows::index(tx, names, session.id)?;
+        digest_rows::index(tx, writer, session.id)?;
     }
     Ok(())
 }
 
-fn texts(connection: &Connection, session: i64) -> Result<Option<(String, Option<String>)>> {
+fn stored_json(connection: &Connection, session: i64) -> Result<Option<(String, Option<String>)>> {
     Ok(connection
         .prepare_cached("SELECT data, base FROM digests WHERE session = ?1")?
         .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -101,27 +101,28 @@ impl Store {
                 )?;
                 let id = tx.last_insert_rowid();
                 insert_items(tx, id, &items)?;
-                drop_old(tx, id)
+                delete_old_injections(tx, id)
             })
             .wait()
     }
 
     /// Lists injections, the latest first.
     pub fn injections(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<Injection>> {
-        let sql =
-            format!("{SELECT} WHERE ?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2");
+        let sql = format!(
+            "{INJECTION_SELECT} WHERE ?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
+        );
         let session = session.map(SessionId::as_str);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| listed(connection, &sql, &[&session, &limit]))
+        self.read(|connection| query_injections(connection, &sql, &[&session, &limit]))
     }
 
     /// Returns the injections whose name begins with `prefix`, the latest first.
     pub fn injections_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
-            "{SELECT} WHERE substr(name, 1, length(?1)) = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
+            "{INJECTION_SELECT} WHERE substr(name, 1, length(?1)) = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| listed(connection, &sql, &[&prefix, &limit]))
+        self.read(|connection| query_injections(connection, &sql, &[&prefix, &limit]))
     }
 
     /// Returns what was put before a session already.
@@ -161,13 +162,13 @@ impl Store {
     /// `before`.
     pub fn unscored_injections(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
-            "{SELECT} WHERE looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
+            "{INJECTION_SELECT} WHERE looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
                 WHERE s.name = injections.session AND coalesce(s.ended, s.started, 0) < ?1)
              ORDER BY at, id LIMIT ?2"
         );
         let before = before.as_millisecond();
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| listed(connection, &sql, &[&before, &limit]))
+        self.read(|connection| query_injections(connection, &sql, &[&before, &limit]))
     }
 
     /// Keeps which items of an injection were used, in their order.
@@ -220,9 +221,10 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT id, name, session, workspace, at, tokens, verdict FROM injections";
+const INJECTION_SELECT: &str =
+    "SELECT id, name, session, workspace, at, tokens, verdict FROM injections";
 
-fn listed(
+fn query_injections(
     connection: &Connection,
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
@@ -280,7 +282,7 @@ fn insert_items(
     Ok(())
 }
 
-fn drop_old(tx: &Transaction<'_>, newest: i64) -> Result<()> {
+fn delete_old_injections(tx: &Transaction<'_>, newest: i64) -> Result<()> {
     let oldest: Option<i64> = tx
         .query_row("SELECT min(id) FROM injections", [], |row| row.get(0))
         .optional()?

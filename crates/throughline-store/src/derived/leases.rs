@@ -76,7 +76,7 @@ impl Store {
                 let Some(number) = session_number(tx, &session)? else {
                     return Ok(LeaseOutcome::Unknown);
                 };
-                if let Some((_, since)) = held(tx, number, work)?
+                if let Some((_, since)) = lease_holder(tx, number, work)?
                     && !is_stale(since, now)
                 {
                     return Ok(LeaseOutcome::Busy { since });
@@ -133,7 +133,7 @@ impl Store {
             let Some(number) = session_number(connection, session)? else {
                 return Ok(None);
             };
-            let held = held(connection, number, work)?.map(|(_, since)| since);
+            let held = lease_holder(connection, number, work)?.map(|(_, since)| since);
             Ok(held.filter(|since| !is_stale(*since, now)))
         })
     }
@@ -141,7 +141,7 @@ impl Store {
 
 /// Says whether a lease is still its holder's. Only counts inside a transaction that writes.
 pub(crate) fn is_held(tx: &Transaction<'_>, lease: &Lease) -> Result<bool> {
-    let held = held(tx, lease.number, lease.kind)?;
+    let held = lease_holder(tx, lease.number, lease.kind)?;
     Ok(held.is_some_and(|(holder, _)| holder == lease.holder))
 }
 
@@ -150,7 +150,7 @@ fn is_stale(since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= STALE_AFTER
 }
 
-fn held(
+fn lease_holder(
     connection: &Connection,
     number: i64,
     work: LeaseKind,

@@ -12,7 +12,7 @@ use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
 
 /// Older entries are dropped.
-const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24 * 400);
+const LEDGER_RETENTION: SignedDuration = SignedDuration::from_hours(24 * 400);
 
 /// One call of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +124,8 @@ fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> R
         call.usd.map(memory::session::clamp_cost),
         outcome.as_str(),
     ])?;
-    let oldest = call.at.as_millisecond() - i64::try_from(KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
+    let oldest =
+        call.at.as_millisecond() - i64::try_from(LEDGER_RETENTION.as_millis()).unwrap_or(i64::MAX);
     tx.prepare_cached("DELETE FROM model_calls WHERE at < ?1")?
         .execute([oldest])?;
     Ok(())

@@ -24,8 +24,8 @@ use crate::records::{self, StoredRecord};
 use redact::{CleanString, Redactor, Secret, SessionSecrets};
 
 /// The folder of all notes, in the store's own.
-const FOLDER: &str = "memory";
-const FILE: &str = "summary.md";
+const SUMMARY_FOLDER: &str = "memory";
+const SUMMARY_FILE: &str = "summary.md";
 /// As much of a session's own id as its folder shows.
 const ID_CHARS_SHOWN: usize = 48;
 /// Accounts of earlier extractions that are kept for a session.
@@ -116,7 +116,7 @@ pub enum SummaryWrite {
 impl Store {
     /// Returns where a session's notes lie. The id is data, so only its harmless characters show.
     pub fn summary_path(&self, session: &SessionId) -> PathBuf {
-        path_of(self.folder(), session.as_str())
+        summary_file_path(self.folder(), session.as_str())
     }
 
     /// Returns a session's notes, if they were written.
@@ -148,7 +148,7 @@ impl Store {
                         m.state, m.folded, m.line, m.ordinal
                      FROM summaries m JOIN sessions s ON s.id = m.session WHERE s.name = ?1",
                 )?
-                .query_row([session.as_str()], notes)
+                .query_row([session.as_str()], read_summary_info)
                 .optional()?)
         })
     }
@@ -216,7 +216,7 @@ impl Store {
             records::RECORD_SELECT
         );
         self.read(|connection| {
-            if mark.records > 0 && count(connection, session, mark)? != mark.records {
+            if mark.records > 0 && count_records_up_to(connection, session, mark)? != mark.records {
                 return Ok(false);
             }
             // Lines count from 1, so that nothing lies before the first mark.
@@ -228,7 +228,7 @@ impl Store {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query(params![session.as_str(), from, mark.ordinal])?;
             while let Some(row) = rows.next()? {
-                each(records::record(connection, row)?);
+                each(records::read_record(connection, row)?);
             }
             Ok(true)
         })
@@ -239,7 +239,7 @@ impl Store {
         let state = look
             .state
             .as_deref()
-            .map(|text| self.clean_of(session, text))
+            .map(|text| self.clean_session_text(session, text))
             .transpose()?;
         let (session, mark) = (session.clone(), look.position);
         let ticket = self
@@ -269,9 +269,9 @@ impl Store {
 
     /// Replaces a session's notes, if the lease is still the caller's.
     pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
-        let text = self.clean_of(&lease.session, &new.text)?;
+        let text = self.clean_session_text(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
-        let aside = aside(&path, lease.holder)?;
+        let aside = temp_file_path(&path, lease.holder)?;
         write_private(&aside, text.as_str())?;
         let (lease, new) = (lease.clone(), new.clone());
         let last = new
@@ -285,7 +285,7 @@ impl Store {
                 if !leases::is_held(tx, &lease)? {
                     return Ok(SummaryWrite::LeaseLost);
                 }
-                let version = upsert(tx, lease.number, &new, last.as_ref())?;
+                let version = upsert_summary(tx, lease.number, &new, last.as_ref())?;
                 replace(&moved.0, &moved.1)?;
                 Ok(SummaryWrite::Written { version })
             });
@@ -334,7 +334,7 @@ impl Store {
     }
 
     /// Cleans a text of a session with what the session has shown.
-    fn clean_of(&self, session: &SessionId, text: &str) -> Result<CleanString> {
+    fn clean_session_text(&self, session: &SessionId, text: &str) -> Result<CleanString> {
         let mut seen = SessionSecrets::from_fingerprints(self.fingerprints(session)?);
         Ok(self
             .redactor()
@@ -397,7 +397,7 @@ pub(crate) fn scrub(
 /// Returns where a session's notes lie beside the database of a connection.
 pub(crate) fn summary_path_beside(connection: &Connection, session: &str) -> PathBuf {
     let database = connection.path().map(PathBuf::from).unwrap_or_default();
-    path_of(database.parent().unwrap_or(Path::new(".")), session)
+    summary_file_path(database.parent().unwrap_or(Path::new(".")), session)
 }
 
 /// Puts a text that is clean in the place of a session's notes.
@@ -410,7 +410,7 @@ pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     replace(&aside, path)
 }
 
-fn notes(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
+fn read_summary_info(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
     let way: Option<String> = row.get(1)?;
     Ok(SummaryInfo {
         version: row.get(0)?,
@@ -436,10 +436,14 @@ fn notes(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
     })
 }
 
-fn count(connection: &Connection, session: &SessionId, mark: SessionPosition) -> Result<u64> {
+fn count_records_up_to(
+    connection: &Connection,
+    session: &SessionId,
+    mark: SessionPosition,
+) -> Result<u64> {
     Ok(connection
         .prepare_cached(
-            "SELECT count(*) FROM records r JOIN sessions s ON s.id = r.session
+            "SELECT count_records_up_to(*) FROM records r JOIN sessions s ON s.id = r.session
              WHERE s.name = ?1 AND (r.line, r.ordinal) <= (?2, ?3)",
         )?
         .query_row(params![session.as_str(), mark.line, mark.ordinal], |row| {
@@ -448,7 +452,7 @@ fn count(connection: &Connection, session: &SessionId, mark: SessionPosition) ->
 }
 
 /// Writes the row of new notes and the account of how they were made, and returns their version.
-fn upsert(
+fn upsert_summary(
     tx: &Transaction<'_>,
     session: i64,
     new: &NewSummary,
@@ -499,7 +503,7 @@ fn upsert(
     Ok(version)
 }
 
-fn path_of(folder: &Path, session: &str) -> PathBuf {
+fn summary_file_path(folder: &Path, session: &str) -> PathBuf {
     let hash = blake3::hash(session.as_bytes()).to_hex();
     let harmless = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
@@ -510,15 +514,15 @@ fn path_of(folder: &Path, session: &str) -> PathBuf {
     };
     let shown: String = session.chars().take(ID_CHARS_SHOWN).map(harmless).collect();
     let name = format!("{shown}-{}", &hash[..16]);
-    folder.join(FOLDER).join(name).join(FILE)
+    folder.join(SUMMARY_FOLDER).join(name).join(SUMMARY_FILE)
 }
 
 /// Returns where new text is written before it takes the file's place, in a folder that is there.
-fn aside(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
+fn temp_file_path(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     if let Some(folder) = path.parent() {
         connection::create_private_dir(folder)?;
     }
-    clear_asides(path)?;
+    remove_stale_temp_files(path)?;
     let suffix: String = holder[..4]
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -528,7 +532,7 @@ fn aside(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
 
 /// Removes what writers that died have left. One that is only slow loses nothing it could still use: its
 /// lease is another's.
-fn clear_asides(path: &Path) -> Result<()> {
+fn remove_stale_temp_files(path: &Path) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let other = entry.map_err(Error::io(folder))?.path();
@@ -541,7 +545,7 @@ fn clear_asides(path: &Path) -> Result<()> {
 
 fn write_private(path: &Path, text: &str) -> Result<()> {
     remove(path)?;
-    connection::private_file(path)?;
+    connection::create_private_file(path)?;
     let write = || -> std::io::Result<()> {
         let mut file = fs::OpenOptions::new()
             .write(true)

@@ -175,7 +175,7 @@ fn exchange(
     let path = Store::database_path(folder);
     let aside = swap::new_database_path(folder);
     let connection = undisturbed(&path, folder, from)?;
-    connection::private_file(&aside)?;
+    connection::create_private_file(&aside)?;
     export(&connection, &aside, to)?;
     on_step(SwapStep::Written)?;
     let copy = connection::connect(&aside, to)?;

@@ -87,7 +87,7 @@ impl EncryptionKey {
         {
             connection::create_private_dir(parent)?;
         }
-        connection::private_file(path)?;
+        connection::create_private_file(path)?;
         let text = Zeroizing::new(format!(
             "# Key {} of a Throughline store, which cannot be read without it. Keep a copy elsewhere.\n{}\n",
             self.id(),

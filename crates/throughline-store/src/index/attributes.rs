@@ -15,14 +15,14 @@ use crate::error::Result;
 use crate::records;
 
 const PAGE_ROWS: i64 = 1024;
-const MARK_BYTES: usize = 8;
-const SUM_BYTES: usize = 4;
+const ATTRIBUTES_BYTES: usize = 8;
+const CHECKSUM_BYTES: usize = 4;
 const DAY_MS: i64 = 86_400_000;
 /// Sizes are kept as steps of a twelfth of an octave, which is six per cent.
 const SIZE_STEPS: f64 = 12.0;
 
 /// The size that each step stands for: a question looks at thousands of them.
-static SIZES: LazyLock<[u32; 256]> = LazyLock::new(|| {
+static SIZE_OF_STEP: LazyLock<[u32; 256]> = LazyLock::new(|| {
     std::array::from_fn(|step| ((step as f64 / SIZE_STEPS).exp2() - 1.0).round() as u32)
 });
 
@@ -54,9 +54,9 @@ impl RowAttributes {
         }
     }
 
-    fn to_bytes(self) -> [u8; MARK_BYTES] {
+    fn to_bytes(self) -> [u8; ATTRIBUTES_BYTES] {
         let steps = (f64::from(self.size_bytes) + 1.0).log2() * SIZE_STEPS;
-        let mut bytes = [0; MARK_BYTES];
+        let mut bytes = [0; ATTRIBUTES_BYTES];
         bytes[..4].copy_from_slice(&self.session.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.day.to_le_bytes());
         bytes[6] = self.kind as u8 + 1;
@@ -71,7 +71,7 @@ impl RowAttributes {
             session: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             day: u16::from_le_bytes([bytes[4], bytes[5]]),
             kind: records::kind_from_number(i64::from(kind)),
-            size_bytes: SIZES[usize::from(bytes[7])],
+            size_bytes: SIZE_OF_STEP[usize::from(bytes[7])],
         })
     }
 }
@@ -87,13 +87,14 @@ pub(crate) fn write(
     let mut trails = trails.iter().peekable();
     while let Some(&(row, _)) = trails.peek() {
         let page = row / PAGE_ROWS;
-        let (mut marks, mut sums) = read_both(tx, page)?;
+        let (mut marks, mut sums) = read_page(tx, page)?;
         while let Some((row, trail)) = trails.next_if(|(row, _)| *row / PAGE_ROWS == page) {
-            let place = place(*row);
-            let (mark, sum) =
-                trail.map_or(([0; MARK_BYTES], 0), |(mark, sum)| (mark.to_bytes(), sum));
-            put(&mut marks, place * MARK_BYTES, &mark);
-            put(&mut sums, place * SUM_BYTES, &sum.to_le_bytes());
+            let place = slot(*row);
+            let (mark, sum) = trail.map_or(([0; ATTRIBUTES_BYTES], 0), |(mark, sum)| {
+                (mark.to_bytes(), sum)
+            });
+            write_at(&mut marks, place * ATTRIBUTES_BYTES, &mark);
+            write_at(&mut sums, place * CHECKSUM_BYTES, &sum.to_le_bytes());
         }
         tx.prepare_cached("INSERT OR REPLACE INTO marks (page, data, sums) VALUES (?1, ?2, ?3)")?
             .execute(params![page, marks, sums])?;
@@ -101,7 +102,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn put(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+fn write_at(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     let end = at + bytes.len();
     if page.len() < end {
         page.resize(end, 0);
@@ -111,26 +112,26 @@ fn put(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 
 /// Returns the sum of the terms a row is indexed by; `None` when it is not indexed.
 pub(crate) fn stored_checksum(connection: &Connection, row: i64) -> Result<Option<u32>> {
-    let (marks, sums) = read_both(connection, row / PAGE_ROWS)?;
-    let (mark, sum) = (place(row) * MARK_BYTES, place(row) * SUM_BYTES);
+    let (marks, sums) = read_page(connection, row / PAGE_ROWS)?;
+    let (mark, sum) = (slot(row) * ATTRIBUTES_BYTES, slot(row) * CHECKSUM_BYTES);
     if marks
-        .get(mark..mark + MARK_BYTES)
+        .get(mark..mark + ATTRIBUTES_BYTES)
         .and_then(RowAttributes::from_bytes)
         .is_none()
     {
         return Ok(None);
     }
-    let bytes = sums.get(sum..sum + SUM_BYTES);
+    let bytes = sums.get(sum..sum + CHECKSUM_BYTES);
     let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
     Ok(Some(bytes.map_or(0, u32::from_le_bytes)))
 }
 
 /// Returns the place of a row on its page.
-fn place(row: i64) -> usize {
+fn slot(row: i64) -> usize {
     usize::try_from(row % PAGE_ROWS).unwrap_or(0)
 }
 
-fn read_both(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
+fn read_page(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
     Ok(connection
         .prepare_cached("SELECT data, coalesce(sums, x'') FROM marks WHERE page = ?1")?
         .query_row([page], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -158,11 +159,11 @@ impl<'c> AttributePages<'c> {
         let mut marks = Vec::with_capacity(rows.len());
         let mut part = Vec::new();
         for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {
-            let places = || run.iter().map(|row| place(*row));
+            let places = || run.iter().map(|row| slot(*row));
             let first = places().min().unwrap_or(0);
             let last = places().max().unwrap_or(0);
             self.read(run[0] / PAGE_ROWS, first..last + 1, &mut part)?;
-            marks.extend(places().map(|place| mark_at(&part, place - first)));
+            marks.extend(places().map(|place| attributes_at(&part, place - first)));
         }
         Ok(marks)
     }
@@ -177,7 +178,7 @@ impl<'c> AttributePages<'c> {
         };
         if !is_open {
             *open = None;
-            if !self.has(page)? {
+            if !self.has_page(page)? {
                 return Ok(());
             }
             *open = Some(
@@ -186,15 +187,15 @@ impl<'c> AttributePages<'c> {
             );
         }
         if let Some(blob) = open.as_ref() {
-            let end = (places.end * MARK_BYTES).min(blob.len());
-            let start = (places.start * MARK_BYTES).min(end);
+            let end = (places.end * ATTRIBUTES_BYTES).min(blob.len());
+            let start = (places.start * ATTRIBUTES_BYTES).min(end);
             part.resize(end - start, 0);
             blob.read_at_exact(part, start)?;
         }
         Ok(())
     }
 
-    fn has(&self, page: i64) -> Result<bool> {
+    fn has_page(&self, page: i64) -> Result<bool> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT 1 FROM marks WHERE page = ?1")?;
@@ -208,9 +209,9 @@ impl std::fmt::Debug for AttributePages<'_> {
     }
 }
 
-fn mark_at(page: &[u8], place: usize) -> Option<RowAttributes> {
-    let at = place * MARK_BYTES;
-    page.get(at..at + MARK_BYTES)
+fn attributes_at(page: &[u8], place: usize) -> Option<RowAttributes> {
+    let at = place * ATTRIBUTES_BYTES;
+    page.get(at..at + ATTRIBUTES_BYTES)
         .and_then(RowAttributes::from_bytes)
 }
 
@@ -228,6 +229,6 @@ mod tests {
             (70_000, 20_458, RecordKind::Thinking)
         );
         assert!((940..1060).contains(&read.size_bytes), "{read:?}");
-        assert_eq!(RowAttributes::from_bytes(&[0; MARK_BYTES]), None);
+        assert_eq!(RowAttributes::from_bytes(&[0; ATTRIBUTES_BYTES]), None);
     }
 }

@@ -19,7 +19,7 @@ use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::{Query, Store, records};
 
 /// How much of a digest is searched.
-const TEXT_BYTES_MAX: usize = 32 << 10;
+const DIGEST_TEXT_BYTES_MAX: usize = 32 << 10;
 /// The record type that a digest is indexed and shown as.
 pub(crate) const DIGEST_KIND: RecordKind = RecordKind::Summary;
 
@@ -143,9 +143,13 @@ pub(crate) fn sessions_of_rows(connection: &Connection, rows: &[i64]) -> Result<
 }
 
 /// Takes the digest of a session out of the index, and says whether it was there.
-pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<bool> {
+pub(crate) fn unindex(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    session: i64,
+) -> Result<bool> {
     match records::session_ref(tx, session)? {
-        Some(known) => unindex_as(tx, names, known),
+        Some(known) => unindex_as(tx, writer, known),
         None => Ok(false),
     }
 }
@@ -153,27 +157,29 @@ pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut WriterState, session: i6
 /// The same for a session that was in another workspace when it was indexed.
 pub(crate) fn unindex_as(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
 ) -> Result<bool> {
     let Some(row) = row_of(tx, session.id)? else {
         return Ok(false);
     };
     if let Some(digest) = read_digest_row(tx, row)? {
-        let terms = terms(&digest.text);
-        names.index.remove(tx, &entry(session, &digest, &terms))?;
+        let terms = digest_terms(&digest.text);
+        writer
+            .index
+            .remove(tx, &digest_entry(session, &digest, &terms))?;
     }
     Ok(true)
 }
 
 /// Puts the digest of an evicted session into the index. It must not be there.
-pub(crate) fn index(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<()> {
-    index_into(tx, &mut names.index, session)
+pub(crate) fn index(tx: &Transaction<'_>, writer: &mut WriterState, session: i64) -> Result<()> {
+    queue_digest(tx, &mut writer.index, session)
 }
 
 /// Takes the digest of a session out of the index for good.
-pub(crate) fn remove(tx: &Transaction<'_>, names: &mut WriterState, session: i64) -> Result<()> {
-    if unindex(tx, names, session)? {
+pub(crate) fn remove(tx: &Transaction<'_>, writer: &mut WriterState, session: i64) -> Result<()> {
+    if unindex(tx, writer, session)? {
         delete_row(tx, session)?;
     }
     Ok(())
@@ -184,8 +190,8 @@ pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut PendingIndex) -> Res
     tx.execute_batch(
         "DELETE FROM digest_rows WHERE session NOT IN (SELECT session FROM evictions)",
     )?;
-    for session in evicted(tx, "SELECT session FROM evictions ORDER BY 1")? {
-        index_into(tx, waiting, session)?;
+    for session in query_sessions(tx, "SELECT session FROM evictions ORDER BY 1")? {
+        queue_digest(tx, waiting, session)?;
     }
     Ok(())
 }
@@ -195,27 +201,27 @@ pub(crate) fn index_missing(tx: &Transaction<'_>) -> Result<()> {
     let sql = "SELECT session FROM evictions
                WHERE session NOT IN (SELECT session FROM digest_rows) ORDER BY 1";
     let mut waiting = PendingIndex::default();
-    for session in evicted(tx, sql)? {
-        index_into(tx, &mut waiting, session)?;
+    for session in query_sessions(tx, sql)? {
+        queue_digest(tx, &mut waiting, session)?;
     }
     waiting.flush(tx)
 }
 
-fn index_into(tx: &Transaction<'_>, waiting: &mut PendingIndex, session: i64) -> Result<()> {
+fn queue_digest(tx: &Transaction<'_>, waiting: &mut PendingIndex, session: i64) -> Result<()> {
     let Some(known) = records::session_ref(tx, session)? else {
         return Ok(());
     };
     let row = match row_of(tx, session)? {
         Some(row) => row,
-        None => match make_row(tx, session)? {
+        None => match insert_digest_row(tx, session)? {
             Some(row) => row,
             None => return Ok(()),
         },
     };
     match read_digest_row(tx, row)? {
         Some(digest) if !digest.text.is_empty() => {
-            let terms = terms(&digest.text);
-            waiting.add(tx, &entry(known, &digest, &terms))
+            let terms = digest_terms(&digest.text);
+            waiting.add(tx, &digest_entry(known, &digest, &terms))
         }
         // It has neither title nor digest, so there is nothing to find it by.
         _ => delete_row(tx, session),
@@ -229,7 +235,7 @@ fn delete_row(tx: &Transaction<'_>, session: i64) -> Result<()> {
 }
 
 /// Gives an evicted session a row; any other gets none. Records and digests share their numbers.
-fn make_row(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
+fn insert_digest_row(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
     let sql = "SELECT s.name FROM evictions e JOIN sessions s ON s.id = e.session
                WHERE e.session = ?1";
     let name: Option<String> = tx
@@ -259,7 +265,7 @@ fn row_of(connection: &Connection, session: i64) -> Result<Option<i64>> {
         .optional()?)
 }
 
-fn evicted(connection: &Connection, sql: &str) -> Result<Vec<i64>> {
+fn query_sessions(connection: &Connection, sql: &str) -> Result<Vec<i64>> {
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -273,7 +279,7 @@ fn digest_record_id(session: &str) -> [u8; 16] {
     id
 }
 
-fn entry<'t>(session: SessionRef, digest: &DigestRow, terms: &'t str) -> IndexRowEntry<'t> {
+fn digest_entry<'t>(session: SessionRef, digest: &DigestRow, terms: &'t str) -> IndexRowEntry<'t> {
     IndexRowEntry {
         row: digest.row,
         session,
@@ -284,7 +290,7 @@ fn entry<'t>(session: SessionRef, digest: &DigestRow, terms: &'t str) -> IndexRo
     }
 }
 
-fn terms(text: &str) -> String {
+fn digest_terms(text: &str) -> String {
     IndexDocument {
         kind: DIGEST_KIND,
         text,
@@ -310,6 +316,6 @@ fn searchable_text(title: Option<&str>, json: Option<&str>) -> String {
     // A title is often the first prompt.
     lines.dedup();
     let mut text = lines.join("\n");
-    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text.truncate(text.floor_char_boundary(DIGEST_TEXT_BYTES_MAX));
     text
 }

@@ -118,14 +118,14 @@ impl Lookup<'_> {
         if let Some(part) = &query.workspace {
             let sql = "SELECT 'w' || id FROM workspaces WHERE instr(key, ?1) UNION
                        SELECT 'w' || workspace FROM roots WHERE instr(path, ?1)";
-            groups.push(self.names(sql, part)?);
+            groups.push(self.query_names(sql, part)?);
         }
         if let Some(key) = &query.workspace_key {
-            groups.push(self.names("SELECT 'w' || id FROM workspaces WHERE key = ?1", key)?);
+            groups.push(self.query_names("SELECT 'w' || id FROM workspaces WHERE key = ?1", key)?);
         }
         if let Some(session) = &query.session {
             let sql = "SELECT 's' || id FROM sessions WHERE name = ?1";
-            groups.push(self.names(sql, session.as_str())?);
+            groups.push(self.query_names(sql, session.as_str())?);
         }
         if let Some(flavor) = query.flavor {
             groups.push(vec![format!("f{}", flavor.name().replace('-', ""))]);
@@ -151,7 +151,7 @@ impl Lookup<'_> {
         let mut rows: Option<RowSet> = None;
         for group in &scope.groups {
             let words = group.iter().map(|word| format!("{SCOPE}{word}"));
-            let Some(any) = self.any(postings, words)? else {
+            let Some(any) = self.rows_with_any(postings, words)? else {
                 return Ok(None);
             };
             rows = Some(match rows {
@@ -160,7 +160,7 @@ impl Lookup<'_> {
             });
         }
         if !scope.kinds.is_empty() {
-            let Some(kept) = self.of_kinds(postings, rows, &scope.kinds)? else {
+            let Some(kept) = self.restrict_to_kinds(postings, rows, &scope.kinds)? else {
                 return Ok(None);
             };
             rows = Some(kept);
@@ -172,7 +172,7 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows that hold one of some terms.
-    fn any(
+    fn rows_with_any(
         &self,
         postings: &Postings,
         terms: impl Iterator<Item = String>,
@@ -189,7 +189,7 @@ impl Lookup<'_> {
     }
 
     /// Keeps the rows of some kinds: by the lists of the others, where these are fewer.
-    fn of_kinds(
+    fn restrict_to_kinds(
         &self,
         postings: &Postings,
         rows: Option<RowSet>,
@@ -201,7 +201,7 @@ impl Lookup<'_> {
             .iter()
             .filter(|kind| wanted(kind) != (are_most && rows.is_some()))
             .map(|kind| format!("{SCOPE}k{}", *kind as i64));
-        let listed = self.any(postings, terms)?;
+        let listed = self.rows_with_any(postings, terms)?;
         Ok(listed.map(|listed| match rows {
             None => listed,
             Some(rows) if are_most => rows.without(&listed),
@@ -220,20 +220,20 @@ impl Lookup<'_> {
         let Some((first, others)) = terms.split_first() else {
             return Ok(Some(TermRows::default()));
         };
-        let Some(list) = self.listed(within, first)? else {
+        let Some(list) = self.posting_list(within, first)? else {
             return Ok(None);
         };
         if others.is_empty() {
-            return Ok(Some(newest(&list, max)));
+            return Ok(Some(newest_rows(&list, max)));
         }
         let mut all = list.to_vec();
         for term in others {
-            let Some(list) = self.listed(within, term)? else {
+            let Some(list) = self.posting_list(within, term)? else {
                 return Ok(None);
             };
-            keep_common(&mut all, &list);
+            retain_common(&mut all, &list);
         }
-        Ok(Some(newest(&all, max)))
+        Ok(Some(newest_rows(&all, max)))
     }
 
     /// Returns the rows within a scope that hold a term and one of others, in ascending order; `None` where only the
@@ -246,12 +246,12 @@ impl Lookup<'_> {
     ) -> Result<Option<Vec<i64>>> {
         let mut any = RowSet::default();
         for other in others {
-            let Some(list) = self.listed(within, other)? else {
+            let Some(list) = self.posting_list(within, other)? else {
                 return Ok(None);
             };
             any.add(&list);
         }
-        let list = self.listed(within, term)?;
+        let list = self.posting_list(within, term)?;
         Ok(list.map(|list| {
             let both = list.iter().filter(|row| any.has(**row));
             both.map(|row| i64::from(*row)).collect()
@@ -259,7 +259,7 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows within a scope that hold a term, in ascending order.
-    fn listed(&self, within: &ScopedRows, term: &str) -> Result<Option<Rc<[u32]>>> {
+    fn posting_list(&self, within: &ScopedRows, term: &str) -> Result<Option<Rc<[u32]>>> {
         if let Some(list) = within.lists.borrow().get(term) {
             return Ok(Some(list.clone()));
         }
@@ -290,7 +290,7 @@ impl Lookup<'_> {
         Ok(statement.query_row([SPEAKER.to_string(), next.to_string()], |row| row.get(0))?)
     }
 
-    fn names(&self, sql: &str, value: &str) -> Result<Vec<String>> {
+    fn query_names(&self, sql: &str, value: &str) -> Result<Vec<String>> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map([value], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -373,7 +373,7 @@ impl Lookup<'_> {
         for number in rows {
             let mut found = statement.query([number])?;
             let Some(row) = found.next()? else {
-                details.extend(self.digest(*number)?);
+                details.extend(self.digest_candidate(*number)?);
                 continue;
             };
             details.push(CandidateRow {
@@ -407,7 +407,7 @@ impl Lookup<'_> {
     }
 
     /// Returns the digest of an evicted session as if it were a record.
-    fn digest(&self, row: i64) -> Result<Option<CandidateRow>> {
+    fn digest_candidate(&self, row: i64) -> Result<Option<CandidateRow>> {
         let Some(digest) = digest_rows::read_digest_row(self.connection, row)? else {
             return Ok(None);
         };
@@ -531,7 +531,7 @@ impl RowSet {
 }
 
 /// Keeps what is in the other list too. Both are in ascending order.
-fn keep_common(rows: &mut Vec<u32>, other: &[u32]) {
+fn retain_common(rows: &mut Vec<u32>, other: &[u32]) {
     let mut other = other.iter().peekable();
     rows.retain(|row| {
         while other.next_if(|next| *next < row).is_some() {}
@@ -539,7 +539,7 @@ fn keep_common(rows: &mut Vec<u32>, other: &[u32]) {
     });
 }
 
-fn newest(rows: &[u32], max: usize) -> TermRows {
+fn newest_rows(rows: &[u32], max: usize) -> TermRows {
     TermRows {
         rows: rows
             .iter()
@@ -568,7 +568,10 @@ fn conditions(query: &Query) -> Vec<(&'static str, Value)> {
         all.push(("r.tool = ? COLLATE NOCASE", Value::Text(tool.clone())));
     }
     if let Some(path) = &query.path {
-        all.push(("r.path GLOB ?", Value::Text(format!("*{}*", glob(path)))));
+        all.push((
+            "r.path GLOB ?",
+            Value::Text(format!("*{}*", escape_glob(path))),
+        ));
     }
     if let Some(since) = query.since {
         all.push((AT.0, Value::Integer(since.as_millisecond())));
@@ -580,6 +583,6 @@ fn conditions(query: &Query) -> Vec<(&'static str, Value)> {
 }
 
 /// Escapes what GLOB would read as a class or a single character; `*` stays.
-fn glob(path: &str) -> String {
+fn escape_glob(path: &str) -> String {
     path.replace('[', "[[]").replace('?', "[?]")
 }

@@ -31,13 +31,13 @@ use crate::texts::blocks;
 use crate::{Store, records};
 
 /// More waiting terms than this are written before the end.
-const WAITING_BYTES_MAX: usize = 32 << 20;
+const PENDING_BYTES_MAX: usize = 32 << 20;
 
 /// So few may go at once from the smallest index.
-const AT_ONCE_MIN: i64 = 20;
+const IN_PLACE_DELETES_MIN: i64 = 20;
 /// Rows for each row taken out, below which all pages are merged instead: to take one out at once costs about as
 /// much as to merge a thousand.
-const ROWS_FOR_EACH_OUT: i64 = 1000;
+const ROWS_PER_IN_PLACE_DELETE: i64 = 1000;
 
 /// What waits to be written, by row: FTS5 gathers only what comes in ascending order.
 #[derive(Debug, Default)]
@@ -71,21 +71,21 @@ pub(crate) fn purge_deleted_terms(tx: &Transaction<'_>) -> Result<()> {
     match pending_repair::pending_repair(tx)? {
         None => Ok(()),
         Some(IndexRepair::Merge) => {
-            command(tx, "optimize")?;
+            fts_command(tx, "optimize")?;
             pending_repair::clear_repairs(tx)
         }
         Some(IndexRepair::Rebuild) => rebuild(tx, &|_, _| {}).map(drop),
     }
 }
 
-fn command(tx: &Transaction<'_>, command: &str) -> Result<()> {
+fn fts_command(tx: &Transaction<'_>, command: &str) -> Result<()> {
     tx.prepare_cached("INSERT INTO search (search) VALUES (?1)")?
         .execute([command])?;
     Ok(())
 }
 
 /// Lets FTS5 remove terms from its pages, or only note that they are gone.
-fn remove_at_once(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
+fn set_secure_delete(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
     tx.prepare_cached("INSERT INTO search (search, rank) VALUES ('secure-delete', ?1)")?
         .execute([at_once])?;
     Ok(())
@@ -93,7 +93,7 @@ fn remove_at_once(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
 
 /// Lets what is about to be taken out be merged away, when it is too much to go at once.
 pub(crate) fn prepare_removal(tx: &Transaction<'_>, out: usize) -> Result<()> {
-    if can_go_at_once(tx, out)? {
+    if can_delete_in_place(tx, out)? {
         Ok(())
     } else {
         pending_repair::require_repair(tx, IndexRepair::Merge)
@@ -154,7 +154,7 @@ pub(crate) fn rows_with_all_words(connection: &Connection, question: &str) -> Re
 
 impl IndexRowEntry<'_> {
     /// Returns the row's terms with the scope's words, which let the index do the filtering.
-    fn scoped(&self) -> String {
+    fn scoped_terms(&self) -> String {
         let SessionRef {
             id,
             workspace,
@@ -167,13 +167,13 @@ impl IndexRowEntry<'_> {
         )
     }
 
-    fn mark(&self) -> RowAttributes {
+    fn attributes(&self) -> RowAttributes {
         RowAttributes::new(self.session.id, self.at, self.kind, self.size_bytes)
     }
 }
 
 /// A sum by which terms are known again.
-fn sum(terms: &str) -> u32 {
+fn terms_checksum(terms: &str) -> u32 {
     let bytes = blake3::hash(terms.as_bytes());
     let bytes = bytes.as_bytes();
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
@@ -182,10 +182,10 @@ fn sum(terms: &str) -> u32 {
 impl PendingIndex {
     /// Adds a row.
     pub fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
-        let terms = entry.scoped();
+        let terms = entry.scoped_terms();
         self.size_bytes += terms.len();
-        self.changes.entry(entry.row).or_default().added = Some((terms, entry.mark()));
-        self.write_when_full(tx)
+        self.changes.entry(entry.row).or_default().added = Some((terms, entry.attributes()));
+        self.flush_if_full(tx)
     }
 
     /// Says whether a row is in the index, or about to be.
@@ -205,13 +205,13 @@ impl PendingIndex {
         let Some(known) = attributes::stored_checksum(tx, entry.row)? else {
             return Ok(());
         };
-        let terms = entry.scoped();
-        if sum(&terms) != known {
+        let terms = entry.scoped_terms();
+        if terms_checksum(&terms) != known {
             return self.remove_unknown(tx, entry.row);
         }
         self.size_bytes += terms.len();
         self.changes.entry(entry.row).or_default().removed = Some(terms);
-        self.write_when_full(tx)
+        self.flush_if_full(tx)
     }
 
     /// Takes a row out whose terms nobody knows any more.
@@ -223,8 +223,8 @@ impl PendingIndex {
         Ok(())
     }
 
-    fn write_when_full(&mut self, tx: &Transaction<'_>) -> Result<()> {
-        if self.size_bytes > WAITING_BYTES_MAX {
+    fn flush_if_full(&mut self, tx: &Transaction<'_>) -> Result<()> {
+        if self.size_bytes > PENDING_BYTES_MAX {
             self.flush(tx)
         } else {
             Ok(())
@@ -240,34 +240,34 @@ impl PendingIndex {
         self.size_bytes = 0;
         let trail = |change: &IndexChange| {
             let (terms, mark) = change.added.as_ref()?;
-            Some((*mark, sum(terms)))
+            Some((*mark, terms_checksum(terms)))
         };
         let trails = changes.iter().map(|(row, change)| (*row, trail(change)));
         attributes::write(tx, &trails.collect())?;
         let out = changes.values().filter(|change| change.removed.is_some());
-        if can_go_at_once(tx, out.count())? {
+        if can_delete_in_place(tx, out.count())? {
             return changes.iter().try_for_each(|(row, change)| {
-                take_out(tx, *row, change)?;
-                put_in(tx, *row, change)
+                delete_terms(tx, *row, change)?;
+                insert_terms(tx, *row, change)
             });
         }
         pending_repair::require_repair(tx, IndexRepair::Merge)?;
-        remove_at_once(tx, false)?;
+        set_secure_delete(tx, false)?;
         for (row, change) in &changes {
-            take_out(tx, *row, change)?;
+            delete_terms(tx, *row, change)?;
         }
         // FTS5 writes what it has gathered by the way that is set when it writes. And a row that goes and comes in
         // one writing must not be: without places it leaves an entry that `secure-delete` later garbles.
         tx.execute_batch("SAVEPOINT gathered; RELEASE gathered")?;
-        remove_at_once(tx, true)?;
+        set_secure_delete(tx, true)?;
         for (row, change) in &changes {
-            put_in(tx, *row, change)?;
+            insert_terms(tx, *row, change)?;
         }
         Ok(())
     }
 }
 
-fn can_go_at_once(tx: &Transaction<'_>, out: usize) -> Result<bool> {
+fn can_delete_in_place(tx: &Transaction<'_>, out: usize) -> Result<bool> {
     if out == 0 {
         return Ok(true);
     }
@@ -275,11 +275,12 @@ fn can_go_at_once(tx: &Transaction<'_>, out: usize) -> Result<bool> {
         .prepare_cached("SELECT coalesce(max(page), 0) * 1024 FROM marks")?
         .query_row([], |row| row.get(0))?;
     let out = i64::try_from(out).unwrap_or(i64::MAX);
-    let few = out.saturating_mul(ROWS_FOR_EACH_OUT) <= latest.max(AT_ONCE_MIN * ROWS_FOR_EACH_OUT);
+    let few = out.saturating_mul(ROWS_PER_IN_PLACE_DELETE)
+        <= latest.max(IN_PLACE_DELETES_MIN * ROWS_PER_IN_PLACE_DELETE);
     Ok(few && pending_repair::pending_repair(tx)?.is_none())
 }
 
-fn take_out(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
+fn delete_terms(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
     if let Some(terms) = &change.removed {
         let sql = "INSERT INTO search (search, rowid, terms) VALUES ('delete', ?1, ?2)";
         tx.prepare_cached(sql)?.execute(params![row, terms])?;
@@ -287,7 +288,7 @@ fn take_out(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> 
     Ok(())
 }
 
-fn put_in(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
+fn insert_terms(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<()> {
     if let Some((terms, _)) = &change.added {
         let sql = "INSERT INTO search (rowid, terms) VALUES (?1, ?2)";
         tx.prepare_cached(sql)?.execute(params![row, terms])?;
@@ -302,8 +303,8 @@ impl Store {
     /// Makes the search index anew from the rows, all of it or nothing.
     pub fn rebuild_index(&self, progress: IndexProgress) -> Result<u64> {
         self.writer()
-            .submit(0, CommitMode::Immediate, move |tx, names| {
-                names.index.flush(tx)?;
+            .submit(0, CommitMode::Immediate, move |tx, writer| {
+                writer.index.flush(tx)?;
                 rebuild(tx, &*progress)
             })
             .wait()
@@ -312,7 +313,7 @@ impl Store {
 
 /// Makes the index of a store whose rows were written for another one.
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
-    command(tx, "delete-all")?;
+    fts_command(tx, "delete-all")?;
     tx.execute_batch("DELETE FROM marks")?;
     pending_repair::clear_repairs(tx)?;
     let total = tx.query_row("SELECT count(*) FROM records WHERE copy = 0", [], |row| {
@@ -320,7 +321,7 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
     })?;
     let mut waiting = PendingIndex::default();
     let mut done = 0;
-    each_row(tx, |entry| {
+    each_index_entry(tx, |entry| {
         waiting.add(tx, entry)?;
         done += 1;
         if done % 1000 == 0 {
@@ -330,12 +331,12 @@ pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Resu
     })?;
     digest_rows::index_all(tx, &mut waiting)?;
     waiting.flush(tx)?;
-    command(tx, "optimize")?;
+    fts_command(tx, "optimize")?;
     progress(done, total);
     Ok(done)
 }
 
-fn each_row(
+fn each_index_entry(
     connection: &Connection,
     mut each: impl FnMut(&IndexRowEntry<'_>) -> Result<()>,
 ) -> Result<()> {

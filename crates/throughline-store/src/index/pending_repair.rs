@@ -19,7 +19,7 @@ pub(crate) enum IndexRepair {
 
 impl IndexRepair {
     /// Returns the name by which it is noted among the chores.
-    const fn chore(self) -> &'static str {
+    const fn task_name(self) -> &'static str {
         match self {
             Self::Merge => "merge index",
             Self::Rebuild => "rebuild index",
@@ -31,7 +31,7 @@ impl IndexRepair {
 pub(crate) fn pending_repair(connection: &Connection) -> Result<Option<IndexRepair>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM chores WHERE name = ?1")?;
     for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
-        if statement.exists([remedy.chore()])? {
+        if statement.exists([remedy.task_name()])? {
             return Ok(Some(remedy));
         }
     }
@@ -41,7 +41,7 @@ pub(crate) fn pending_repair(connection: &Connection) -> Result<Option<IndexRepa
 /// Notes that something is left.
 pub(crate) fn require_repair(tx: &Transaction<'_>, remedy: IndexRepair) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO chores (name, at) VALUES (?1, 0)")?
-        .execute([remedy.chore()])?;
+        .execute([remedy.task_name()])?;
     Ok(())
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn require_repair(tx: &Transaction<'_>, remedy: IndexRepair) -> Resul
 pub(crate) fn clear_repairs(tx: &Transaction<'_>) -> Result<()> {
     for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
         tx.prepare_cached("DELETE FROM chores WHERE name = ?1")?
-            .execute([remedy.chore()])?;
+            .execute([remedy.task_name()])?;
     }
     Ok(())
 }

@@ -16,15 +16,15 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 
 /// Versions of the form that are known here.
-const VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
+const SUPPORTED_VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
 /// The row of the structure record.
-const STRUCTURE: i64 = 10;
+const STRUCTURE_ROW: i64 = 10;
 /// Every term of the main index begins with this.
-const MAIN: u8 = b'0';
+const MAIN_INDEX_PREFIX: u8 = b'0';
 /// Where the numbers of a segment's leaves begin.
 const SEGMENT_SHIFT: u32 = 37;
 /// A leaf begins with the places of its first row and of its list of terms.
-const HEADER_BYTES: usize = 4;
+const LEAF_HEADER_BYTES: usize = 4;
 
 /// The segments of the index, the newest first.
 #[derive(Debug)]
@@ -63,14 +63,14 @@ impl Postings {
             .prepare_cached("SELECT v FROM search_config WHERE k = 'version'")?
             .query_row([], |row| row.get(0))
             .optional()?;
-        if !version.is_some_and(|version| VERSIONS.contains(&version)) {
+        if !version.is_some_and(|version| SUPPORTED_VERSIONS.contains(&version)) {
             return Ok(None);
         }
         let structure: Option<Vec<u8>> = connection
             .prepare_cached("SELECT block FROM search_data WHERE id = ?1")?
-            .query_row([STRUCTURE], |row| row.get(0))
+            .query_row([STRUCTURE_ROW], |row| row.get(0))
             .optional()?;
-        let segments = structure.and_then(|bytes| segments(&bytes));
+        let segments = structure.and_then(|bytes| parse_segments(&bytes));
         Ok(segments.map(|segments| Self { segments }))
     }
 
@@ -84,16 +84,16 @@ impl Postings {
         rows: &mut Vec<u32>,
     ) -> Result<bool> {
         rows.clear();
-        let mut key = vec![MAIN];
+        let mut key = vec![MAIN_INDEX_PREFIX];
         key.extend_from_slice(term.as_bytes());
         let mut lists = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
-            match segment.list(connection, &key, is_wanted)? {
+            match segment.read_rows(connection, &key, is_wanted)? {
                 Some(list) => lists.push(list),
                 None => return Ok(false),
             }
         }
-        hide(&mut lists);
+        remove_hidden_rows(&mut lists);
         lists.retain(|list| !list.rows.is_empty());
         if let [only] = lists.as_mut_slice() {
             std::mem::swap(rows, &mut only.rows);
@@ -112,14 +112,14 @@ impl Postings {
 }
 
 impl Segment {
-    fn list(
+    fn read_rows(
         &self,
         connection: &Connection,
         key: &[u8],
         is_wanted: impl Fn(u32) -> bool + Copy,
     ) -> Result<Option<SegmentRows>> {
         let mut list = SegmentRows::default();
-        let start = self.leaf(connection, key)?;
+        let start = self.first_leaf(connection, key)?;
         let mut statement = connection.prepare_cached(
             "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
         )?;
@@ -131,9 +131,9 @@ impl Segment {
                 return Ok(None);
             };
             let found = if is_first {
-                find(leaf, key, is_wanted, &mut list)
+                find_term(leaf, key, is_wanted, &mut list)
             } else {
-                go_on(leaf, is_wanted, &mut list)
+                read_continuation(leaf, is_wanted, &mut list)
             };
             is_first = false;
             match found {
@@ -146,7 +146,7 @@ impl Segment {
     }
 
     /// Returns the number of the leaf on which a term would be.
-    fn leaf(&self, connection: &Connection, key: &[u8]) -> Result<i64> {
+    fn first_leaf(&self, connection: &Connection, key: &[u8]) -> Result<i64> {
         let sql = "SELECT pgno FROM search_idx WHERE segid = ?1 AND term <= ?2
             ORDER BY term DESC LIMIT 1";
         let found: Option<i64> = connection
@@ -158,7 +158,7 @@ impl Segment {
 }
 
 /// Takes out of each list what a newer one hides.
-fn hide(lists: &mut [SegmentRows]) {
+fn remove_hidden_rows(lists: &mut [SegmentRows]) {
     let mut hidden: HashSet<u32> = HashSet::new();
     for list in lists {
         if !hidden.is_empty() {
@@ -169,7 +169,7 @@ fn hide(lists: &mut [SegmentRows]) {
 }
 
 /// Reads the structure record.
-fn segments(bytes: &[u8]) -> Option<Vec<Segment>> {
+fn parse_segments(bytes: &[u8]) -> Option<Vec<Segment>> {
     // A cookie of four bytes. A table that only marks deleted rows has another form, known by its next byte.
     let mut at = 4;
     if bytes.get(at) == Some(&0xff) {
@@ -195,13 +195,13 @@ fn segments(bytes: &[u8]) -> Option<Vec<Segment>> {
 }
 
 /// Looks for a term on a leaf, and reads its list. `None` for a leaf that cannot be read.
-fn find(
+fn find_term(
     leaf: &[u8],
     key: &[u8],
     is_wanted: impl Fn(u32) -> bool,
     list: &mut SegmentRows,
 ) -> Option<LeafMatch> {
-    let end = terms_at(leaf)?;
+    let end = terms_offset(leaf)?;
     let mut index = end;
     let mut place = 0;
     let mut term: Vec<u8> = Vec::new();
@@ -223,7 +223,7 @@ fn find(
                     Some(step) => place + step?,
                     None => end,
                 };
-                read(leaf.get(..list_end)?, at + added, is_wanted, list)?;
+                decode_rows(leaf.get(..list_end)?, at + added, is_wanted, list)?;
                 return Some(if next.is_some() {
                     LeafMatch::Complete
                 } else {
@@ -236,25 +236,25 @@ fn find(
 }
 
 /// Reads a list further that began on an earlier leaf.
-fn go_on(
+fn read_continuation(
     leaf: &[u8],
     is_wanted: impl Fn(u32) -> bool,
     list: &mut SegmentRows,
 ) -> Option<LeafMatch> {
-    let end = terms_at(leaf)?;
+    let end = terms_offset(leaf)?;
     let mut index = end;
     if index < leaf.len() {
         let first_term = size(leaf, &mut index)?;
-        read(leaf.get(..first_term)?, HEADER_BYTES, is_wanted, list)?;
+        decode_rows(leaf.get(..first_term)?, LEAF_HEADER_BYTES, is_wanted, list)?;
         Some(LeafMatch::Complete)
     } else {
-        read(leaf.get(..end)?, HEADER_BYTES, is_wanted, list)?;
+        decode_rows(leaf.get(..end)?, LEAF_HEADER_BYTES, is_wanted, list)?;
         Some(LeafMatch::Continues)
     }
 }
 
 /// Reads the rows from a place to the end.
-fn read(
+fn decode_rows(
     bytes: &[u8],
     mut at: usize,
     is_wanted: impl Fn(u32) -> bool,
@@ -280,9 +280,11 @@ fn read(
 }
 
 /// Returns where a leaf's list of terms begins.
-fn terms_at(leaf: &[u8]) -> Option<usize> {
+fn terms_offset(leaf: &[u8]) -> Option<usize> {
     let end = usize::from(u16::from_be_bytes([*leaf.get(2)?, *leaf.get(3)?]));
-    (HEADER_BYTES..=leaf.len()).contains(&end).then_some(end)
+    (LEAF_HEADER_BYTES..=leaf.len())
+        .contains(&end)
+        .then_some(end)
 }
 
 fn number(bytes: &[u8], at: &mut usize) -> Option<i64> {

@@ -117,7 +117,7 @@ pub(crate) fn all_words_expression(question: &str) -> Option<(String, Vec<String
     let words = QueryWords::parse(question);
     let typed = words.required.iter().map(|word| word.text.to_lowercase());
     let typed: Vec<_> = typed.collect();
-    (!typed.is_empty()).then(|| (words.expression(" AND "), typed))
+    (!typed.is_empty()).then(|| (words.match_expression(" AND "), typed))
 }
 
 fn collect_hits(
@@ -127,7 +127,7 @@ fn collect_hits(
     scope: &SearchScope,
     between: &str,
 ) -> Result<Vec<Hit>> {
-    let expression = words.expression(between);
+    let expression = words.match_expression(between);
     let rows = lookup.rows(scope, &expression, query.limit)?;
     let shown: Vec<_> = words
         .required
@@ -188,15 +188,15 @@ pub enum QueryWordKind {
 impl QueryWords {
     /// Takes a question apart. Words that say nothing count only where there are no others.
     pub fn parse(text: &str) -> Self {
-        let words = Self::with(text, terms::is_content);
+        let words = Self::parse_with(text, terms::is_content);
         if words.required.is_empty() {
-            Self::with(text, terms::is_indexed)
+            Self::parse_with(text, terms::is_indexed)
         } else {
             words
         }
     }
 
-    fn with(text: &str, counts: fn(&str) -> bool) -> Self {
+    fn parse_with(text: &str, counts: fn(&str) -> bool) -> Self {
         let mut words = Self::default();
         let mut rest = &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)];
         while words.required.len() + words.excluded.len() < WORDS_MAX {
@@ -242,15 +242,19 @@ impl QueryWords {
     }
 
     /// Returns the index's own form of the question.
-    fn expression(&self, between: &str) -> String {
-        let wanted: Vec<_> = self.required.iter().map(QueryWord::expression).collect();
+    fn match_expression(&self, between: &str) -> String {
+        let wanted: Vec<_> = self
+            .required
+            .iter()
+            .map(QueryWord::match_expression)
+            .collect();
         self.without_excluded(wanted.join(between))
     }
 
     /// Takes the rows with unwanted words out of what an expression finds.
     pub fn without_excluded(&self, expression: String) -> String {
         self.excluded.iter().fold(expression, |found, word| {
-            format!("({found}) NOT {}", word.expression())
+            format!("({found}) NOT {}", word.match_expression())
         })
     }
 }
@@ -273,7 +277,7 @@ impl QueryWord {
     }
 
     /// Returns the index's form of it.
-    pub fn expression(&self) -> String {
+    pub fn match_expression(&self) -> String {
         let last = self.terms.len().saturating_sub(1);
         let quoted = |(at, term): (usize, &String)| match self.kind {
             QueryWordKind::Prefix if at == last => {
@@ -297,7 +301,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(QueryWords::parse(text).expression(" AND "), expected);
+        assert_eq!(QueryWords::parse(text).match_expression(" AND "), expected);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 /// Longest snippet, in bytes.
 const SNIPPET_BYTES_MAX: usize = 240;
 /// How far into a text words are looked for; a match further in shows the text's head.
-const LOOKED_AT_BYTES_MAX: usize = 1 << 20;
+const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
 /// A piece of text with the matches in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Serialize for Snippet {
 
 /// Returns the window of a text that holds the most of the words, on one line.
 pub(crate) fn snippet_around(text: &str, words: &[String]) -> Snippet {
-    let looked_at = &text[..text.floor_char_boundary(LOOKED_AT_BYTES_MAX)];
+    let looked_at = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
     let found = matches(looked_at, words);
     let start = best_start(text, &found);
     let end = text.floor_char_boundary((start + SNIPPET_BYTES_MAX).min(text.len()));

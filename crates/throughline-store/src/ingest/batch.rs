@@ -100,11 +100,11 @@ pub struct BatchOrigin<'a> {
 }
 
 /// What a record takes in memory besides its text and terms, and a line that was passed over.
-const RECORD_BYTES: usize = 1 << 10;
+const RECORD_OVERHEAD_BYTES: usize = 1 << 10;
 const SKIPPED_BYTES: usize = 64;
 /// So many bytes weigh as much as a record when batches share a commit: a group is kept in memory
 /// until it is on disk.
-const WEIGHT_BYTES: usize = 16 << 10;
+const BYTES_PER_WEIGHT: usize = 16 << 10;
 
 impl Batch {
     pub fn new(door: &mut Sanitizer<'_>, cleaned: CleanEntries, from: BatchOrigin<'_>) -> Self {
@@ -153,9 +153,9 @@ impl Batch {
     /// Returns about how much memory the batch takes.
     pub fn size_bytes(&self) -> usize {
         let records = &self.cleaned.records;
-        let texts = records
-            .iter()
-            .map(|record| RECORD_BYTES + record.content.as_str().len() + record.terms.len());
+        let texts = records.iter().map(|record| {
+            RECORD_OVERHEAD_BYTES + record.content.as_str().len() + record.terms.len()
+        });
         let piece = self.piece.as_ref().map_or(0, |piece| piece.body.data.len());
         let blocks = self.cleaned.blocks.iter().map(Vec::len);
         let odd = self.cursor.skipped.len() * SKIPPED_BYTES;
@@ -174,10 +174,10 @@ impl Store {
     /// soon after, or at [`Store::flush`].
     pub fn append(&self, batch: Batch) -> Ticket<BatchReport> {
         let redactor = self.redactor_handle();
-        let weight = batch.cleaned.records.len() + batch.size_bytes() / WEIGHT_BYTES;
+        let weight = batch.cleaned.records.len() + batch.size_bytes() / BYTES_PER_WEIGHT;
         self.writer()
-            .submit(weight, CommitMode::Grouped, move |tx, names| {
-                apply(tx, names, &redactor, &batch)
+            .submit(weight, CommitMode::Grouped, move |tx, writer| {
+                write_batch(tx, writer, &redactor, &batch)
             })
     }
 
@@ -189,9 +189,9 @@ impl Store {
     }
 }
 
-fn apply(
+fn write_batch(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     batch: &Batch,
 ) -> Result<BatchReport> {
@@ -203,7 +203,7 @@ fn apply(
             ..BatchReport::default()
         });
     }
-    let kept_out = blocked_by_tombstones(tx, names, redactor, batch)?;
+    let kept_out = blocked_by_tombstones(tx, writer, redactor, batch)?;
     let source = sources::find_or_insert_source(tx, &batch.cursor, kept_out.whole_source)?;
     let whole = logs::generation(tx, source)?;
     let is_restart = matches!(
@@ -215,7 +215,7 @@ fn apply(
             }
     );
     if is_restart {
-        sources::restart(tx, source)?;
+        sources::reset_diagnostics(tx, source)?;
         logs::discard_unfinished(tx, source, whole)?;
         detached::begin_rereading(tx, source)?;
     }
@@ -232,7 +232,7 @@ fn apply(
     let is_kept_out = |session: &CleanString| kept_out.sessions.contains(session.as_str());
     for session in &batch.cleaned.sessions {
         if !is_kept_out(&session.name) {
-            sessions::upsert(tx, names, session, kept_out.title(session))?;
+            sessions::upsert(tx, writer, session, kept_out.title(session))?;
         }
     }
     let mut sessions = BTreeMap::new();
@@ -240,8 +240,8 @@ fn apply(
         if is_kept_out(&secrets.session) {
             continue;
         }
-        let session = session_of(tx, names, &mut sessions, source, &secrets.session, flavor)?;
-        secrets::record_secrets(tx, names, redactor, session, secrets)?;
+        let session = linked_session(tx, writer, &mut sessions, source, &secrets.session, flavor)?;
+        secrets::record_secrets(tx, writer, redactor, session, secrets)?;
     }
     let mut blocks = records::BatchBlocks::new(&batch.cleaned.blocks);
     let mut written = BatchReport::default();
@@ -253,8 +253,8 @@ fn apply(
             unwritten.push(record);
             continue;
         }
-        let session = session_of(tx, names, &mut sessions, source, &record.session, flavor)?;
-        match records::insert(tx, names, session, read_from, record, &mut blocks)? {
+        let session = linked_session(tx, writer, &mut sessions, source, &record.session, flavor)?;
+        match records::insert(tx, writer, session, read_from, record, &mut blocks)? {
             Insertion::New => {
                 written.records += 1;
                 grown.insert(session.id);
@@ -267,22 +267,22 @@ fn apply(
     }
     // A text without a row would outlive its being forgotten.
     blocks.blank_unwritten(tx, &unwritten)?;
-    for session in names.evicted.write_returned(tx)? {
-        digest_rows::remove(tx, names, session)?;
+    for session in writer.evicted.write_returned(tx)? {
+        digest_rows::remove(tx, writer, session)?;
     }
     let mut changed = grown.clone();
     for usage in &batch.cleaned.usage {
         if is_kept_out(&usage.session) {
             continue;
         }
-        let session = session_of(tx, names, &mut sessions, source, &usage.session, flavor)?;
+        let session = linked_session(tx, writer, &mut sessions, source, &usage.session, flavor)?;
         if usage::upsert(tx, session, usage)? && changed.insert(session.id) {
             sessions::bump_revision(tx, session.id)?;
         }
     }
     let generation = whole + i64::from(is_reread);
     // What is read again of a log whose records were evicted must not come back.
-    let is_gone = generation != whole && any_evicted(tx, names, sessions.values())?;
+    let is_gone = generation != whole && any_evicted(tx, writer, sessions.values())?;
     if let Some(piece) = &batch.piece
         && !kept_out.whole_source
         && !is_gone
@@ -290,11 +290,11 @@ fn apply(
         let blanked = kept_out.blank_piece(tx, redactor, piece, &batch.cursor.cursor)?;
         let piece = blanked.as_ref().unwrap_or(piece);
         logs::insert(tx, source, generation, piece)?;
-        secrets::add_piece_to_filters(tx, names, source, piece)?;
+        secrets::add_piece_to_filters(tx, writer, source, piece)?;
     }
     if let ReadPhase::RereadEnd { held, .. } = &batch.phase {
         let last_line = batch.cursor.cursor.line;
-        let lost = detached::finish_rereading(tx, names, source, held, last_line)?;
+        let lost = detached::finish_rereading(tx, writer, source, held, last_line)?;
         written.detached = lost.detached;
         written.rereads_others = lost.rereads_others;
         logs::switch_generation(tx, source, generation, lost.detached > 0)?;
@@ -309,7 +309,7 @@ fn apply(
         .values()
         .filter(|session| grown.contains(&session.id))
     {
-        records::recount(tx, session.id)?;
+        records::recount_session(tx, session.id)?;
         sessions::clear_capture_time(tx, session.id)?;
     }
     sources::advance_cursor(tx, source, &batch.cursor)?;
@@ -319,11 +319,11 @@ fn apply(
 
 fn any_evicted<'s>(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     sessions: impl Iterator<Item = &'s SessionRef>,
 ) -> Result<bool> {
     for session in sessions {
-        if names.evicted.has_evicted(tx, session.id)? {
+        if writer.evicted.has_evicted(tx, session.id)? {
             return Ok(true);
         }
     }
@@ -331,9 +331,9 @@ fn any_evicted<'s>(
 }
 
 /// Returns a session of the batch, linked to its source on first sight.
-fn session_of<'b>(
+fn linked_session<'b>(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     sessions: &mut BTreeMap<&'b str, SessionRef>,
     source: i64,
     name: &'b CleanString,
@@ -342,9 +342,9 @@ fn session_of<'b>(
     if let Some(known) = sessions.get(name.as_str()) {
         return Ok(*known);
     }
-    let known = sessions::find_or_insert_session(tx, names, name, flavor)?;
+    let known = sessions::find_or_insert_session(tx, writer, name, flavor)?;
     if sources::link_session(tx, source, known.id)? {
-        names.stored_text.forget(known.id);
+        writer.stored_text.forget(known.id);
     }
     sessions.insert(name.as_str(), known);
     Ok(known)

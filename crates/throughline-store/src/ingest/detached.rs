@@ -54,23 +54,23 @@ pub(crate) fn begin_rereading(tx: &Transaction<'_>, source: i64) -> Result<()> {
 /// `held` are the records that the reading met, `last_line` is the last line it read.
 pub(crate) fn finish_rereading(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     source: i64,
     held: &HashSet<RecordId>,
     last_line: u64,
 ) -> Result<RereadLosses> {
     let reread_after = end_rereading(tx, source)?;
-    let (present, mut missing): (Vec<_>, Vec<_>) = records_of(tx, source)?
+    let (present, mut missing): (Vec<_>, Vec<_>) = source_records(tx, source)?
         .into_iter()
         .partition(|record| record.ids().any(|id| held.contains(&id)));
     if missing.is_empty() {
         return Ok(RereadLosses::default());
     }
     let mut deleted = HashSet::new();
-    delete_superseded(tx, names, &present, &mut missing, &mut deleted)?;
+    delete_superseded(tx, writer, &present, &mut missing, &mut deleted)?;
     let fresh = present.iter().filter(|record| record.row > reread_after);
     let fresh: Vec<_> = fresh.collect();
-    rejoin_renamed(tx, names, &fresh, &mut missing, &mut deleted)?;
+    rejoin_renamed(tx, writer, &fresh, &mut missing, &mut deleted)?;
     let sessions: BTreeSet<i64> = missing
         .iter()
         .filter(|record| !record.detached)
@@ -86,8 +86,8 @@ pub(crate) fn finish_rereading(
         let before = present.iter().filter(|record| record.row <= reread_after);
         let order_end = before.chain(&missing).map(|record| record.line).max();
         let fresh = fresh.into_iter().filter(|r| !deleted.contains(&r.row));
-        move_behind(tx, order_end.unwrap_or(0), &fresh.collect::<Vec<_>>())?;
-        keep_line_shift(tx, source, last_line)?;
+        shift_lines_behind(tx, order_end.unwrap_or(0), &fresh.collect::<Vec<_>>())?;
+        update_line_shift(tx, source, last_line)?;
     }
     for session in sessions {
         losses.rereads_others |= sources::reread_others(tx, session, source)?;
@@ -98,7 +98,7 @@ pub(crate) fn finish_rereading(
         .map(|record| record.session)
         .collect();
     for session in recounted {
-        records::recount(tx, session)?;
+        records::recount_session(tx, session)?;
     }
     Ok(losses)
 }
@@ -121,7 +121,7 @@ pub(crate) fn line_shift(connection: &Connection, source: i64) -> Result<i64> {
 pub(crate) fn restore_lines(tx: &Transaction<'_>, source: i64) -> Result<()> {
     tx.prepare_cached(&format!(
         "UPDATE records SET line = log_line, log_line = NULL
-         WHERE {OF_SOURCE} AND log_line IS NOT NULL"
+         WHERE {IN_SOURCE_SQL} AND log_line IS NOT NULL"
     ))?
     .execute([source])?;
     tx.prepare_cached("UPDATE sources SET line_shift = 0 WHERE id = ?1 AND line_shift <> 0")?
@@ -130,13 +130,13 @@ pub(crate) fn restore_lines(tx: &Transaction<'_>, source: i64) -> Result<()> {
 }
 
 /// Records have no index by source, so they are found by the sessions of the source.
-const OF_SOURCE: &str = "source = ?1 AND session IN
+const IN_SOURCE_SQL: &str = "source = ?1 AND session IN
     (SELECT session FROM source_sessions WHERE source = ?1)";
 
-fn records_of(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
+fn source_records(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT row, id, session, kind, ordinal, size, message, line, detached, alias
-         FROM records WHERE {OF_SOURCE} ORDER BY line, ordinal, row"
+         FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row"
     ))?;
     let rows = statement.query_map([source], |row| {
         Ok(SourceRecord {
@@ -169,18 +169,18 @@ fn end_rereading(tx: &Transaction<'_>, source: i64) -> Result<i64> {
 /// message that was read while the agent wrote it is one message, not two.
 fn delete_superseded(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     present: &[SourceRecord],
     missing: &mut Vec<SourceRecord>,
     deleted: &mut HashSet<i64>,
 ) -> Result<()> {
     let entries: HashMap<_, i64> = present
         .iter()
-        .map(|record| (record.entry(), record.row))
+        .map(|record| (record.log_entry(), record.row))
         .collect();
     let mut kept = Vec::with_capacity(missing.len());
     for record in missing.drain(..) {
-        let Some(&newer) = entries.get(&record.entry()) else {
+        let Some(&newer) = entries.get(&record.log_entry()) else {
             kept.push(record);
             continue;
         };
@@ -188,8 +188,8 @@ fn delete_superseded(
         let older = records::rows_where(tx, "row = ?1", &[&record.row])?;
         match (newer.first(), older.first()) {
             (Some(newer), Some(older)) if newer.text.starts_with(&older.text) => {
-                records::delete_record(tx, names, older)?;
-                records::recount(tx, older.session)?;
+                records::delete_record(tx, writer, older)?;
+                records::recount_session(tx, older.session)?;
                 deleted.insert(older.row);
             }
             _ => kept.push(record),
@@ -204,14 +204,15 @@ fn delete_superseded(
 /// The stored record stays, and the id of the new one with the same text becomes its alias.
 fn rejoin_renamed(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     fresh: &[&SourceRecord],
     missing: &mut Vec<SourceRecord>,
     deleted: &mut HashSet<i64>,
 ) -> Result<()> {
     let is_derived = |record: &SourceRecord| MessageId::new(record.message.as_str()).is_derived();
-    let shapes: HashSet<_> = missing.iter().map(SourceRecord::shape).collect();
-    let alike = |record: &&&SourceRecord| is_derived(record) && shapes.contains(&record.shape());
+    let shapes: HashSet<_> = missing.iter().map(SourceRecord::matching_key).collect();
+    let alike =
+        |record: &&&SourceRecord| is_derived(record) && shapes.contains(&record.matching_key());
     let fresh: Vec<_> = fresh.iter().filter(alike).copied().collect();
     if fresh.is_empty() {
         return Ok(());
@@ -223,7 +224,7 @@ fn rejoin_renamed(
     )?;
     for record in fresh {
         if let Some(hash) = hashes.get(&record.row) {
-            let same = by_text.entry((record.shape(), *hash)).or_default();
+            let same = by_text.entry((record.matching_key(), *hash)).or_default();
             same.push_back(record);
         }
     }
@@ -232,13 +233,17 @@ fn rejoin_renamed(
     let mut kept = Vec::with_capacity(missing.len());
     for record in missing.drain(..) {
         let hash = hashes.get(&record.row);
-        let same = hash.and_then(|hash| by_text.get_mut(&(record.shape(), *hash))?.pop_front());
+        let same = hash.and_then(|hash| {
+            by_text
+                .get_mut(&(record.matching_key(), *hash))?
+                .pop_front()
+        });
         let Some(same) = same else {
             kept.push(record);
             continue;
         };
         for stored in records::rows_where(tx, "row = ?1", &[&same.row])? {
-            records::delete_record(tx, names, &stored)?;
+            records::delete_record(tx, writer, &stored)?;
         }
         deleted.insert(same.row);
         tx.prepare_cached(
@@ -270,7 +275,7 @@ fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8
 }
 
 /// Orders new records behind those that were stored before, detached ones among them.
-fn move_behind(tx: &Transaction<'_>, order_end: i64, fresh: &[&SourceRecord]) -> Result<()> {
+fn shift_lines_behind(tx: &Transaction<'_>, order_end: i64, fresh: &[&SourceRecord]) -> Result<()> {
     let Some(first) = fresh.iter().map(|record| record.line).min() else {
         return Ok(());
     };
@@ -289,9 +294,11 @@ fn move_behind(tx: &Transaction<'_>, order_end: i64, fresh: &[&SourceRecord]) ->
 }
 
 /// Lets the records of lines that are appended later follow all that are stored.
-fn keep_line_shift(tx: &Transaction<'_>, source: i64, last_line: u64) -> Result<()> {
+fn update_line_shift(tx: &Transaction<'_>, source: i64, last_line: u64) -> Result<()> {
     let last: Option<i64> = tx
-        .prepare_cached(&format!("SELECT max(line) FROM records WHERE {OF_SOURCE}"))?
+        .prepare_cached(&format!(
+            "SELECT max(line) FROM records WHERE {IN_SOURCE_SQL}"
+        ))?
         .query_row([source], |row| row.get(0))
         .optional()?
         .flatten();
@@ -304,7 +311,7 @@ fn keep_line_shift(tx: &Transaction<'_>, source: i64, last_line: u64) -> Result<
 
 impl SourceRecord {
     /// The entry of the log that the record was made of, and the record's place in it.
-    fn entry(&self) -> (i64, &str, i64, i64) {
+    fn log_entry(&self) -> (i64, &str, i64, i64) {
         (self.session, &self.message, self.kind, self.ordinal)
     }
 
@@ -313,7 +320,7 @@ impl SourceRecord {
     }
 
     /// What two records of the same text have in common.
-    const fn shape(&self) -> (i64, i64, i64, i64) {
+    const fn matching_key(&self) -> (i64, i64, i64, i64) {
         (self.session, self.kind, self.ordinal, self.size)
     }
 }

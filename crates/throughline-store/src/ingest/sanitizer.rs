@@ -25,7 +25,7 @@ const SENSITIVE: &str = "sensitive";
 const PRIVATE_FILE: &str = "private-file";
 
 /// Recurring names that are remembered; a log has a few dozen.
-const NAMES_MAX: usize = 1000;
+const CLEAN_NAMES_MAX: usize = 1000;
 
 /// What a stage wants written.
 #[derive(Debug, Default)]
@@ -175,7 +175,7 @@ impl<'a> Sanitizer<'a> {
         let texts: Vec<_> = records
             .iter_mut()
             .map(|record| {
-                let seen = seen(
+                let seen = session_secrets(
                     &mut self.secrets_by_session,
                     &self.load_fingerprints,
                     &record.session,
@@ -191,7 +191,7 @@ impl<'a> Sanitizer<'a> {
             .into_iter()
             .zip(texts)
             .map(|(record, (text, known))| {
-                let seen = seen(
+                let seen = session_secrets(
                     &mut self.secrets_by_session,
                     &self.load_fingerprints,
                     &record.session,
@@ -201,7 +201,7 @@ impl<'a> Sanitizer<'a> {
                 } else {
                     text
                 };
-                self.record(record, text)
+                self.clean_record(record, text)
             })
             .collect();
         let blocks = self.pack_blocks(&mut records);
@@ -227,7 +227,7 @@ impl<'a> Sanitizer<'a> {
 
     /// Notes values that must not be kept of a session, wherever it shows them.
     pub fn withhold_values(&mut self, session: &SessionId, values: &[String]) {
-        let seen = seen(
+        let seen = session_secrets(
             &mut self.secrets_by_session,
             &self.load_fingerprints,
             session,
@@ -242,7 +242,7 @@ impl<'a> Sanitizer<'a> {
     pub fn redact_records(&mut self, mut records: Vec<Record>) -> Vec<Record> {
         let mut known = Vec::with_capacity(records.len());
         for record in &mut records {
-            let seen = seen(
+            let seen = session_secrets(
                 &mut self.secrets_by_session,
                 &self.load_fingerprints,
                 &record.session,
@@ -256,7 +256,7 @@ impl<'a> Sanitizer<'a> {
             known.push(seen.new_values().len());
         }
         for (record, known) in records.iter_mut().zip(known) {
-            let seen = seen(
+            let seen = session_secrets(
                 &mut self.secrets_by_session,
                 &self.load_fingerprints,
                 &record.session,
@@ -284,14 +284,14 @@ impl<'a> Sanitizer<'a> {
             return clean.clone();
         }
         let clean = self.clean_text(text);
-        if self.clean_names.len() < NAMES_MAX {
+        if self.clean_names.len() < CLEAN_NAMES_MAX {
             self.clean_names.insert(text.to_owned(), clean.clone());
         }
         clean
     }
 
-    fn record(&mut self, record: Record, content: CleanString) -> CleanRecord {
-        let seen = seen(
+    fn clean_record(&mut self, record: Record, content: CleanString) -> CleanRecord {
+        let seen = session_secrets(
             &mut self.secrets_by_session,
             &self.load_fingerprints,
             &record.session,
@@ -350,7 +350,7 @@ impl<'a> Sanitizer<'a> {
             context: [context.cwd, context.branch, context.model]
                 .map(|text| self.clean_name(text.as_deref().unwrap_or_default())),
             placement: self
-                .body(content.as_str(), &hash)
+                .compress_long_text(content.as_str(), &hash)
                 .map_or(TextPlacement::Row, TextPlacement::Body),
             checksum: record_checksum(id, &hash),
             content,
@@ -359,7 +359,7 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    fn body(&mut self, content: &str, hash: &[u8; 32]) -> Option<CompressedText> {
+    fn compress_long_text(&mut self, content: &str, hash: &[u8; 32]) -> Option<CompressedText> {
         if content.len() <= INLINE_BYTES_MAX {
             return None;
         }
@@ -369,7 +369,7 @@ impl<'a> Sanitizer<'a> {
             .compress(content.as_bytes())
             .ok()?;
         Some(CompressedText {
-            hash: short(hash),
+            hash: truncate_hash(hash),
             data,
         })
     }
@@ -435,7 +435,7 @@ impl<'a> Sanitizer<'a> {
         workspace: Option<Workspace>,
     ) -> CleanSession {
         let name = self.clean_text(patch.id.as_str());
-        let seen = seen(
+        let seen = session_secrets(
             &mut self.secrets_by_session,
             &self.load_fingerprints,
             &patch.id,
@@ -460,7 +460,7 @@ impl<'a> Sanitizer<'a> {
     fn clean_usage(&self, entry: UsageEntry) -> CleanUsage {
         CleanUsage {
             session: self.clean_text(entry.session.as_str()),
-            key: short(blake3::hash(entry.key.as_bytes()).as_bytes()),
+            key: truncate_hash(blake3::hash(entry.key.as_bytes()).as_bytes()),
             model: entry.model.as_deref().map(|model| self.clean_text(model)),
             entry,
         }
@@ -491,7 +491,7 @@ fn one_line(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn seen<'m>(
+fn session_secrets<'m>(
     all: &'m mut HashMap<SessionId, SessionSecrets>,
     load: &dyn Fn(&SessionId) -> Vec<Fingerprint>,
     session: &SessionId,
@@ -505,7 +505,7 @@ fn seen<'m>(
     all.entry(session.clone()).or_default()
 }
 
-fn short(hash: &[u8; 32]) -> [u8; 16] {
+fn truncate_hash(hash: &[u8; 32]) -> [u8; 16] {
     let mut short = [0; 16];
     short.copy_from_slice(&hash[..16]);
     short

@@ -40,7 +40,7 @@ impl Store {
 /// written before they were known for what they are.
 pub(crate) fn record_secrets(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     session: SessionRef,
     secrets: &CleanSecrets,
@@ -55,22 +55,22 @@ pub(crate) fn record_secrets(
         return Ok(());
     }
     sessions::bump_revision(tx, session.id)?;
-    digests::scrub(tx, names, redactor, session, &secrets.fresh)?;
+    digests::scrub(tx, writer, redactor, session, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
-    match names.stored_text.get(session.id) {
+    match writer.stored_text.get(session.id) {
         Some(filter) => {
             let held = |secret: &&Secret| filter.may_hold(&secret.value);
             let suspects: Vec<Secret> = secrets.fresh.iter().filter(held).cloned().collect();
             if !suspects.is_empty() {
                 let values = SecretMatcher::new(redactor, &suspects);
-                scrub(tx, names, session, values, &mut |_| ())?;
+                scrub_session(tx, writer, session, values, &mut |_| ())?;
             }
         }
         None => {
             let mut filter = TextFilter::default();
             let values = SecretMatcher::new(redactor, &secrets.fresh);
-            scrub(tx, names, session, values, &mut |text| filter.add(text))?;
-            names.stored_text.insert(session.id, filter);
+            scrub_session(tx, writer, session, values, &mut |text| filter.add(text))?;
+            writer.stored_text.insert(session.id, filter);
         }
     }
     Ok(())
@@ -79,11 +79,11 @@ pub(crate) fn record_secrets(
 /// Notes a piece of a log for the sessions whose log it is.
 pub(crate) fn add_piece_to_filters(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     source: i64,
     piece: &LogPiece,
 ) -> Result<()> {
-    if names.stored_text.is_empty() {
+    if writer.stored_text.is_empty() {
         return Ok(());
     }
     let mut statement =
@@ -91,13 +91,13 @@ pub(crate) fn add_piece_to_filters(
     let sessions: Vec<i64> = statement
         .query_map([source], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let is_noted = |session: &i64| names.stored_text.get(*session).is_some();
+    let is_noted = |session: &i64| writer.stored_text.get(*session).is_some();
     if !sessions.iter().any(is_noted) {
         return Ok(());
     }
     let text = piece.read_text_at()?;
     for session in sessions {
-        names.stored_text.add(session, &text);
+        writer.stored_text.add(session, &text);
     }
     Ok(())
 }
@@ -126,9 +126,9 @@ impl<'r> SecretMatcher<'r> {
 }
 
 /// Takes values out of a session's records and logs, and calls `read` with every text that is left.
-fn scrub(
+fn scrub_session(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
     mut values: SecretMatcher<'_>,
     read: &mut dyn FnMut(&str),
@@ -142,7 +142,7 @@ fn scrub(
             .redactor
             .clean_in_session(&stored.text, &mut values.seen);
         let text = clean.into_owned();
-        records::replace_record_text(tx, names, session, &stored, &text)?;
+        records::replace_record_text(tx, writer, session, &stored, &text)?;
     }
     logs::scrub(tx, session, &mut values, read)
 }

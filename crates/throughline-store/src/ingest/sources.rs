@@ -81,7 +81,8 @@ impl Store {
     /// Returns the cursors of all sources by key.
     pub fn cursors(&self) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&format!("{SELECT} FROM sources"))?;
+            let mut statement =
+                connection.prepare_cached(&format!("{CURSOR_SELECT} FROM sources"))?;
             let rows = statement.query_map([], read_cursor)?;
             rows.map(|cursor| Ok(cursor.map(|cursor| (cursor.key, cursor))?))
                 .collect()
@@ -91,8 +92,8 @@ impl Store {
     /// Returns the cursors of these sources by key.
     pub fn cursors_of(&self, keys: &[[u8; 16]]) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement =
-                connection.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+            let mut statement = connection
+                .prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
             let mut cursors = HashMap::new();
             for key in keys {
                 let found = statement.query_row([key], read_cursor).optional()?;
@@ -138,7 +139,7 @@ impl Store {
                         .optional()?;
                     gone.extend(id);
                 }
-                gone.into_iter().try_for_each(|id| unread_copies(tx, id))
+                gone.into_iter().try_for_each(|id| reread_copies(tx, id))
             })
     }
 
@@ -177,11 +178,12 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
+const CURSOR_SELECT: &str =
+    "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
     archived, settled, gone, state, forgotten";
 
 fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
-    let cursor = stored_cursor(row)?;
+    let cursor = read_stored_cursor(row)?;
     if !row.get::<_, bool>(14)? {
         return Ok(cursor);
     }
@@ -197,7 +199,7 @@ fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     })
 }
 
-fn stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
+fn read_stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
         key: row.get(0)?,
         identity: SourceIdentity {
@@ -225,7 +227,7 @@ pub(crate) fn find_or_insert_source(
     is_hidden: bool,
 ) -> Result<i64> {
     let path = if is_hidden {
-        HIDDEN
+        HIDDEN_PATH
     } else {
         clean.path.as_str()
     };
@@ -283,7 +285,7 @@ pub(crate) fn find_swept_source(
 }
 
 /// Lets the other sources of a vanished source's sessions be read again.
-fn unread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
+fn reread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
     let mut statement =
         tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
     let sessions: Vec<i64> = statement
@@ -328,9 +330,10 @@ pub(crate) fn cursor_matches(
     key: &[u8; 16],
     expected: Option<&Cursor>,
 ) -> Result<bool> {
-    let mut statement = tx.prepare_cached(&format!("{SELECT} FROM sources WHERE key = ?1"))?;
+    let mut statement =
+        tx.prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
     let found = statement
-        .query_row([key], |row| Ok((stored_cursor(row)?, row.get(14)?)))
+        .query_row([key], |row| Ok((read_stored_cursor(row)?, row.get(14)?)))
         .optional()?;
     let found = match found {
         // Nothing of it is written, so nobody can be overtaken.
@@ -388,13 +391,13 @@ pub(crate) fn advance_cursor(tx: &Transaction<'_>, id: i64, clean: &CleanCursor)
 }
 
 /// Stands for the path of a source that holds only what was forgotten.
-const HIDDEN: &str = "(forgotten)";
+const HIDDEN_PATH: &str = "(forgotten)";
 
 /// Hides what a source is called and how far it was read, when its last session is forgotten.
 pub(crate) fn hide(tx: &Transaction<'_>, id: i64) -> Result<()> {
-    restart(tx, id)?;
+    reset_diagnostics(tx, id)?;
     tx.prepare_cached("UPDATE sources SET path = ?2, state = NULL, forgotten = 1 WHERE id = ?1")?
-        .execute(params![id, HIDDEN])?;
+        .execute(params![id, HIDDEN_PATH])?;
     tx.prepare_cached("DELETE FROM source_sessions WHERE source = ?1")?
         .execute([id])?;
     Ok(())
@@ -432,7 +435,7 @@ pub(crate) fn blank_state(tx: &Transaction<'_>, id: i64, needles: &Needles) -> R
 }
 
 /// Forgets what a source's lines looked like, before it is read again from its start.
-pub(crate) fn restart(tx: &Transaction<'_>, id: i64) -> Result<()> {
+pub(crate) fn reset_diagnostics(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sources SET skipped = 0 WHERE id = ?1")?
         .execute([id])?;
     tx.prepare_cached("DELETE FROM skips WHERE source = ?1")?

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// The length of the sequences that are remembered. No value that recurs is shorter.
 const SEQUENCE_BYTES: usize = 7;
 /// One of so many sequences is remembered, chosen by its content.
-const SAMPLED: u64 = 4;
+const SAMPLE_RATE: u64 = 4;
 /// A power of two: one mebibyte for each session.
 const FILTER_BITS: usize = 8 << 20;
 /// Sessions beyond these are read again instead.
@@ -68,26 +68,26 @@ impl Default for TextFilter {
 
 impl TextFilter {
     pub fn add(&mut self, text: &str) {
-        for bit in sampled(text.as_bytes()) {
+        for bit in sampled_bits(text.as_bytes()) {
             self.bits[bit / 64] |= 1 << (bit % 64);
         }
     }
 
     /// Says whether the text may hold the value.
     pub fn may_hold(&self, value: &str) -> bool {
-        sampled(value.as_bytes()).all(|bit| self.bits[bit / 64] >> (bit % 64) & 1 == 1)
+        sampled_bits(value.as_bytes()).all(|bit| self.bits[bit / 64] >> (bit % 64) & 1 == 1)
     }
 }
 
 /// The bits of the sequences that are remembered.
-fn sampled(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+fn sampled_bits(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     bytes.windows(SEQUENCE_BYTES).filter_map(|sequence| {
         let mut word = [0; 8];
         word[..SEQUENCE_BYTES].copy_from_slice(sequence);
         let hash = u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hash = hash ^ (hash >> 32);
-        let bit = (hash / SAMPLED) as usize % FILTER_BITS;
-        hash.is_multiple_of(SAMPLED).then_some(bit)
+        let bit = (hash / SAMPLE_RATE) as usize % FILTER_BITS;
+        hash.is_multiple_of(SAMPLE_RATE).then_some(bit)
     })
 }
 

@@ -67,7 +67,7 @@ pub(crate) enum CommitMode {
 }
 
 /// How long bulk writes wait for each other.
-const BULK_WAIT: Duration = Duration::from_millis(200);
+const GROUP_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    fn jobs(&self) -> Result<Sender<WriteJob>> {
+    fn job_sender(&self) -> Result<Sender<WriteJob>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.is_none() {
             if !self.may_start {
@@ -163,12 +163,12 @@ impl Writer {
         let (done, finished) = bounded(1);
         let value = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&value);
-        let work: WriteWork = Box::new(move |transaction, names| {
-            let result = work(transaction, names)?;
+        let work: WriteWork = Box::new(move |transaction, writer| {
+            let result = work(transaction, writer)?;
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        match self.jobs() {
+        match self.job_sender() {
             Ok(jobs) => {
                 // A writer that is gone drops the job, and with it `done`: the ticket then says so.
                 let _gone = jobs.send(WriteJob {
@@ -197,8 +197,8 @@ impl WriterThread {
         let thread = std::thread::Builder::new()
             .name("throughline-writer".into())
             .spawn(move || {
-                go_on_forgetting(&mut connection, &store);
-                if run(&mut connection, &queue, &store).is_continue() {
+                resume_forgetting(&mut connection, &store);
+                if run_jobs(&mut connection, &queue, &store).is_continue() {
                     // Leaves a small side file behind; an error only means somebody still reads.
                     let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
                 }
@@ -229,7 +229,7 @@ struct WalLimiter {
 }
 
 impl WalLimiter {
-    fn look(&mut self, connection: &mut Connection, store: &Path) {
+    fn truncate_if_large(&mut self, connection: &mut Connection, store: &Path) {
         let size = connection::wal_bytes(store);
         if size <= self.limit_bytes {
             return;
@@ -246,7 +246,7 @@ impl WalLimiter {
 }
 
 /// Removes what a process that was stopped while forgetting has left.
-fn go_on_forgetting(connection: &mut Connection, store: &Path) {
+fn resume_forgetting(connection: &mut Connection, store: &Path) {
     let went_on = match traces::is_pending(connection) {
         Ok(false) => return,
         Ok(true) => traces::clear_on(connection, store, traces::NO_WAIT),
@@ -260,17 +260,21 @@ fn go_on_forgetting(connection: &mut Connection, store: &Path) {
 /// Does what is queued, until nobody is left to queue anything or the disk fails. After a failed
 /// write or sync nobody knows what is on disk but who reads it anew: the connection is given up,
 /// what was acknowledged is in the log, and the rest has failed.
-fn run(connection: &mut Connection, queue: &Receiver<WriteJob>, store: &Path) -> ControlFlow<()> {
-    let mut names = WriterState::default();
+fn run_jobs(
+    connection: &mut Connection,
+    queue: &Receiver<WriteJob>,
+    store: &Path,
+) -> ControlFlow<()> {
+    let mut writer = WriterState::default();
     let mut log = WalLimiter {
         limit_bytes: connection::WAL_BYTES_MAX,
     };
     while let Ok(first) = queue.recv() {
         let mut jobs = vec![first];
         let mut failed = Vec::new();
-        let mut outcome = group(connection, &mut names, &mut jobs, Some(queue));
+        let mut outcome = run_group(connection, &mut writer, &mut jobs, Some(queue));
         while let Err((error, at)) = outcome {
-            names = WriterState::default();
+            writer = WriterState::default();
             // A commit that failed takes everyone with it, and so does the disk; a piece of work
             // only itself.
             let at = at.filter(|_| !error.is_disk_failure() && !error.is_disk_full());
@@ -280,7 +284,7 @@ fn run(connection: &mut Connection, queue: &Receiver<WriteJob>, store: &Path) ->
                 jobs.drain(alone..alone + everyone)
                     .map(|job| (job, error.clone())),
             );
-            outcome = group(connection, &mut names, &mut jobs, None);
+            outcome = run_group(connection, &mut writer, &mut jobs, None);
         }
         let disk = failed
             .iter()
@@ -303,34 +307,34 @@ fn run(connection: &mut Connection, queue: &Receiver<WriteJob>, store: &Path) ->
             }
             return ControlFlow::Break(());
         }
-        log.look(connection, store);
+        log.truncate_if_large(connection, store);
     }
     ControlFlow::Continue(())
 }
 
 /// Runs the jobs, and those that wait in the queue, in one transaction. Fails with the error and,
 /// where it was a job's own, which job's.
-fn group(
+fn run_group(
     connection: &mut Connection,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     jobs: &mut Vec<WriteJob>,
     queue: Option<&Receiver<WriteJob>>,
 ) -> std::result::Result<(), (Error, Option<usize>)> {
     if jobs.is_empty() {
         return Ok(());
     }
-    let transaction = begin(connection, names).map_err(|error| (error, None))?;
+    let transaction = begin_transaction(connection, writer).map_err(|error| (error, None))?;
     let mut weight = 0;
     let mut at = 0;
     while at < jobs.len() {
         weight += jobs[at].weight.max(1);
-        (jobs[at].work)(&transaction, names).map_err(|error| (error, Some(at)))?;
+        (jobs[at].work)(&transaction, writer).map_err(|error| (error, Some(at)))?;
         at += 1;
         if at == jobs.len() && weight < GROUP_WEIGHT_MAX {
-            jobs.extend(queue.and_then(|queue| another(queue, jobs)));
+            jobs.extend(queue.and_then(|queue| next_job(queue, jobs)));
         }
     }
-    names
+    writer
         .index
         .flush(&transaction)
         .map_err(|error| (error, None))?;
@@ -338,20 +342,23 @@ fn group(
 }
 
 /// Returns a job that may share the commit of these.
-fn another(queue: &Receiver<WriteJob>, jobs: &[WriteJob]) -> Option<WriteJob> {
+fn next_job(queue: &Receiver<WriteJob>, jobs: &[WriteJob]) -> Option<WriteJob> {
     if jobs.iter().all(|job| job.mode == CommitMode::Grouped) {
-        queue.recv_timeout(BULK_WAIT).ok()
+        queue.recv_timeout(GROUP_WAIT).ok()
     } else {
         queue.try_recv().ok()
     }
 }
 
 /// Takes the write lock, and drops the remembered numbers when another process has written.
-fn begin<'a>(connection: &'a mut Connection, names: &mut WriterState) -> Result<Transaction<'a>> {
+fn begin_transaction<'a>(
+    connection: &'a mut Connection,
+    writer: &mut WriterState,
+) -> Result<Transaction<'a>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version = transaction.query_row("PRAGMA data_version", [], |row| row.get(0))?;
-    if names.data_version != version {
-        *names = WriterState {
+    if writer.data_version != version {
+        *writer = WriterState {
             data_version: version,
             ..WriterState::default()
         };
@@ -379,14 +386,14 @@ mod tests {
             .unwrap();
         write(&connection);
         let mut log = WalLimiter { limit_bytes: 1 };
-        log.look(&mut connection, &path);
+        log.truncate_if_large(&mut connection, &path);
         assert!(connection::wal_bytes(&path) > 0, "somebody reads");
         assert!(log.limit_bytes > connection::WAL_BYTES_MAX / 4);
         reader.execute_batch("COMMIT").unwrap();
-        log.look(&mut connection, &path);
+        log.truncate_if_large(&mut connection, &path);
         assert!(connection::wal_bytes(&path) > 0, "it has not grown since");
         log.limit_bytes = 1;
-        log.look(&mut connection, &path);
+        log.truncate_if_large(&mut connection, &path);
         assert_eq!(connection::wal_bytes(&path), 0);
         assert_eq!(log.limit_bytes, connection::WAL_BYTES_MAX);
     }

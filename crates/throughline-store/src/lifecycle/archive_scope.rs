@@ -16,7 +16,7 @@ use crate::portable::ImportScope;
 use crate::texts::logs::{self, TextLocation};
 
 /// Names the chore; a new rule that old archives must obey gets a new name.
-const CHORE: &str = "archive-scope-1";
+const SCRUB_TASK: &str = "archive-scope-1";
 
 /// What was done to the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Store {
             return Ok(scrub);
         }
         for source in self.read(archived_sources)? {
-            let change = self.read(|connection| change(connection, scope, source))?;
+            let change = self.read(|connection| plan_source_change(connection, scope, source))?;
             if change.texts.is_empty() && !change.is_denied {
                 continue;
             }
@@ -51,7 +51,7 @@ impl Store {
                 .writer()
                 .submit(1, CommitMode::Immediate, move |tx, _| {
                     traces::mark_pending(tx, now)?;
-                    apply(tx, &change)
+                    apply_source_change(tx, &change)
                 });
             let done = done.wait()?;
             scrub.rewritten += done.rewritten;
@@ -61,7 +61,7 @@ impl Store {
             traces::remove_traces(&self.path, self.key.as_ref(), traces::READER_WAIT)?;
         }
         let note = |tx: &Transaction<'_>, _: &mut WriterState| {
-            maintenance::mark_done(tx, CHORE, Timestamp::UNIX_EPOCH)
+            maintenance::mark_done(tx, SCRUB_TASK, Timestamp::UNIX_EPOCH)
         };
         self.writer()
             .submit(1, CommitMode::Immediate, note)
@@ -72,7 +72,7 @@ impl Store {
 
 fn is_done(connection: &Connection) -> Result<bool> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM chores WHERE name = ?1")?;
-    Ok(statement.exists([CHORE])?)
+    Ok(statement.exists([SCRUB_TASK])?)
 }
 
 fn archived_sources(connection: &Connection) -> Result<Vec<i64>> {
@@ -81,7 +81,11 @@ fn archived_sources(connection: &Connection) -> Result<Vec<i64>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn change(connection: &Connection, scope: &dyn ImportScope, source: i64) -> Result<SourceChange> {
+fn plan_source_change(
+    connection: &Connection,
+    scope: &dyn ImportScope,
+    source: i64,
+) -> Result<SourceChange> {
     let mut change = SourceChange {
         source,
         ..SourceChange::default()
@@ -107,7 +111,7 @@ fn change(connection: &Connection, scope: &dyn ImportScope, source: i64) -> Resu
     Ok(change)
 }
 
-fn apply(tx: &Transaction<'_>, change: &SourceChange) -> Result<ScrubReport> {
+fn apply_source_change(tx: &Transaction<'_>, change: &SourceChange) -> Result<ScrubReport> {
     let mut scrub = ScrubReport::default();
     if change.is_denied {
         scrub.erased = logs::delete_log(tx, change.source)?;

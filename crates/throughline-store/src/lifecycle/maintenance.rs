@@ -18,7 +18,7 @@ use crate::texts::packs::PackReport;
 /// Sessions are packed when nothing has happened in them for this long.
 pub const PACKED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// Facts that another has replaced are history for this long.
-const HISTORY: SignedDuration = SignedDuration::from_hours(24 * 365);
+const HISTORY_RETENTION: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// The note that `delete_after` left some sessions for another day.
 pub(crate) const AGE_HELD_BACK_TASK: &str = "age_held_back";
 
@@ -105,7 +105,7 @@ impl Store {
         self.read(|connection| {
             let mut due = Vec::new();
             for chore in MaintenanceTask::ALL {
-                if is_due(last(connection, *chore)?, chore.interval(), now) {
+                if is_due(last_run(connection, *chore)?, chore.interval(), now) {
                     due.push(*chore);
                 }
             }
@@ -117,16 +117,16 @@ impl Store {
     /// were merged. The older stays; the other is marked as replaced by it. Pins are left alone.
     pub fn consolidate_facts(&self) -> Result<usize> {
         self.writer()
-            .submit(1, CommitMode::Immediate, |tx, _| consolidate(tx))
+            .submit(1, CommitMode::Immediate, |tx, _| merge_equal_facts(tx))
             .wait()
     }
 
     /// Deletes what nothing refers to, and returns how many rows that were.
     pub fn delete_unreferenced(&self, now: Timestamp) -> Result<usize> {
-        let before = (now - HISTORY).as_millisecond();
+        let before = (now - HISTORY_RETENTION).as_millisecond();
         self.writer()
-            .submit(1, CommitMode::Immediate, move |tx, names| {
-                clear(tx, names, before)
+            .submit(1, CommitMode::Immediate, move |tx, writer| {
+                delete_unreferenced_rows(tx, writer, before)
             })
             .wait()
     }
@@ -140,7 +140,7 @@ fn is_due(last: Option<i64>, every: SignedDuration, now: Timestamp) -> bool {
     })
 }
 
-fn last(connection: &Connection, chore: MaintenanceTask) -> Result<Option<i64>> {
+fn last_run(connection: &Connection, chore: MaintenanceTask) -> Result<Option<i64>> {
     Ok(connection
         .prepare_cached("SELECT at FROM chores WHERE name = ?1")?
         .query_row([chore.name()], |row| row.get(0))
@@ -174,13 +174,13 @@ pub(crate) fn claim_if_due(
     Ok(is_due)
 }
 
-fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
+fn merge_equal_facts(tx: &Transaction<'_>) -> Result<usize> {
     let mut statement = tx.prepare_cached(
         "SELECT id, coalesce(workspace, 0), kind, trust, text FROM facts
          WHERE superseded IS NULL AND NOT pinned ORDER BY made, id",
     )?;
     let rows = statement.query_map([], |row| {
-        let said = said(&row.get::<_, String>(4)?);
+        let said = normalize_fact_text(&row.get::<_, String>(4)?);
         let key = (row.get(1)?, row.get(2)?, row.get(3)?, said);
         Ok((row.get(0)?, key))
     })?;
@@ -189,7 +189,7 @@ fn consolidate(tx: &Transaction<'_>) -> Result<usize> {
     let mut merged = 0;
     for (id, key) in facts {
         if let Some(kept) = first.get(&key) {
-            merge(tx, kept, &id)?;
+            merge_fact_into(tx, kept, &id)?;
             merged += 1;
         } else {
             first.insert(key, id);
@@ -203,7 +203,7 @@ type FactKey = (i64, String, i64, String);
 
 /// Returns what a fact says, whatever its capitals, articles and punctuation. The order stays: it
 /// carries meaning, and so does every other word.
-fn said(text: &str) -> String {
+fn normalize_fact_text(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric() && !"'_/.+#-".contains(c));
     let words = words.map(|word| word.trim_matches(['.', '\'', '-']));
@@ -213,7 +213,7 @@ fn said(text: &str) -> String {
         .join(" ")
 }
 
-fn merge(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()> {
+fn merge_fact_into(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()> {
     tx.prepare_cached(
         "UPDATE facts SET times = facts.times + o.times, seen = max(facts.seen, o.seen)
          FROM (SELECT times, seen FROM facts WHERE id = ?2) o WHERE facts.id = ?1",
@@ -229,7 +229,11 @@ fn merge(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn clear(tx: &Transaction<'_>, names: &mut WriterState, before: i64) -> Result<usize> {
+fn delete_unreferenced_rows(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    before: i64,
+) -> Result<usize> {
     let mut cleared = 0;
     for sql in [
         "DELETE FROM bodies WHERE hash NOT IN (SELECT body FROM records WHERE body IS NOT NULL)
@@ -251,7 +255,7 @@ fn clear(tx: &Transaction<'_>, names: &mut WriterState, before: i64) -> Result<u
         [before],
     )?;
     cleared += tx.execute(&format!("DELETE FROM facts WHERE {history}"), [before])?;
-    names.contexts.clear();
+    writer.contexts.clear();
     Ok(cleared)
 }
 
@@ -261,14 +265,17 @@ mod tests {
 
     #[test]
     fn facts_say_the_same() {
-        assert_eq!(said("Use the tabs, please."), said("use tabs"));
+        assert_eq!(
+            normalize_fact_text("Use the tabs, please."),
+            normalize_fact_text("use tabs")
+        );
         for (one, other) in [
             ("use tabs", "do not use tabs"),
             ("tabs over spaces", "spaces over tabs"),
             ("limit is 5", "limit is 6"),
             ("use C++", "use C"),
         ] {
-            assert_ne!(said(one), said(other));
+            assert_ne!(normalize_fact_text(one), normalize_fact_text(other));
         }
     }
 

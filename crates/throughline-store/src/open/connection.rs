@@ -32,29 +32,29 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// How many had run when the search index got its present form.
-const INDEXED_SINCE: i64 = 8;
+const INDEX_FORMAT: i64 = 8;
 /// What the log is cut back to when it has been larger. Only a reader that stays open makes it so.
 pub(crate) const WAL_BYTES_MAX: u64 = 64 << 20;
 /// A log with no more than its header holds nothing.
-const LOG_HEADER_BYTES: u64 = 32;
+const WAL_HEADER_BYTES: u64 = 32;
 
 /// Longer than any of our own transactions; another process's write is waited for, not reported.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a store that others are just making is tried again: some seconds in all.
-const LOCKED_TRIES: u32 = 500;
-const LOCKED_STEP: Duration = Duration::from_millis(10);
+const LOCKED_ATTEMPTS: u32 = 500;
+const LOCKED_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Opens the one connection that writes, making and migrating the store as needed.
 pub(crate) fn open_writer(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
-    require_sound_sqlite()?;
+    require_supported_sqlite()?;
     if let Some(parent) = path.parent() {
         create_private_dir(parent)?;
     }
-    check_log(path)?;
-    private_file(path)?;
+    check_orphan_wal(path)?;
+    create_private_file(path)?;
     let mut connection = connect(path, key)?;
-    settle(&connection)?;
+    apply_pragmas(&connection)?;
     let found = format_version(&connection)?;
     if (1..current_format()).contains(&found) {
         safety_copy::write_safety_copy(&connection, path, found)?;
@@ -65,16 +65,16 @@ pub(crate) fn open_writer(path: &Path, key: Option<&EncryptionKey>) -> Result<Co
 
 /// Makes a store of an earlier format, or of ours.
 pub(crate) fn create_at_format(path: &Path, format: i64) -> Result<Connection> {
-    private_file(path)?;
+    create_private_file(path)?;
     let mut connection = Connection::open(path)?;
-    settle(&connection)?;
+    apply_pragmas(&connection)?;
     migrate(&mut connection, path, format)?;
     Ok(connection)
 }
 
-fn settle(connection: &Connection) -> Result<()> {
+fn apply_pragmas(connection: &Connection) -> Result<()> {
     harden(connection)?;
-    keep_a_log(connection)?;
+    enable_wal(connection)?;
     connection.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
          PRAGMA synchronous = FULL;
@@ -89,11 +89,11 @@ fn settle(connection: &Connection) -> Result<()> {
 
 /// Switches to a write-ahead log. While others do the same in a store that is just being made, SQLite says that
 /// it is locked without waiting as it was told to.
-fn keep_a_log(connection: &Connection) -> Result<()> {
-    let mut tries = LOCKED_TRIES;
+fn enable_wal(connection: &Connection) -> Result<()> {
+    let mut tries = LOCKED_ATTEMPTS;
     loop {
         match connection.pragma_update(None, "journal_mode", "wal") {
-            Err(error) if tries > 0 && is_busy(&error) => std::thread::sleep(LOCKED_STEP),
+            Err(error) if tries > 0 && is_busy(&error) => std::thread::sleep(LOCKED_INTERVAL),
             switched => return Ok(switched?),
         }
         tries -= 1;
@@ -107,13 +107,13 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// How long another process's write is waited for before somebody is told.
 const BUSY_NOTICE: Duration = Duration::from_secs(2);
 /// How long each look at the write lock is apart from the next.
-const BUSY_STEP: Duration = Duration::from_millis(5);
+const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Lets a connection wait for the writes of other processes, and say so when it takes long.
 pub(crate) fn set_busy_handler(connection: &mut Connection) -> Result<()> {
     fn wait(tries: i32) -> bool {
-        let waited = BUSY_STEP.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX));
-        if waited >= BUSY_NOTICE && waited < BUSY_NOTICE + BUSY_STEP {
+        let waited = BUSY_INTERVAL.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX));
+        if waited >= BUSY_NOTICE && waited < BUSY_NOTICE + BUSY_INTERVAL {
             tracing::warn!(
                 "another process is writing to the store; waiting up to {} s for it",
                 BUSY_TIMEOUT.as_secs()
@@ -122,7 +122,7 @@ pub(crate) fn set_busy_handler(connection: &mut Connection) -> Result<()> {
         if waited >= BUSY_TIMEOUT {
             return false;
         }
-        std::thread::sleep(BUSY_STEP);
+        std::thread::sleep(BUSY_INTERVAL);
         true
     }
     Ok(connection.busy_handler(Some(wait))?)
@@ -133,7 +133,7 @@ pub(crate) fn connect(path: &Path, key: Option<&EncryptionKey>) -> Result<Connec
     let mut connection = Connection::open(path)?;
     set_busy_handler(&mut connection)?;
     encryption::unlock(&connection, path, key)?;
-    check_ours(&connection, path)?;
+    check_application_id(&connection, path)?;
     Ok(connection)
 }
 
@@ -158,7 +158,7 @@ impl FileAccess {
 }
 
 /// Statements that a connection keeps prepared. A prompt needs about thirty.
-const STATEMENTS_KEPT: usize = 96;
+const STATEMENT_CACHE_CAPACITY: usize = 96;
 
 /// Opens a connection that cannot write.
 pub(crate) fn open_reader(
@@ -167,13 +167,13 @@ pub(crate) fn open_reader(
     access: FileAccess,
 ) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match reading(path, flags, key, access) {
+    match open_read_only(path, flags, key, access) {
         // Where nothing can be written there can be no index of the log. Without a log, the file
         // alone is the store, and nobody can change it: SQLite may be told so.
         Err(error) if error.is_read_only() && wal_bytes(path) == 0 => {
-            let uri = format!("file:{}?immutable=1", escaped(path));
+            let uri = format!("file:{}?immutable=1", escape_uri(path));
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            reading(Path::new(&uri), flags, key, access)
+            open_read_only(Path::new(&uri), flags, key, access)
         }
         opened => opened,
     }
@@ -182,29 +182,29 @@ pub(crate) fn open_reader(
 /// Opens a connection that cannot write to a store in which nothing has to be done first: it is of our format, and
 /// nothing that was forgotten has left traces. `None` for any other.
 pub(crate) fn open_current_reader(path: &Path) -> Result<Option<Connection>> {
-    check_log(path)?;
+    check_orphan_wal(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    check_ours(&connection, path)?;
+    check_application_id(&connection, path)?;
     if format_version(&connection)? != current_format()
         || crate::lifecycle::forget::traces::is_pending(&connection)?
     {
         return Ok(None);
     }
-    set_up_reader(&connection, FileAccess::Mapped)?;
+    configure_reader(&connection, FileAccess::Mapped)?;
     Ok(Some(connection))
 }
 
 /// Writes a path as part of a URI.
-fn escaped(path: &Path) -> String {
+fn escape_uri(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.replace('%', "%25")
         .replace('?', "%3f")
         .replace('#', "%23")
 }
 
-fn reading(
+fn open_read_only(
     path: &Path,
     flags: OpenFlags,
     key: Option<&EncryptionKey>,
@@ -213,18 +213,18 @@ fn reading(
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     encryption::unlock(&connection, path, key)?;
-    set_up_reader(&connection, access)?;
+    configure_reader(&connection, access)?;
     // SQLite looks at the file only when it is asked something.
     let found = format_version(&connection)?;
     if key.is_none() && (1..current_format()).contains(&found) {
-        return in_memory(&connection, path);
+        return migrate_in_memory(&connection, path);
     }
     Ok(connection)
 }
 
-fn set_up_reader(connection: &Connection, access: FileAccess) -> Result<()> {
+fn configure_reader(connection: &Connection, access: FileAccess) -> Result<()> {
     harden(connection)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
     let (mapped_bytes, cached_kib) = access.limits();
     connection.execute_batch(&format!(
         "PRAGMA query_only = ON;
@@ -237,7 +237,7 @@ fn set_up_reader(connection: &Connection, access: FileAccess) -> Result<()> {
 
 /// Returns an older store as today's, without touching it. Only where nothing can be written does
 /// anybody read one that was not brought up to date before.
-fn in_memory(old: &Connection, path: &Path) -> Result<Connection> {
+fn migrate_in_memory(old: &Connection, path: &Path) -> Result<Connection> {
     let mut memory = Connection::open_in_memory()?;
     rusqlite::backup::Backup::new(old, &mut memory)?.step(-1)?;
     harden(&memory)?;
@@ -255,14 +255,14 @@ fn harden(connection: &Connection) -> Result<()> {
 }
 
 /// A checkpoint racing a writer could corrupt the file before 3.51.3.
-fn require_sound_sqlite() -> Result<()> {
+fn require_supported_sqlite() -> Result<()> {
     if rusqlite::version_number() < 3_051_003 {
         return Err(Error::UnsupportedSqlite(rusqlite::version().to_owned()));
     }
     Ok(())
 }
 
-pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
+pub(crate) fn check_application_id(connection: &Connection, path: &Path) -> Result<()> {
     let not_ours = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => Error::NotAStore {
             path: path.to_owned(),
@@ -294,13 +294,13 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, known: i64) -> R
     }
     // Another process may be migrating too: the version counts only once we hold the lock.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    bring_up(&transaction, path, known)?;
+    run_migrations(&transaction, path, known)?;
     transaction.commit()?;
     Ok(())
 }
 
 /// Runs the migrations that a store lacks.
-pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -> Result<()> {
+pub(crate) fn run_migrations(transaction: &Transaction<'_>, path: &Path, known: i64) -> Result<()> {
     let found = format_version(transaction)?;
     if found > known {
         return Err(Error::TooNew {
@@ -313,7 +313,7 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
     for migration in MIGRATIONS.iter().take(number(known)).skip(number(found)) {
         transaction.execute_batch(migration)?;
     }
-    if (1..INDEXED_SINCE).contains(&found) {
+    if (1..INDEX_FORMAT).contains(&found) {
         tracing::info!(path = %path.display(), "the search index is made anew");
         index::rebuild(transaction, &|_, _| {})?;
     }
@@ -326,10 +326,10 @@ pub(crate) fn bring_up(transaction: &Transaction<'_>, path: &Path, known: i64) -
 }
 
 /// SQLite throws a log away whose database is missing or empty; what was acknowledged is in it.
-fn check_log(path: &Path) -> Result<()> {
+fn check_orphan_wal(path: &Path) -> Result<()> {
     // The log is looked at first: another process may be making the store, and makes the file
     // before its log.
-    let has_log = wal_bytes(path) > LOG_HEADER_BYTES;
+    let has_log = wal_bytes(path) > WAL_HEADER_BYTES;
     if has_log && !fs::metadata(path).is_ok_and(|file| file.len() > 0) {
         return Err(Error::WalWithoutDatabase {
             path: path.to_owned(),
@@ -397,7 +397,7 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
 }
 
 /// Makes a file that only its owner can read. SQLite gives its side files the same mode.
-pub(crate) fn private_file(path: &Path) -> Result<()> {
+pub(crate) fn create_private_file(path: &Path) -> Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

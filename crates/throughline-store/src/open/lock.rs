@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::open::connection;
 
 /// The name of the lock in the store's folder. It is always empty.
-const LOCK: &str = "throughline.lock";
-const STEP: Duration = Duration::from_millis(20);
+const LOCK_FILE: &str = "throughline.lock";
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// How often a store that is being exchanged is asked for again: half a minute, as for a write.
-const OPEN_TRIES: u32 = 1500;
+const SHARED_ATTEMPTS: u32 = 1500;
 /// How often the store is asked for alone: long enough for a command that is just ending.
-const ALONE_TRIES: u32 = 100;
+const EXCLUSIVE_ATTEMPTS: u32 = 100;
 
 /// A hold on a store's lock, until it is dropped.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct StoreLock {
 
 /// Joins those who use the store; waits while somebody exchanges the database.
 pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
-    hold(folder, OPEN_TRIES, File::try_lock_shared).or_else(|error| {
-        if !excuses(&error) {
+    acquire(folder, SHARED_ATTEMPTS, File::try_lock_shared).or_else(|error| {
+        if !can_skip_lock(&error) {
             return Err(error);
         }
         tracing::debug!(%error, "the store is used without a lock");
@@ -40,11 +40,11 @@ pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
 
 /// Keeps everybody else out; waits a moment for them to close the store.
 pub(crate) fn lock_exclusive(folder: &Path) -> Result<StoreLock> {
-    hold(folder, ALONE_TRIES, File::try_lock)
+    acquire(folder, EXCLUSIVE_ATTEMPTS, File::try_lock)
 }
 
 /// Where files cannot be locked or made, nobody can exchange the database either.
-fn excuses(error: &Error) -> bool {
+fn can_skip_lock(error: &Error) -> bool {
     let cannot = match error {
         Error::Io { error, .. } => {
             matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::NotFound)
@@ -54,17 +54,17 @@ fn excuses(error: &Error) -> bool {
     cannot || error.is_read_only()
 }
 
-fn hold(
+fn acquire(
     folder: &Path,
     tries: u32,
     lock: impl Fn(&File) -> Result<(), TryLockError>,
 ) -> Result<StoreLock> {
-    let path = folder.join(LOCK);
+    let path = folder.join(LOCK_FILE);
     let file = lock_file(&path)?;
     for _ in 0..tries {
         match lock(&file) {
             Ok(()) => return Ok(StoreLock { _file: Some(file) }),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(STEP),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY_INTERVAL),
             Err(TryLockError::Error(error)) => return Err(Error::io(path)(error)),
         }
     }
@@ -74,7 +74,7 @@ fn hold(
 }
 
 fn lock_file(path: &Path) -> Result<File> {
-    let made = connection::private_file(path);
+    let made = connection::create_private_file(path);
     // Some systems lock only what may be written; on others whoever may only read joins too.
     OpenOptions::new()
         .read(true)
@@ -93,11 +93,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let first = lock_shared(dir.path()).unwrap();
         let second = lock_shared(dir.path()).unwrap();
-        let try_alone = || hold(dir.path(), 1, File::try_lock);
+        let try_alone = || acquire(dir.path(), 1, File::try_lock);
         assert!(matches!(try_alone(), Err(Error::InUse { .. })));
         drop((first, second));
         let only = try_alone().unwrap();
-        let try_shared = || hold(dir.path(), 1, File::try_lock_shared);
+        let try_shared = || acquire(dir.path(), 1, File::try_lock_shared);
         assert!(matches!(try_shared(), Err(Error::InUse { .. })));
         drop(only);
         try_shared().unwrap();

@@ -53,14 +53,14 @@ impl ReaderPool {
         let idle = self.idle().pop();
         let reader = match idle {
             Some(reader) => reader,
-            None => self.open(path, key)?,
+            None => self.open_pooled(path, key)?,
         };
         let result = read(&reader.connection);
-        self.give_back(reader);
+        self.return_reader(reader);
         result
     }
 
-    fn open(&self, path: &Path, key: Option<&EncryptionKey>) -> Result<PooledReader> {
+    fn open_pooled(&self, path: &Path, key: Option<&EncryptionKey>) -> Result<PooledReader> {
         let slot = MappedSlot::claim(&self.mapped);
         let access = if slot.is_some() {
             FileAccess::Mapped
@@ -71,7 +71,7 @@ impl ReaderPool {
         Ok(PooledReader { connection, slot })
     }
 
-    fn give_back(&self, reader: PooledReader) {
+    fn return_reader(&self, reader: PooledReader) {
         let mut idle = self.idle();
         if reader.slot.is_some() {
             idle.push(reader);

@@ -12,11 +12,11 @@ use crate::open::connection;
 use crate::salvage::repair;
 
 /// The folder of the copy, beside the store.
-const FOLDER: &str = "safety";
+const SAFETY_FOLDER: &str = "safety";
 /// What those who make one wait for.
-const TURN: &str = "lock";
+const SAFETY_LOCK_FILE: &str = "lock";
 /// How long the copy is kept.
-const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+const SAFETY_RETENTION: SignedDuration = SignedDuration::from_hours(24);
 
 /// Copies a store that is about to be migrated. There is at most one copy, the latest; where the
 /// disk has no room for one, the migration goes on without: it is one transaction.
@@ -25,13 +25,13 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
     connection::create_private_dir(&folder)?;
     let path = folder.join(format!("format-{format}.db"));
     // Several processes may find the same old store: one after the other.
-    let _turn = turn(&folder)?;
+    let _turn = lock_folder(&folder)?;
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found != format {
         return Ok(());
     }
     let aside = folder.join(format!("format-{format}.part"));
-    let written = write(connection, &aside);
+    let written = vacuum_into(connection, &aside);
     match written {
         Ok(()) => {}
         Err(error) if error.is_disk_full() => {
@@ -44,16 +44,16 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
             return Err(error);
         }
     }
-    for earlier in files(&folder)?.iter().filter(|path| **path != aside) {
+    for earlier in copy_files(&folder)?.iter().filter(|path| **path != aside) {
         remove(earlier)?;
     }
     fs::rename(&aside, &path).map_err(Error::io(&path))
 }
 
 /// Waits until nobody else is copying. Where there are no locks, nobody is waited for.
-fn turn(folder: &Path) -> Result<fs::File> {
-    let path = folder.join(TURN);
-    connection::private_file(&path)?;
+fn lock_folder(folder: &Path) -> Result<fs::File> {
+    let path = folder.join(SAFETY_LOCK_FILE);
+    connection::create_private_file(&path)?;
     let file = fs::File::open(&path).map_err(Error::io(&path))?;
     if let Err(error) = file.lock() {
         tracing::debug!(%error, "the safety copy is made without a lock");
@@ -61,9 +61,9 @@ fn turn(folder: &Path) -> Result<fs::File> {
     Ok(file)
 }
 
-fn write(connection: &Connection, path: &Path) -> Result<()> {
+fn vacuum_into(connection: &Connection, path: &Path) -> Result<()> {
     remove(path)?;
-    connection::private_file(path)?;
+    connection::create_private_file(path)?;
     let name = path.to_string_lossy();
     connection.execute("VACUUM INTO ?1", [name.as_ref()])?;
     let file = fs::File::open(path).map_err(Error::io(path))?;
@@ -75,7 +75,7 @@ impl Store {
     /// from before a repair. Whoever forgets something must not leave it in them.
     pub fn safety_copy_paths(&self) -> Vec<PathBuf> {
         let folders = [folder_of(&self.path), repair::quarantine_folder(&self.path)];
-        let kept = folders.iter().filter_map(|folder| files(folder).ok());
+        let kept = folders.iter().filter_map(|folder| copy_files(folder).ok());
         kept.flatten().collect()
     }
 
@@ -83,14 +83,14 @@ impl Store {
     pub fn remove_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
         let folder = folder_of(&self.path);
         let mut removed = false;
-        for path in files(&folder)? {
+        for path in copy_files(&folder)? {
             if now.is_none_or(|now| is_older(&path, now)) {
                 remove(&path)?;
                 removed = true;
             }
         }
         if removed {
-            remove(&folder.join(TURN))?;
+            remove(&folder.join(SAFETY_LOCK_FILE))?;
             // Another copy may just be coming; the folder then stays.
             let _not_empty = fs::remove_dir(&folder);
         }
@@ -100,23 +100,25 @@ impl Store {
 
 /// Returns the folder of the copy of a store.
 fn folder_of(store: &Path) -> PathBuf {
-    store.with_file_name(FOLDER)
+    store.with_file_name(SAFETY_FOLDER)
 }
 
 fn is_older(path: &Path, now: Timestamp) -> bool {
     let made = fs::metadata(path).and_then(|file| file.modified()).ok();
     made.and_then(|made| Timestamp::try_from(made).ok())
-        .is_some_and(|made| now.duration_since(made) > KEPT_FOR)
+        .is_some_and(|made| now.duration_since(made) > SAFETY_RETENTION)
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+fn copy_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io(folder)(error)),
     };
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = paths.filter(|path| !path.ends_with(TURN)).collect();
+    let mut files: Vec<_> = paths
+        .filter(|path| !path.ends_with(SAFETY_LOCK_FILE))
+        .collect();
     files.sort();
     Ok(files)
 }

@@ -29,8 +29,8 @@ pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
     }
     let mut expected = Connection::open_in_memory()?;
     connection::migrate(&mut expected, path, format)?;
-    let expected = objects(&expected)?;
-    let mut found = objects(connection)?;
+    let expected = schema_objects(&expected)?;
+    let mut found = schema_objects(connection)?;
     // What a backup carries beside its tables.
     let carried = ("table".to_owned(), backup::CARRIED_TABLE.to_owned());
     if found
@@ -60,7 +60,7 @@ pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
 }
 
 /// Returns the statements of a schema by kind and name. SQLite's own indexes and tables have none.
-fn objects(connection: &Connection) -> Result<BTreeMap<(String, String), String>> {
+fn schema_objects(connection: &Connection) -> Result<BTreeMap<(String, String), String>> {
     let sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema
         WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'";
     let mut statement = connection.prepare(sql)?;

@@ -310,7 +310,7 @@ impl Exporter<'_> {
         let mut texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let offset = row.get(0)?;
-            let text = match texts.piece(self.connection, row, 2) {
+            let text = match texts.read_piece(self.connection, row, 2) {
                 Ok(text) => text,
                 Err(Error::MissingText(_)) => {
                     let what = format!("log {path} from byte {offset}");

@@ -265,7 +265,7 @@ fn write_records(
         }
     }
     changed.into_iter().try_for_each(|session| {
-        records::recount(tx, session)?;
+        records::recount_session(tx, session)?;
         sessions::clear_capture_time(tx, session)
     })
 }
@@ -335,7 +335,7 @@ fn write_eviction(
     match written {
         Some(session) => {
             names.evicted.forget(session);
-            records::recount(tx, session)
+            records::recount_session(tx, session)
         }
         None => Ok(()),
     }

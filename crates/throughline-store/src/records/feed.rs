@@ -58,7 +58,7 @@ impl Store {
             let facts = statement.query_map([], |row| {
                 let mut hasher = DefaultHasher::new();
                 for column in 1..=8 {
-                    hash(row.get_ref(column)?, &mut hasher);
+                    hash_value(row.get_ref(column)?, &mut hasher);
                 }
                 let id = FactId::from_bytes(row.get(0)?);
                 Ok((VersionedItem::Fact(id), hasher.finish()))
@@ -82,7 +82,7 @@ impl Store {
 
     /// Returns where the feed stands now.
     pub fn feed_end(&self) -> Result<FeedPosition> {
-        self.read(last)
+        self.read(latest_position)
     }
 
     /// Returns what came after `heard`, at most `limit` of each kind, and moves it on.
@@ -92,7 +92,7 @@ impl Store {
     pub fn changes_since(&self, heard: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {
-            let last = last(connection)?;
+            let last = latest_position(connection)?;
             heard.record = heard.record.min(last.record);
             heard.tombstone = heard.tombstone.min(last.tombstone);
             let mut statement = connection.prepare_cached(
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-fn hash(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
+fn hash_value(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
     match value {
         ValueRef::Null => 0_u8.hash(hasher),
         ValueRef::Integer(number) => number.hash(hasher),
@@ -129,7 +129,7 @@ fn hash(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
     }
 }
 
-fn last(connection: &Connection) -> Result<FeedPosition> {
+fn latest_position(connection: &Connection) -> Result<FeedPosition> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
     Ok(FeedPosition {
         record: number("SELECT coalesce(max(row), 0) FROM records")?,

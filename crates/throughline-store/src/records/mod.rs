@@ -75,8 +75,9 @@ impl Store {
     ) -> Result<()> {
         let mut after = (-1, -1, -1);
         loop {
-            let (part, last) = self.read(|connection| part_of(connection, session, after))?;
-            let is_whole = part.len() < PART_RECORDS;
+            let (part, last) =
+                self.read(|connection| read_record_page(connection, session, after))?;
+            let is_whole = part.len() < PAGE_RECORDS;
             part.into_iter().for_each(&mut each);
             match last {
                 Some(last) if !is_whole => after = last,
@@ -116,26 +117,28 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([id.as_bytes()])?;
-            rows.next()?.map(|row| record(connection, row)).transpose()
+            rows.next()?
+                .map(|row| read_record(connection, row))
+                .transpose()
         })
     }
 }
 
 /// Records of a session that are read in one go.
-const PART_RECORDS: usize = 500;
+const PAGE_RECORDS: usize = 500;
 
 /// The place of a record in its session: line, ordinal, row.
 type RecordPosition = (i64, i64, i64);
 
 /// Reads the records of a session that follow a place.
-fn part_of(
+fn read_record_page(
     connection: &Connection,
     session: &SessionId,
     after: RecordPosition,
 ) -> Result<(Vec<StoredRecord>, Option<RecordPosition>)> {
     let sql = format!(
         "{RECORD_SELECT} WHERE s.name = ?1 AND (r.line, r.ordinal, r.row) > (?2, ?3, ?4)
-         ORDER BY r.line, r.ordinal, r.row LIMIT {PART_RECORDS}"
+         ORDER BY r.line, r.ordinal, r.row LIMIT {PAGE_RECORDS}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![session.as_str(), after.0, after.1, after.2])?;
@@ -143,7 +146,7 @@ fn part_of(
     let (mut part, mut last) = (Vec::new(), None);
     while let Some(row) = rows.next()? {
         last = Some((row.get(22)?, row.get(23)?, row.get(24)?));
-        part.push(record_of(connection, row, &mut texts)?);
+        part.push(read_record_cached(connection, row, &mut texts)?);
     }
     Ok((part, last))
 }
@@ -161,12 +164,12 @@ pub(crate) const RECORD_SELECT: &str = "
     LEFT JOIN contexts c ON c.id = r.context
     LEFT JOIN sources f ON f.id = r.source";
 
-pub(crate) fn record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
-    record_of(connection, row, &mut TextReader::default())
+pub(crate) fn read_record(connection: &Connection, row: &Row<'_>) -> Result<StoredRecord> {
+    read_record_cached(connection, row, &mut TextReader::default())
 }
 
 /// The same, for one of many that are read in their order.
-pub(crate) fn record_of(
+pub(crate) fn read_record_cached(
     connection: &Connection,
     row: &Row<'_>,
     texts: &mut TextReader,
@@ -268,7 +271,7 @@ impl TextReader {
             _ => {
                 &self
                     .block
-                    .insert((block, blocks::read(connection, block)?))
+                    .insert((block, blocks::read_block(connection, block)?))
                     .1
             }
         };
@@ -334,15 +337,15 @@ pub(crate) enum Insertion {
 /// Writes a record unless it is stored already.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
     source: RecordSource,
     record: &CleanRecord,
     blocks: &mut BatchBlocks<'_>,
 ) -> Result<Insertion> {
-    let copies = copies(tx, record.id)?;
+    let copies = find_duplicates(tx, record.id)?;
     let log_line = i64::try_from(record.line).unwrap_or(i64::MAX);
-    let renamed = by_alias(tx, record.id)?;
+    let renamed = find_by_alias(tx, record.id)?;
     let same = copies.iter().find(|copy| copy.id == record.id);
     if let Some(same) = same.or(renamed.as_ref()) {
         let known_line = same.log_line.unwrap_or(same.line);
@@ -355,8 +358,8 @@ pub(crate) fn insert(
             .execute([same.row, source.id, log_line])?;
         }
         if same.session != session.id {
-            names.stored_text.forget(session.id);
-            come_home(tx, names, same, session)?;
+            writer.stored_text.forget(session.id);
+            move_to_session(tx, writer, same, session)?;
         }
         return Ok(if same.detached {
             Insertion::Reattached
@@ -364,7 +367,7 @@ pub(crate) fn insert(
             Insertion::AlreadyStored
         });
     }
-    if names.evicted.is_evicted(tx, session.id, record.id)? {
+    if writer.evicted.is_evicted(tx, session.id, record.id)? {
         return Ok(Insertion::Evicted);
     }
     let line = log_line.saturating_add(source.line_shift);
@@ -373,8 +376,8 @@ pub(crate) fn insert(
         Some(first) => !starts_before(tx, session.id, first.session)?,
         None => false,
     };
-    let context = find_or_insert_context(tx, names, &record.context)?;
-    names.stored_text.add(session.id, record.content.as_str());
+    let context = find_or_insert_context(tx, writer, &record.context)?;
+    writer.stored_text.add(session.id, record.content.as_str());
     let block = match &record.placement {
         TextPlacement::Block { index, start } => Some((blocks.block_id(tx, *index)?, *start)),
         TextPlacement::Body(body) => {
@@ -424,7 +427,7 @@ pub(crate) fn insert(
         log_line,
     ])?;
     let row = tx.last_insert_rowid();
-    names
+    writer
         .evicted
         .note_return(tx, session.id, record.id, record.kind)?;
     if !is_copy {
@@ -440,9 +443,9 @@ pub(crate) fn insert(
             size_bytes: record.content.as_str().len(),
             terms: &record.terms,
         };
-        names.index.add(tx, &entry)?;
+        writer.index.add(tx, &entry)?;
         if let Some(first) = first {
-            set_copy(tx, names, first.row)?;
+            mark_as_copy(tx, writer, first.row)?;
         }
     }
     Ok(Insertion::New)
@@ -450,22 +453,22 @@ pub(crate) fn insert(
 
 /// Gives a record back to its session. A record's id is made of its session's name, so it can only
 /// lie in another since a repair that found the one without the other.
-fn come_home(
+fn move_to_session(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     record: &DuplicateRow,
     session: SessionRef,
 ) -> Result<()> {
     let stored = rows_where(tx, "row = ?1 AND copy = 0", &[&record.row])?;
     for stored in &stored {
-        take_from_index(tx, names, stored)?;
+        remove_from_index(tx, writer, stored)?;
     }
     tx.prepare_cached("UPDATE records SET session = ?2 WHERE row = ?1")?
         .execute([record.row, session.id])?;
-    recount(tx, record.session)?;
-    recount(tx, session.id)?;
+    recount_session(tx, record.session)?;
+    recount_session(tx, session.id)?;
     for stored in &stored {
-        add_to_index(tx, names, session, stored, &stored.text)?;
+        add_to_index(tx, writer, session, stored, &stored.text)?;
     }
     Ok(())
 }
@@ -497,7 +500,7 @@ impl<'a> BatchBlocks<'a> {
             }
         }
         for (block, places) in &places {
-            blocks::blank_all(tx, *block, places)?;
+            blocks::blank_texts(tx, *block, places)?;
         }
         Ok(())
     }
@@ -524,29 +527,29 @@ struct DuplicateRow {
 }
 
 /// Returns the record itself and its repetitions in other sessions.
-fn copies(connection: &Connection, id: RecordId) -> Result<Vec<DuplicateRow>> {
+fn find_duplicates(connection: &Connection, id: RecordId) -> Result<Vec<DuplicateRow>> {
     let (low, high) = id.duplicate_range();
     let mut statement = connection.prepare_cached(
         "SELECT row, id, session, source, copy, line, log_line, detached FROM records
          WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
     )?;
-    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], DuplicateRow::read)?;
+    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], DuplicateRow::from_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Returns the record whose entry has been renamed so that it would have this id.
-fn by_alias(connection: &Connection, id: RecordId) -> Result<Option<DuplicateRow>> {
+fn find_by_alias(connection: &Connection, id: RecordId) -> Result<Option<DuplicateRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT row, id, session, source, copy, line, log_line, detached FROM records
          WHERE alias = ?1 LIMIT 1",
     )?;
     Ok(statement
-        .query_row([id.as_bytes()], DuplicateRow::read)
+        .query_row([id.as_bytes()], DuplicateRow::from_row)
         .optional()?)
 }
 
 impl DuplicateRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             row: row.get(0)?,
             id: RecordId::from_bytes(row.get(1)?),
@@ -571,8 +574,8 @@ fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
         .query_row([a, b], |row| row.get(0))?)
 }
 
-fn set_copy(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
-    unindex(tx, names, row)?;
+fn mark_as_copy(tx: &Transaction<'_>, writer: &mut WriterState, row: i64) -> Result<()> {
+    unindex_row(tx, writer, row)?;
     tx.prepare_cached("UPDATE records SET copy = 1 WHERE row = ?1")?
         .execute([row])?;
     // What turns out to be another session's word is no longer part of this one's digest.
@@ -587,85 +590,85 @@ fn set_copy(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<(
 /// Indexes the records of a session anew, after its workspace became known or another one.
 pub(crate) fn reindex_records(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     before: SessionRef,
     session: SessionRef,
 ) -> Result<()> {
     for stored in rows_where_lossy(tx, "session = ?1 AND copy = 0", &[&session.id])? {
         if stored.is_lost {
-            names.index.remove_unknown(tx, stored.row)?;
+            writer.index.remove_unknown(tx, stored.row)?;
             continue;
         }
-        take_as(tx, names, before, &stored)?;
-        add_to_index(tx, names, session, &stored, &stored.text)?;
+        remove_from_index_as(tx, writer, before, &stored)?;
+        add_to_index(tx, writer, session, &stored, &stored.text)?;
     }
-    if digest_rows::unindex_as(tx, names, before)? {
-        digest_rows::index(tx, names, session.id)?;
+    if digest_rows::unindex_as(tx, writer, before)? {
+        digest_rows::index(tx, writer, session.id)?;
     }
     Ok(())
 }
 
 /// Takes a row out of the index that is still as it was when it was put in.
-pub(crate) fn unindex(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
-    if !names.index.contains_row(tx, row)? {
+pub(crate) fn unindex_row(tx: &Transaction<'_>, writer: &mut WriterState, row: i64) -> Result<()> {
+    if !writer.index.contains_row(tx, row)? {
         return Ok(());
     }
     match rows_where(tx, "row = ?1", &[&row]) {
         Ok(all) => all
             .iter()
-            .try_for_each(|stored| take_from_index(tx, names, stored)),
+            .try_for_each(|stored| remove_from_index(tx, writer, stored)),
         // Who takes a damaged record away does not have to read it.
-        Err(Error::MissingText(_)) => names.index.remove_unknown(tx, row),
+        Err(Error::MissingText(_)) => writer.index.remove_unknown(tx, row),
         Err(error) => Err(error),
     }
 }
 
 /// Puts a row into the index that is not there, unless it is a copy.
-pub(crate) fn index_row(tx: &Transaction<'_>, names: &mut WriterState, row: i64) -> Result<()> {
+pub(crate) fn index_row(tx: &Transaction<'_>, writer: &mut WriterState, row: i64) -> Result<()> {
     for stored in rows_where(tx, "row = ?1 AND copy = 0", &[&row])? {
         if let Some(session) = session_ref(tx, stored.session)? {
-            add_to_index(tx, names, session, &stored, &stored.text)?;
+            add_to_index(tx, writer, session, &stored, &stored.text)?;
         }
     }
     Ok(())
 }
 
 /// Takes a row out of the index that was read before.
-fn take_from_index(
+fn remove_from_index(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     stored: &RecordRow,
 ) -> Result<()> {
     match session_ref(tx, stored.session)? {
-        Some(session) => take_as(tx, names, session, stored),
-        None if names.index.contains_row(tx, stored.row)? => {
-            names.index.remove_unknown(tx, stored.row)
+        Some(session) => remove_from_index_as(tx, writer, session, stored),
+        None if writer.index.contains_row(tx, stored.row)? => {
+            writer.index.remove_unknown(tx, stored.row)
         }
         None => Ok(()),
     }
 }
 
-fn take_as(
+fn remove_from_index_as(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
     stored: &RecordRow,
 ) -> Result<()> {
-    if !names.index.contains_row(tx, stored.row)? {
+    if !writer.index.contains_row(tx, stored.row)? {
         return Ok(());
     }
     if stored.is_lost {
-        return names.index.remove_unknown(tx, stored.row);
+        return writer.index.remove_unknown(tx, stored.row);
     }
     let terms = stored.terms(&stored.text);
-    names
+    writer
         .index
         .remove(tx, &stored.entry(session, &stored.text, &terms))
 }
 
 fn add_to_index(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
     stored: &RecordRow,
     text: &str,
@@ -675,13 +678,13 @@ fn add_to_index(
     if entry.at.is_none() {
         entry.at = last_active(tx, session.id)?;
     }
-    names.index.add(tx, &entry)
+    writer.index.add(tx, &entry)
 }
 
 /// Indexes the records of a session anew that was in another workspace, or in none.
 pub(crate) fn reindex_session(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: i64,
     workspace_before: i64,
 ) -> Result<()> {
@@ -692,7 +695,7 @@ pub(crate) fn reindex_session(
         workspace: workspace_before,
         ..known
     };
-    reindex_records(tx, names, before, known)
+    reindex_records(tx, writer, before, known)
 }
 
 /// A row that is about to change.
@@ -807,15 +810,15 @@ fn read_rows(
 /// Deletes a record whose text another record holds.
 pub(crate) fn delete_record(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     stored: &RecordRow,
 ) -> Result<()> {
-    take_from_index(tx, names, stored)?;
+    remove_from_index(tx, writer, stored)?;
     tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
         .execute([stored.row])?;
-    release(tx, stored)?;
+    release_record_text(tx, stored)?;
     if !stored.copy {
-        promote_copy(tx, names, stored.id)?;
+        promote_copy(tx, writer, stored.id)?;
     }
     Ok(())
 }
@@ -828,7 +831,7 @@ pub(crate) fn mark_detached(tx: &Transaction<'_>, id: RecordId) -> Result<()> {
 }
 
 /// Takes a text that its row no longer refers to out of where it was kept.
-fn release(tx: &Transaction<'_>, stored: &RecordRow) -> Result<()> {
+fn release_record_text(tx: &Transaction<'_>, stored: &RecordRow) -> Result<()> {
     if let Some((block, start, size)) = stored.block {
         blocks::blank_text(tx, block, start, size)?;
     }
@@ -841,10 +844,10 @@ fn release(tx: &Transaction<'_>, stored: &RecordRow) -> Result<()> {
 /// Lets the first remaining copy of a deleted record be found by search.
 pub(crate) fn promote_copy(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     id: RecordId,
 ) -> Result<()> {
-    let Some(heir) = copies(tx, id)?.into_iter().next() else {
+    let Some(heir) = find_duplicates(tx, id)?.into_iter().next() else {
         return Ok(());
     };
     tx.prepare_cached("UPDATE records SET copy = 0 WHERE row = ?1")?
@@ -853,7 +856,7 @@ pub(crate) fn promote_copy(
         return Ok(());
     };
     for stored in rows_where(tx, "row = ?1", &[&heir.row])? {
-        add_to_index(tx, names, session, &stored, &stored.text)?;
+        add_to_index(tx, writer, session, &stored, &stored.text)?;
     }
     Ok(())
 }
@@ -875,7 +878,7 @@ pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<Ses
 /// Replaces the text of a row that turned out to hold a secret.
 pub(crate) fn replace_record_text(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: SessionRef,
     stored: &RecordRow,
     text: &CleanString,
@@ -891,10 +894,10 @@ pub(crate) fn replace_record_text(
         text.as_str().len(),
         record_checksum(stored.id, hash.as_bytes())
     ])?;
-    release(tx, stored)?;
+    release_record_text(tx, stored)?;
     if !stored.copy {
-        take_as(tx, names, session, stored)?;
-        add_to_index(tx, names, session, stored, text.as_str())?;
+        remove_from_index_as(tx, writer, session, stored)?;
+        add_to_index(tx, writer, session, stored, text.as_str())?;
     }
     Ok(())
 }
@@ -902,7 +905,7 @@ pub(crate) fn replace_record_text(
 /// Deletes records, texts and all. Their copies are the caller's business.
 pub(crate) fn delete_records(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     all: &[&RecordRow],
 ) -> Result<()> {
     let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
@@ -915,16 +918,16 @@ pub(crate) fn delete_records(
         if let Some(body) = &stored.body {
             bodies::delete_unused_body(tx, body)?;
         }
-        take_from_index(tx, names, stored)?;
+        remove_from_index(tx, writer, stored)?;
     }
     for (block, places) in &places {
-        blocks::blank_all(tx, *block, places)?;
+        blocks::blank_texts(tx, *block, places)?;
     }
     Ok(())
 }
 
 /// Counts a session's records again.
-pub(crate) fn recount(tx: &Transaction<'_>, session: i64) -> Result<()> {
+pub(crate) fn recount_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached(
         "WITH gone AS (SELECT * FROM evictions WHERE session = ?1)
          UPDATE sessions SET (records, prompts, tool_calls, errors) = (

@@ -50,7 +50,7 @@ impl Store {
                     i64::try_from(filter.limit).unwrap_or(i64::MAX),
                     filter.gone,
                 ],
-                session,
+                read_session,
             )?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -59,14 +59,14 @@ impl Store {
     /// Returns the sessions whose own or full id starts with `prefix`; at most `limit`.
     pub fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
         let sql = format!(
-            "{SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
+            "{SESSION_SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
                 OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
-             {GROUP} ORDER BY length(s.name), s.name LIMIT ?2"
+             {SESSION_GROUP} ORDER BY length(s.name), s.name LIMIT ?2"
         );
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![prefix, limit], session)?;
+            let rows = statement.query_map(params![prefix, limit], read_session)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -96,10 +96,12 @@ impl Store {
 
     /// Returns the sessions that `parent` started.
     pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
-        let sql = format!("{SELECT} WHERE s.parent = ?1 {GROUP} ORDER BY s.started, s.name");
+        let sql = format!(
+            "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
+        );
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([parent.as_str()], session)?;
+            let rows = statement.query_map([parent.as_str()], read_session)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
@@ -108,10 +110,11 @@ impl Store {
 /// Returns the sessions with these numbers, in the order of the numbers.
 pub(crate) fn sessions_by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
     let list = serde_json::to_string(ids).unwrap_or_default();
-    let sql =
-        format!("{SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {GROUP} ORDER BY s.id");
+    let sql = format!(
+        "{SESSION_SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {SESSION_GROUP} ORDER BY s.id"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([list], session)?;
+    let rows = statement.query_map([list], read_session)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
@@ -129,9 +132,9 @@ pub(crate) fn clear_capture_time(tx: &Transaction<'_>, session: i64) -> Result<(
     Ok(())
 }
 
-/// Reads sessions with their usage. [`GROUP`] must follow the condition: the usage of each session is
+/// Reads sessions with their usage. [`SESSION_GROUP`] must follow the condition: the usage of each session is
 /// added up by way of its index, so a few sessions cost no more than their own rows of `usage`.
-const SELECT: &str = "
+const SESSION_SELECT: &str = "
     SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
            s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
            CAST(total(max(u.input, 0)) AS INTEGER), CAST(total(max(u.output, 0)) AS INTEGER),
@@ -150,13 +153,13 @@ const SELECT: &str = "
         SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
     LEFT JOIN usage u ON u.session = s.id";
 
-const GROUP: &str = "GROUP BY s.id";
+const SESSION_GROUP: &str = "GROUP BY s.id";
 
 /// Returns the statement that lists sessions: it first chooses the sessions, then reads the rest of
 /// what is known of those alone.
 fn list_sql() -> String {
     format!(
-        "{SELECT} WHERE s.id IN (
+        "{SESSION_SELECT} WHERE s.id IN (
              SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
              WHERE (?1 IS NULL OR s.flavor = ?1)
                AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
@@ -168,11 +171,11 @@ fn list_sql() -> String {
                     SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
                     WHERE x.session = s.id AND NOT y.gone))
              ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)
-         {GROUP} ORDER BY coalesce(s.ended, s.started) DESC, s.name"
+         {SESSION_GROUP} ORDER BY coalesce(s.ended, s.started) DESC, s.name"
     )
 }
 
-fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
+fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let flavor: String = row.get(1)?;
     let kind: String = row.get(2)?;
     let count = |index: usize| -> rusqlite::Result<u64> {
@@ -216,9 +219,9 @@ fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
 
 /// Returns a session by its number.
 pub(crate) fn session_by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
-    let sql = format!("{SELECT} WHERE s.id = ?1 {GROUP}");
+    let sql = format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}");
     let mut statement = connection.prepare_cached(&sql)?;
-    Ok(statement.query_row([id], session).optional()?)
+    Ok(statement.query_row([id], read_session).optional()?)
 }
 
 pub(crate) fn timestamp_from_millis(millis: Option<i64>) -> Option<Timestamp> {
@@ -228,17 +231,17 @@ pub(crate) fn timestamp_from_millis(millis: Option<i64>) -> Option<Timestamp> {
 /// Writes what is known of a session now. Mirrors `SessionPatch::merge`.
 pub(crate) fn upsert(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: &CleanSession,
     title: Option<&CleanString>,
 ) -> Result<()> {
     let workspace = match &session.workspace {
-        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, names, key, root)?),
+        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, writer, key, root)?),
         None => None,
     };
-    let before = find_or_insert_session(tx, names, &session.name, session.patch.flavor)?;
+    let before = find_or_insert_session(tx, writer, &session.name, session.patch.flavor)?;
     let patch = &session.patch;
-    let has_digest_row = digest_rows::unindex(tx, names, before.id)?;
+    let has_digest_row = digest_rows::unindex(tx, writer, before.id)?;
     tx.prepare_cached(
         "UPDATE sessions SET
             kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
@@ -270,25 +273,25 @@ pub(crate) fn upsert(
             .as_ref()
             .is_some_and(|title| title.rank.yields_to_equal()),
     ])?;
-    date(tx, before.id, patch)?;
+    update_times(tx, before.id, patch)?;
     if let (0, Some(workspace)) = (before.workspace, workspace) {
         let known = SessionRef {
             workspace,
             ..before
         };
-        names
+        writer
             .sessions
             .insert(session.name.as_str().to_owned(), known);
-        records::reindex_records(tx, names, before, known)?;
+        records::reindex_records(tx, writer, before, known)?;
     }
     if has_digest_row {
-        digest_rows::index(tx, names, before.id)?;
+        digest_rows::index(tx, writer, before.id)?;
     }
     Ok(())
 }
 
 /// Widens the times of a session. Times in a log replace those of files.
-fn date(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> {
+fn update_times(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> {
     let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
     if patch.started.or(patch.ended).is_some() {
         tx.prepare_cached(
@@ -323,14 +326,14 @@ pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Optio
 /// Returns a session's number, making its row when there is none.
 pub(crate) fn find_or_insert_session(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     name: &CleanString,
     flavor: Flavor,
 ) -> Result<SessionRef> {
-    if let Some(known) = names.sessions.get(name.as_str()) {
+    if let Some(known) = writer.sessions.get(name.as_str()) {
         return Ok(*known);
     }
-    let found = find(tx, name.as_str())?;
+    let found = find_session(tx, name.as_str())?;
     let known = match found {
         Some((id, workspace)) => SessionRef {
             id,
@@ -347,11 +350,11 @@ pub(crate) fn find_or_insert_session(
             }
         }
     };
-    names.sessions.insert(name.as_str().to_owned(), known);
+    writer.sessions.insert(name.as_str().to_owned(), known);
     Ok(known)
 }
 
-fn find(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
+fn find_session(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
     Ok(connection
         .prepare_cached("SELECT id, coalesce(workspace, 0) FROM sessions WHERE name = ?1")?
         .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -361,7 +364,7 @@ fn find(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
 /// Returns the number of the place where a record was made.
 pub(crate) fn find_or_insert_context(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     context: &[CleanString; 3],
 ) -> Result<i64> {
     let [cwd, branch, model] = context;
@@ -370,7 +373,7 @@ pub(crate) fn find_or_insert_context(
         branch.as_str().to_owned(),
         model.as_str().to_owned(),
     );
-    if let Some(id) = names.contexts.get(&key) {
+    if let Some(id) = writer.contexts.get(&key) {
         return Ok(*id);
     }
     let id = tx
@@ -379,7 +382,7 @@ pub(crate) fn find_or_insert_context(
              ON CONFLICT DO UPDATE SET cwd = excluded.cwd RETURNING id",
         )?
         .query_row(params![key.0, key.1, key.2], |row| row.get(0))?;
-    names.contexts.insert(key, id);
+    writer.contexts.insert(key, id);
     Ok(id)
 }
 
@@ -395,8 +398,10 @@ mod tests {
             crate::open::connection::open_writer(&dir.path().join("t.db"), None).unwrap();
         for sql in [
             list_sql(),
-            format!("{SELECT} WHERE s.id = ?1 {GROUP}"),
-            format!("{SELECT} WHERE s.parent = ?1 {GROUP} ORDER BY s.started, s.name"),
+            format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}"),
+            format!(
+                "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
+            ),
         ] {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
             let mut plan = connection.prepare(&explained).unwrap();

@@ -13,7 +13,7 @@ use crate::records::{self, StoredRecord};
 /// No more steps of a session are looked at.
 const STEPS_MAX: i64 = 100_000;
 /// How many steps after a call its answer is looked for; agents answer calls soon.
-const ANSWER_STEPS_MAX: i64 = 2_000;
+const RESULT_STEPS_MAX: i64 = 2_000;
 /// How many steps before a call the prompt is looked for that led to it.
 const BEFORE_STEPS_MAX: i64 = 20_000;
 
@@ -48,56 +48,61 @@ impl SessionStep {
 impl Store {
     /// Returns the steps of a session in order.
     pub fn steps(&self, session: &SessionId) -> Result<Vec<SessionStep>> {
-        let sql = format!("{SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal LIMIT ?2");
-        self.read(|connection| all(connection, &sql, params![session.as_str(), STEPS_MAX]))
+        let sql = format!("{STEP_SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal LIMIT ?2");
+        self.read(|connection| query_steps(connection, &sql, params![session.as_str(), STEPS_MAX]))
     }
 
     /// Returns the last steps of a session in order, at most `limit`.
     pub fn last_steps(&self, session: &SessionId, limit: usize) -> Result<Vec<SessionStep>> {
         let sql = format!(
-            "{SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
              ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut steps =
-            self.read(|connection| all(connection, &sql, params![session.as_str(), limit]))?;
+        let mut steps = self
+            .read(|connection| query_steps(connection, &sql, params![session.as_str(), limit]))?;
         steps.reverse();
         Ok(steps)
     }
 
     /// Returns the step that a record is.
     pub fn read_step(&self, id: RecordId) -> Result<Option<SessionStep>> {
-        let sql = format!("{SELECT} WHERE r.id = ?1");
-        self.read(|connection| Ok(all(connection, &sql, params![id.as_bytes()])?.pop()))
+        let sql = format!("{STEP_SELECT} WHERE r.id = ?1");
+        self.read(|connection| Ok(query_steps(connection, &sql, params![id.as_bytes()])?.pop()))
     }
 
     /// Returns the call that a result answers.
     pub fn call_for_result(&self, answer: &SessionStep) -> Result<Option<SessionStep>> {
         let sql = format!(
-            "{SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
                AND (r.line, r.ordinal) < (?2, ?3) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?4"
         );
         let sql = format!(
             "SELECT * FROM ({sql}) WHERE kind = {} AND call = ?5 LIMIT 1",
             RecordKind::ToolUse as i64
         );
-        self.beside(answer, &sql, ANSWER_STEPS_MAX)
+        self.find_related_step(answer, &sql, RESULT_STEPS_MAX)
     }
 
     /// Returns the result of a call.
     pub fn result_of_call(&self, call: &SessionStep) -> Result<Option<SessionStep>> {
         let sql = format!(
-            "{SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
                AND (r.line, r.ordinal) > (?2, ?3) ORDER BY r.line, r.ordinal LIMIT ?4"
         );
         let (result, error) = (RecordKind::ToolResult as i64, RecordKind::Error as i64);
         let sql = format!(
             "SELECT * FROM ({sql}) WHERE kind IN ({result}, {error}) AND call = ?5 LIMIT 1"
         );
-        self.beside(call, &sql, ANSWER_STEPS_MAX)
+        self.find_related_step(call, &sql, RESULT_STEPS_MAX)
     }
 
-    fn beside(&self, step: &SessionStep, sql: &str, steps_max: i64) -> Result<Option<SessionStep>> {
+    fn find_related_step(
+        &self,
+        step: &SessionStep,
+        sql: &str,
+        steps_max: i64,
+    ) -> Result<Option<SessionStep>> {
         let Some(call) = &step.call else {
             return Ok(None);
         };
@@ -105,7 +110,7 @@ impl Store {
         self.read(|connection| {
             let session = step.session.as_str();
             let values = params![session, line, ordinal, steps_max, call];
-            Ok(all(connection, sql, values)?.pop())
+            Ok(query_steps(connection, sql, values)?.pop())
         })
     }
 
@@ -156,21 +161,21 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT r.id AS id, r.kind AS kind, r.at, s.name, r.tool, r.path,
+const STEP_SELECT: &str = "SELECT r.id AS id, r.kind AS kind, r.at, s.name, r.tool, r.path,
         r.call AS call, json_extract(r.metadata, '$.exit_code'), r.line, r.ordinal
     FROM records r JOIN sessions s ON s.id = r.session";
 
-fn all(
+fn query_steps(
     connection: &Connection,
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<SessionStep>> {
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(values, step)?;
+    let rows = statement.query_map(values, read_step)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn step(row: &Row<'_>) -> rusqlite::Result<SessionStep> {
+fn read_step(row: &Row<'_>) -> rusqlite::Result<SessionStep> {
     let exit_code: Option<String> = row.get(7)?;
     Ok(SessionStep {
         id: RecordId::from_bytes(row.get(0)?),

@@ -42,7 +42,7 @@ impl Store {
             let mut texts = TextReader::default();
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                found.push(records::record_of(connection, row, &mut texts)?);
+                found.push(records::read_record_cached(connection, row, &mut texts)?);
             }
             Ok(found)
         })

@@ -65,29 +65,29 @@ impl Store {
 /// that folder, whichever of the two logs was read first. An empty `root` names no folder.
 pub(crate) fn find_or_insert_workspace(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     key: &CleanString,
     root: &CleanString,
 ) -> Result<i64> {
     let (key, root) = (key.as_str(), root.as_str());
     let name = format!("{key}\n{root}");
-    if let Some(id) = names.workspaces.get(&name) {
+    if let Some(id) = writer.workspaces.get(&name) {
         return Ok(*id);
     }
-    let id = match at_root(tx, root)? {
-        _ if root.is_empty() => with_key(tx, key)?,
-        None => seen_at(tx, root, with_key(tx, key)?)?,
+    let id = match workspace_at_root(tx, root)? {
+        _ if root.is_empty() => find_or_insert_by_key(tx, key)?,
+        None => insert_root(tx, root, find_or_insert_by_key(tx, key)?)?,
         Some((id, _)) if key == root => id,
-        Some((old, true)) => named(tx, names, old, key)?,
+        Some((old, true)) => rename_or_merge(tx, writer, old, key)?,
         // The folder holds another repository than it did.
-        Some((_, false)) => with_key(tx, key)?,
+        Some((_, false)) => find_or_insert_by_key(tx, key)?,
     };
-    names.workspaces.insert(name, id);
+    writer.workspaces.insert(name, id);
     Ok(id)
 }
 
 /// Returns the workspace of a folder, and whether it is known by that folder alone.
-fn at_root(tx: &Transaction<'_>, root: &str) -> Result<Option<(i64, bool)>> {
+fn workspace_at_root(tx: &Transaction<'_>, root: &str) -> Result<Option<(i64, bool)>> {
     let sql =
         "SELECT r.workspace, w.key = r.path FROM roots r JOIN workspaces w ON w.id = r.workspace
         WHERE r.path = ?1";
@@ -97,21 +97,21 @@ fn at_root(tx: &Transaction<'_>, root: &str) -> Result<Option<(i64, bool)>> {
         .optional()?)
 }
 
-fn seen_at(tx: &Transaction<'_>, root: &str, id: i64) -> Result<i64> {
+fn insert_root(tx: &Transaction<'_>, root: &str, id: i64) -> Result<i64> {
     tx.prepare_cached("INSERT OR IGNORE INTO roots (path, workspace) VALUES (?1, ?2)")?
         .execute(params![root, id])?;
     Ok(id)
 }
 
-fn find(tx: &Transaction<'_>, key: &str) -> Result<Option<i64>> {
+fn find_workspace(tx: &Transaction<'_>, key: &str) -> Result<Option<i64>> {
     Ok(tx
         .prepare_cached("SELECT id FROM workspaces WHERE key = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()?)
 }
 
-fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
-    if let Some(id) = find(tx, key)? {
+fn find_or_insert_by_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
+    if let Some(id) = find_workspace(tx, key)? {
         return Ok(id);
     }
     tx.prepare_cached("INSERT INTO workspaces (key) VALUES (?1)")?
@@ -121,8 +121,13 @@ fn with_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
 
 /// Gives a workspace that was known by its folder the name of its remote, and returns its number.
 /// Where the remote has a workspace already, the two become one.
-fn named(tx: &Transaction<'_>, names: &mut WriterState, old: i64, key: &str) -> Result<i64> {
-    let Some(other) = find(tx, key)? else {
+fn rename_or_merge(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    old: i64,
+    key: &str,
+) -> Result<i64> {
+    let Some(other) = find_workspace(tx, key)? else {
         tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
             .execute(params![old, key])?;
         return Ok(old);
@@ -145,10 +150,10 @@ fn named(tx: &Transaction<'_>, names: &mut WriterState, old: i64, key: &str) -> 
     tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
         .execute(params![kept, key])?;
     // What is remembered of sessions and workspaces names the lost number.
-    names.sessions.clear();
-    names.workspaces.clear();
+    writer.sessions.clear();
+    writer.workspaces.clear();
     for session in sessions {
-        records::reindex_session(tx, names, session, lost)?;
+        records::reindex_session(tx, writer, session, lost)?;
     }
     Ok(kept)
 }

@@ -54,7 +54,7 @@ impl Store {
             };
             let mut count = |sql: &str| -> Result<u64> {
                 let count = connection.query_row(sql, [], |row| row.get(0));
-                count.or_else(|error| note(error.into(), &mut problems).map(|()| 0))
+                count.or_else(|error| record_problem(error.into(), &mut problems).map(|()| 0))
             };
             let mut health = Health {
                 format: connection.query_row("PRAGMA user_version", [], |row| row.get(0))?,
@@ -96,7 +96,7 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
     } else {
         "quick_check"
     };
-    listed(
+    collect_problems(
         connection,
         &format!("PRAGMA {check}({PROBLEMS_MAX})"),
         &mut problems,
@@ -105,12 +105,12 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
     if deep {
         let pieces = format!("SELECT count(*) FROM raw WHERE {}", logs::WITHOUT_TEXT);
         let pieces = (pieces.as_str(), "pieces of logs without their text");
-        for (sql, what) in GAPS.iter().copied().chain([pieces]) {
+        for (sql, what) in CONSISTENCY_CHECKS.iter().copied().chain([pieces]) {
             let found = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
             match found {
                 Ok(0) => {}
                 Ok(count) => problems.push(format!("{count} {what}")),
-                Err(error) => note(error.into(), &mut problems)?,
+                Err(error) => record_problem(error.into(), &mut problems)?,
             }
         }
     }
@@ -118,7 +118,7 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
 }
 
 /// What must not be, though SQLite has nothing against it.
-const GAPS: &[(&str, &str)] = &[
+const CONSISTENCY_CHECKS: &[(&str, &str)] = &[
     (
         "SELECT count(*) FROM pragma_foreign_key_check",
         "rows refer to something that is not there",
@@ -148,20 +148,20 @@ fn count_damaged_texts(connection: &Connection, problems: &mut Vec<String>) -> R
     };
     let mut texts = TextReader::default();
     let records = look(records::RECORD_SELECT, &mut |row| {
-        records::record_of(connection, row, &mut texts).map(drop)
+        records::read_record_cached(connection, row, &mut texts).map(drop)
     });
     let distinct = "SELECT DISTINCT body, block, start, length, hash FROM raw
          ORDER BY block, start";
     let pieces = look(distinct, &mut |row| {
-        texts.piece(connection, row, 0).map(drop)
+        texts.read_piece(connection, row, 0).map(drop)
     });
     for outcome in [records, pieces] {
-        outcome.or_else(|error| note(error, problems))?;
+        outcome.or_else(|error| record_problem(error, problems))?;
     }
     Ok(damaged)
 }
 
-fn listed(connection: &Connection, sql: &str, problems: &mut Vec<String>) -> Result<()> {
+fn collect_problems(connection: &Connection, sql: &str, problems: &mut Vec<String>) -> Result<()> {
     let list = || -> Result<Vec<String>> {
         let mut statement = connection.prepare(sql)?;
         let rows = statement.query_map([], |row| row.get(0))?;
@@ -172,12 +172,12 @@ fn listed(connection: &Connection, sql: &str, problems: &mut Vec<String>) -> Res
             problems.extend(list);
             Ok(())
         }
-        Err(error) => note(error, problems),
+        Err(error) => record_problem(error, problems),
     }
 }
 
 /// Damage that stops an examination is its finding.
-fn note(error: Error, problems: &mut Vec<String>) -> Result<()> {
+fn record_problem(error: Error, problems: &mut Vec<String>) -> Result<()> {
     if !error.is_corrupt() {
         return Err(error);
     }

@@ -117,7 +117,7 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
         let path: Option<String> = row.get(0)?;
         let offset: i64 = row.get(1)?;
         let name = || format!("log {} from byte {offset}", path.as_deref().unwrap_or("?"));
-        note(texts.piece(connection, row, 2), &name)?;
+        note(texts.read_piece(connection, row, 2), &name)?;
     }
     Ok(damaged)
 }
@@ -139,13 +139,13 @@ pub(crate) fn hash_tables(connection: &Connection) -> Result<BTreeMap<String, Ta
         .collect::<Result<Vec<_>, _>>()?;
     let mut content = BTreeMap::new();
     for (name, sql) in tables {
-        let (rows, hash) = rows(connection, &name)?;
+        let (rows, hash) = hash_rows(connection, &name)?;
         content.insert(name, (sql, rows, hash));
     }
     Ok(content)
 }
 
-fn rows(connection: &Connection, table: &str) -> Result<(u64, blake3::Hash)> {
+fn hash_rows(connection: &Connection, table: &str) -> Result<(u64, blake3::Hash)> {
     let sql = format!("SELECT * FROM \"{}\"", table.replace('"', "\"\""));
     let mut statement = connection.prepare(&sql)?;
     let columns = statement.column_count();

@@ -38,7 +38,8 @@ pub(crate) fn slice_text(bytes: &[u8], id: i64, start: usize, size: usize) -> Re
 
 /// Returns all of a block's texts.
 pub(crate) fn read_whole_block(connection: &Connection, id: i64) -> Result<String> {
-    String::from_utf8(read(connection, id)?).map_err(|_| Error::MissingText(format!("block {id}")))
+    String::from_utf8(read_block(connection, id)?)
+        .map_err(|_| Error::MissingText(format!("block {id}")))
 }
 
 /// Deletes a block that nothing refers to any more, and says whether it is gone.
@@ -67,7 +68,7 @@ struct CachedBlocks {
 }
 
 /// Blocks kept at hand. Whoever reads goes through the records in their order.
-const CACHED_MAX: usize = 8;
+const CACHED_BLOCKS_MAX: usize = 8;
 
 impl std::fmt::Debug for BlockCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -87,7 +88,7 @@ impl BlockCache {
         let at = match kept.blocks.iter().position(|block| block.0 == id) {
             Some(at) => at,
             None => {
-                kept.read(connection, id)?;
+                kept.load(connection, id)?;
                 0
             }
         };
@@ -97,9 +98,9 @@ impl BlockCache {
 
 impl CachedBlocks {
     /// Reads a block to the front, in the room of the one that is longest there.
-    fn read(&mut self, connection: &Connection, id: i64) -> Result<()> {
+    fn load(&mut self, connection: &Connection, id: i64) -> Result<()> {
         let lost = || Error::MissingText(format!("block {id}"));
-        let oldest = (self.blocks.len() == CACHED_MAX).then(|| self.blocks.pop_back());
+        let oldest = (self.blocks.len() == CACHED_BLOCKS_MAX).then(|| self.blocks.pop_back());
         let mut room = oldest.flatten().map(|block| block.1).unwrap_or_default();
         let unpacker = match &mut self.decompressor {
             Some(unpacker) => unpacker,
@@ -128,15 +129,15 @@ fn unpacked_size(data: &[u8]) -> usize {
 
 /// Takes a text out of its block; the others stay where they are.
 pub(crate) fn blank_text(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
-    blank_all(tx, id, &[(start, size)])
+    blank_texts(tx, id, &[(start, size)])
 }
 
 /// Takes several texts out of their block.
-pub(crate) fn blank_all(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
+pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
     if delete_unused_block(tx, id)? {
         return Ok(());
     }
-    let mut bytes = match read(tx, id) {
+    let mut bytes = match read_block(tx, id) {
         Ok(bytes) => bytes,
         Err(error @ Error::MissingText(_)) => {
             // None of its texts can be read any more, but its bytes may hold what is to go.
@@ -166,7 +167,7 @@ pub(crate) fn blank_all_except(
     id: i64,
     kept: &[(usize, usize)],
 ) -> Result<()> {
-    let size = read(tx, id)?.len();
+    let size = read_block(tx, id)?.len();
     let mut end = 0;
     let mut gaps = Vec::new();
     for (start, length) in kept.iter().copied().chain([(size, 0)]) {
@@ -178,11 +179,11 @@ pub(crate) fn blank_all_except(
     if gaps.is_empty() {
         return Ok(());
     }
-    blank_all(tx, id, &gaps)
+    blank_texts(tx, id, &gaps)
 }
 
 /// Returns the texts of a block, uncompressed.
-pub(crate) fn read(connection: &Connection, id: i64) -> Result<Vec<u8>> {
+pub(crate) fn read_block(connection: &Connection, id: i64) -> Result<Vec<u8>> {
     let lost = || Error::MissingText(format!("block {id}"));
     let data: Option<Vec<u8>> = connection
         .prepare_cached("SELECT data FROM blocks WHERE id = ?1")?

@@ -24,11 +24,11 @@ pub(crate) fn read_body(connection: &Connection, hash: &[u8]) -> Result<String> 
         .prepare_cached("SELECT data FROM bodies WHERE hash = ?1")?
         .query_row([hash], |row| row.get(0))
         .optional()?;
-    unpack(hash, &data.ok_or_else(lost)?)
+    decompress_body(hash, &data.ok_or_else(lost)?)
 }
 
 /// Returns the text that a compressed one stands for.
-pub(crate) fn unpack(hash: &[u8], data: &[u8]) -> Result<String> {
+pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
     let lost = || Error::MissingText(hash.iter().map(|byte| format!("{byte:02x}")).collect());
     let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
     let bytes = zstd::bulk::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;

@@ -47,7 +47,7 @@ impl LogPiece {
     }
 
     pub fn read_text_at(&self) -> Result<String> {
-        bodies::unpack(&self.body.hash, &self.body.data)
+        bodies::decompress_body(&self.body.hash, &self.body.data)
     }
 
     /// Returns the piece with another text, which came out of its own.
@@ -104,7 +104,7 @@ impl Store {
             let mut damaged = DamagedTexts::default();
             while let Some(row) = rows.next()? {
                 let path: String = row.get(0)?;
-                match texts.piece(connection, row, 1) {
+                match texts.read_piece(connection, row, 1) {
                     Ok(text) => each(RawPiece {
                         source: row.get(6)?,
                         earlier: row.get(8)?,
@@ -257,7 +257,7 @@ pub(crate) fn release_text(tx: &Transaction<'_>, kept: &TextLocation) -> Result<
 impl TextReader {
     /// Returns the text of a piece if it is what was written. Its columns `body, block, start,
     /// length, hash` begin at `first`.
-    pub fn piece(
+    pub fn read_piece(
         &mut self,
         connection: &Connection,
         row: &Row<'_>,
@@ -336,7 +336,7 @@ pub(crate) fn readable_text(
     connection: &Connection,
     kept: &TextLocation,
 ) -> Result<Option<String>> {
-    match text(connection, kept) {
+    match read_text_at(connection, kept) {
         Ok(text) => Ok(Some(text)),
         Err(error @ Error::MissingText(_)) => {
             tracing::warn!(%error, "a piece of an archived log cannot be read");
@@ -347,7 +347,7 @@ pub(crate) fn readable_text(
 }
 
 /// Returns the text of a piece.
-fn text(connection: &Connection, kept: &TextLocation) -> Result<String> {
+fn read_text_at(connection: &Connection, kept: &TextLocation) -> Result<String> {
     match kept {
         TextLocation::Body(hash) => bodies::read_body(connection, hash),
         TextLocation::Block(block, start, length) => {

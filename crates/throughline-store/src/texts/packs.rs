@@ -52,11 +52,13 @@ impl Store {
         progress: &dyn Fn(&PackReport),
     ) -> Result<PackReport> {
         let mut packed = PackReport::default();
-        for session in self.read(|connection| unpacked(connection, before, captured_before))? {
+        for session in
+            self.read(|connection| unpacked_sessions(connection, before, captured_before))?
+        {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let prepared = match self.read(|connection| prepare(connection, session)) {
+            let prepared = match self.read(|connection| build_pack(connection, session)) {
                 Err(error @ (Error::MissingText(_) | Error::ChecksumMismatch(_))) => {
                     tracing::warn!(session, %error, "session with a damaged text not packed");
                     continue;
@@ -68,7 +70,7 @@ impl Store {
             };
             let (text_bytes, packed_bytes) = (pack.text_bytes, pack.size_bytes());
             let write = move |tx: &Transaction<'_>, _: &mut crate::ingest::writer::WriterState| {
-                write(tx, &pack)
+                write_pack(tx, &pack)
             };
             if self
                 .writer()
@@ -88,7 +90,7 @@ impl Store {
 /// A session is packed in a transaction of its own.
 const PACK_WEIGHT: usize = 1_000_000;
 
-fn unpacked(
+fn unpacked_sessions(
     connection: &Connection,
     before: Timestamp,
     captured_before: Option<Timestamp>,
@@ -134,12 +136,12 @@ impl Pack {
     }
 }
 
-fn prepare(connection: &Connection, session: i64) -> Result<Option<Pack>> {
+fn build_pack(connection: &Connection, session: i64) -> Result<Option<Pack>> {
     let revision: i64 = connection
         .prepare_cached("SELECT revision FROM sessions WHERE id = ?1")?
         .query_row([session], |row| row.get(0))?;
-    let pieces = pieces(connection, session)?;
-    let records = texts(connection, session)?;
+    let pieces = unshared_log_pieces(connection, session)?;
+    let records = unshared_record_texts(connection, session)?;
     let mut filling = ArchivePackBuilder::default();
     let mut pack = Pack {
         session,
@@ -153,10 +155,10 @@ fn prepare(connection: &Connection, session: i64) -> Result<Option<Pack>> {
     let mut pieces = pieces.into_iter();
     for _ in 0..parts {
         if let Some((key, from, text)) = pieces.next() {
-            pack.pieces.push(filling.add(key, from, &text)?);
+            pack.pieces.push(filling.add_text(key, from, &text)?);
         }
         for (key, from, text) in records.by_ref().take(each) {
-            pack.records.push(filling.add(key, from, &text)?);
+            pack.records.push(filling.add_text(key, from, &text)?);
         }
     }
     (pack.text_bytes, pack.blocks) = filling.finish()?;
@@ -174,7 +176,12 @@ struct ArchivePackBuilder {
 }
 
 impl ArchivePackBuilder {
-    fn add<K>(&mut self, key: K, from: Option<TextLocation>, text: &str) -> Result<MovedText<K>> {
+    fn add_text<K>(
+        &mut self,
+        key: K,
+        from: Option<TextLocation>,
+        text: &str,
+    ) -> Result<MovedText<K>> {
         let known = from
             .as_ref()
             .and_then(|from| self.body_positions.get(from).copied());
@@ -187,7 +194,7 @@ impl ArchivePackBuilder {
             }
         }
         if self.text.len() >= PACK_BYTES {
-            self.close()?;
+            self.finish_block()?;
         }
         Ok(MovedText {
             key,
@@ -198,7 +205,7 @@ impl ArchivePackBuilder {
         })
     }
 
-    fn close(&mut self) -> Result<()> {
+    fn finish_block(&mut self) -> Result<()> {
         let data = zstd::bulk::compress(self.text.as_bytes(), PACK_LEVEL)
             .map_err(|_| Error::MissingText("a pack".to_owned()))?;
         self.blocks.push(data);
@@ -208,7 +215,7 @@ impl ArchivePackBuilder {
 
     fn finish(mut self) -> Result<(u64, Vec<Vec<u8>>)> {
         if !self.text.is_empty() {
-            self.close()?;
+            self.finish_block()?;
         }
         Ok((self.text_bytes, self.blocks))
     }
@@ -217,7 +224,10 @@ impl ArchivePackBuilder {
 type PackInput<K> = (K, Option<TextLocation>, String);
 
 /// Returns the pieces of the logs that are this session's alone.
-fn pieces(connection: &Connection, session: i64) -> Result<Vec<PackInput<(i64, i64, i64)>>> {
+fn unshared_log_pieces(
+    connection: &Connection,
+    session: i64,
+) -> Result<Vec<PackInput<(i64, i64, i64)>>> {
     let mut statement = connection.prepare_cached(
         "SELECT r.source, r.generation, r.offset, r.body, r.block, r.start, r.length, r.hash
          FROM source_sessions x JOIN sources f ON f.id = x.source
@@ -241,14 +251,14 @@ fn pieces(connection: &Connection, session: i64) -> Result<Vec<PackInput<(i64, i
         {
             continue;
         }
-        let text = texts.piece(connection, row, 3)?;
+        let text = texts.read_piece(connection, row, 3)?;
         all.push(((row.get(0)?, row.get(1)?, row.get(2)?), Some(from), text));
     }
     Ok(all)
 }
 
 /// Returns the texts of a session's records, but for those it shares with others.
-fn texts(connection: &Connection, session: i64) -> Result<Vec<PackInput<i64>>> {
+fn unshared_record_texts(connection: &Connection, session: i64) -> Result<Vec<PackInput<i64>>> {
     let sql = format!(
         "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.session = ?1 AND r.size > 0
          ORDER BY r.line, r.ordinal, r.row"
@@ -289,8 +299,8 @@ fn is_shared(connection: &Connection, hash: &[u8], session: i64) -> Result<bool>
 }
 
 /// Writes a pack, unless the session has changed since it was read, and says whether it did.
-fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
-    if !is_same(tx, pack)? {
+fn write_pack(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
+    if !is_unchanged(tx, pack)? {
         return Ok(false);
     }
     let ids: Vec<i64> = pack
@@ -321,7 +331,7 @@ fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
         ])?;
     }
     let left = pack.records.iter().map(|moved| &moved.old_location);
-    release(
+    release_old_texts(
         tx,
         left.chain(pack.pieces.iter().map(|moved| &moved.old_location)),
     )?;
@@ -330,7 +340,7 @@ fn write(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     Ok(true)
 }
 
-fn is_same(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
+fn is_unchanged(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     let revision: Option<i64> = tx
         .prepare_cached("SELECT revision FROM sessions WHERE id = ?1")?
         .query_row([pack.session], |row| row.get(0))
@@ -356,7 +366,7 @@ fn is_same(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
 }
 
 /// Lets go of where the texts were.
-fn release<'k>(
+fn release_old_texts<'k>(
     tx: &Transaction<'_>,
     left: impl Iterator<Item = &'k Option<TextLocation>>,
 ) -> Result<()> {
@@ -372,7 +382,7 @@ fn release<'k>(
     let mut in_blocks: Vec<_> = in_blocks.into_iter().collect();
     in_blocks.sort_unstable_by_key(|(block, _)| *block);
     for (block, parts) in in_blocks {
-        blocks::blank_all(tx, block, &parts)?;
+        blocks::blank_texts(tx, block, &parts)?;
     }
     Ok(())
 }

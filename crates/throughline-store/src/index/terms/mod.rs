@@ -62,7 +62,7 @@ pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
                 at += text[at..].chars().next().map_or(1, char::len_utf8);
                 continue;
             }
-            run(text, at, end, &mut each);
+            split_run(text, at, end, &mut each);
             at = end;
         } else {
             at += 1;
@@ -89,10 +89,10 @@ fn run_end(text: &str, start: usize) -> usize {
     at
 }
 
-fn run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(IndexWord<'a>)) {
+fn split_run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(IndexWord<'a>)) {
     let run = &text[start..end];
     if !run.is_ascii() {
-        return foreign(run, start, each);
+        return split_non_ascii(run, start, each);
     }
     if run.len() > WORD_BYTES_MAX {
         return;
@@ -101,20 +101,20 @@ fn run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(IndexW
     let mut seam = 0;
     let mut parts = 0;
     for at in 1..bytes.len() {
-        if is_seam(bytes, at) {
+        if is_word_boundary(bytes, at) {
             if parts == 0 {
-                each(word(run, 0..run.len(), start, true));
+                each(fold_word(run, 0..run.len(), start, true));
             }
             parts += 1;
-            each(word(run, seam..at, start, false));
+            each(fold_word(run, seam..at, start, false));
             seam = at;
         }
     }
-    each(word(run, seam..run.len(), start, false));
+    each(fold_word(run, seam..run.len(), start, false));
 }
 
 /// Says whether a new word begins at `at`: `httpServer`, `HTTPServer`.
-fn is_seam(bytes: &[u8], at: usize) -> bool {
+fn is_word_boundary(bytes: &[u8], at: usize) -> bool {
     bytes[at].is_ascii_uppercase()
         && (bytes[at - 1].is_ascii_lowercase()
             || (bytes[at - 1].is_ascii_uppercase()
@@ -122,7 +122,12 @@ fn is_seam(bytes: &[u8], at: usize) -> bool {
                 && bytes[at - 1..].len() > 3))
 }
 
-fn word(run: &str, part: std::ops::Range<usize>, start: usize, is_whole: bool) -> IndexWord<'_> {
+fn fold_word(
+    run: &str,
+    part: std::ops::Range<usize>,
+    start: usize,
+    is_whole: bool,
+) -> IndexWord<'_> {
     let text = &run[part.clone()];
     let folded = if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(text.to_ascii_lowercase())
@@ -138,7 +143,7 @@ fn word(run: &str, part: std::ops::Range<usize>, start: usize, is_whole: bool) -
 }
 
 /// Words with letters beyond ASCII: folded, and cut into pairs where a script has no spaces.
-fn foreign<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<'a>)) {
+fn split_non_ascii<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<'a>)) {
     let end = start + run.len();
     if run.chars().any(has_no_spaces) {
         let chars: Vec<(usize, char)> = run.char_indices().collect();
@@ -212,7 +217,7 @@ impl IndexDocument<'_> {
     /// Returns the document's terms, each once, with spaces between.
     pub fn terms(&self) -> String {
         let mut terms = TermCollector::of(self.text);
-        let (head, tail) = indexed(self.kind, self.text);
+        let (head, tail) = indexed_parts(self.kind, self.text);
         for text in [Some(head), Some(tail), self.tool, self.path]
             .into_iter()
             .flatten()
@@ -227,7 +232,7 @@ impl IndexDocument<'_> {
 }
 
 /// Returns the parts of a text that are indexed.
-fn indexed(kind: RecordKind, text: &str) -> (&str, &str) {
+fn indexed_parts(kind: RecordKind, text: &str) -> (&str, &str) {
     let (head_max, tail_max) = match kind {
         RecordKind::ToolResult | RecordKind::ToolUse | RecordKind::Artifact | RecordKind::Error => {
             (OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES)
@@ -253,7 +258,7 @@ struct TermCollector {
 }
 
 /// Sets words and terms apart: a term may read like a word that has no place in the index.
-const TERM: u64 = 0x9e37_79b9_7f4a_7c15;
+const TERM_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl TermCollector {
     fn of(text: &str) -> Self {
@@ -271,7 +276,7 @@ impl TermCollector {
     }
 
     fn push(&mut self, prefix: Option<char>, term: &str) {
-        if prefix.is_none() && !self.seen.insert(hash_word(term) ^ TERM) {
+        if prefix.is_none() && !self.seen.insert(hash_word(term) ^ TERM_SALT) {
             return;
         }
         if !self.out.is_empty() {
@@ -359,7 +364,7 @@ mod tests {
     fn output_is_found_by_its_ends() {
         let text = format!("first {} last", "middle ".repeat(2000));
         let text = text.replacen("middle middle", "middle", 1);
-        let (head, tail) = indexed(RecordKind::ToolResult, &text);
+        let (head, tail) = indexed_parts(RecordKind::ToolResult, &text);
         assert!(head.starts_with("first") && tail.ends_with("last"));
         assert!(head.len() + tail.len() <= OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES);
     }

@@ -1,7 +1,7 @@
 //! Words that say nothing about what a text is about.
 
 /// Sorted, so that a word is found by halves.
-const STOP: &[&str] = &[
+const STOP_WORDS: &[&str] = &[
     "a",
     "about",
     "above",
@@ -139,7 +139,7 @@ const STOP: &[&str] = &[
 ];
 
 /// Those of them that nobody looks for even alone. The index leaves them out; they stand in nearly every text.
-const EMPTY: &[&str] = &[
+const UNINDEXED_WORDS: &[&str] = &[
     "a", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "don", "for", "from", "had", "has", "have", "he", "her", "him", "his", "i", "if",
     "in", "into", "is", "it", "its", "ll", "me", "my", "no", "not", "of", "on", "or", "our", "re",
@@ -150,19 +150,19 @@ const EMPTY: &[&str] = &[
 
 /// Says whether a folded word has no place in the index.
 pub fn is_unindexed(folded: &str) -> bool {
-    may_be(&EMPTY_LENGTHS, folded) && EMPTY.binary_search(&folded).is_ok()
+    may_contain(&UNINDEXED_LENGTHS, folded) && UNINDEXED_WORDS.binary_search(&folded).is_ok()
 }
 
 /// Says whether a folded word is one of them.
 pub fn is_stop(folded: &str) -> bool {
-    may_be(&STOP_LENGTHS, folded) && STOP.binary_search(&folded).is_ok()
+    may_contain(&STOP_LENGTHS, folded) && STOP_WORDS.binary_search(&folded).is_ok()
 }
 
-static EMPTY_LENGTHS: [u32; 26] = lengths(EMPTY);
-static STOP_LENGTHS: [u32; 26] = lengths(STOP);
+static UNINDEXED_LENGTHS: [u32; 26] = length_masks(UNINDEXED_WORDS);
+static STOP_LENGTHS: [u32; 26] = length_masks(STOP_WORDS);
 
 /// Returns the lengths that words of a list have, by first letter: of most words this says that they are none.
-const fn lengths(list: &[&str]) -> [u32; 26] {
+const fn length_masks(list: &[&str]) -> [u32; 26] {
     let mut lengths = [0; 26];
     let mut at = 0;
     while at < list.len() {
@@ -173,7 +173,7 @@ const fn lengths(list: &[&str]) -> [u32; 26] {
     lengths
 }
 
-fn may_be(lengths: &[u32; 26], word: &str) -> bool {
+fn may_contain(lengths: &[u32; 26], word: &str) -> bool {
     let first = word.bytes().next().map(|byte| byte.wrapping_sub(b'a'));
     let lengths = first.and_then(|first| lengths.get(usize::from(first)));
     word.len() < 32 && lengths.is_some_and(|lengths| lengths >> word.len() & 1 == 1)
@@ -183,10 +183,18 @@ fn may_be(lengths: &[u32; 26], word: &str) -> bool {
 mod tests {
     #[test]
     fn the_lists_are_sorted() {
-        assert!(super::STOP.is_sorted() && super::EMPTY.is_sorted());
-        assert!(super::EMPTY.iter().all(|word| super::is_stop(word)));
-        assert!(super::STOP.iter().all(|word| super::is_stop(word)));
-        assert!(super::EMPTY.iter().all(|word| super::is_unindexed(word)));
+        assert!(super::STOP_WORDS.is_sorted() && super::UNINDEXED_WORDS.is_sorted());
+        assert!(
+            super::UNINDEXED_WORDS
+                .iter()
+                .all(|word| super::is_stop(word))
+        );
+        assert!(super::STOP_WORDS.iter().all(|word| super::is_stop(word)));
+        assert!(
+            super::UNINDEXED_WORDS
+                .iter()
+                .all(|word| super::is_unindexed(word))
+        );
         assert!(!super::is_stop("") && !super::is_stop("parser") && !super::is_stop("ä"));
     }
 }

@@ -219,7 +219,7 @@ fn erase_singles(
         sources.extend(sources_of(tx, session)?);
         untitle(tx, redactor, session, grave, &needles)?;
         digests::retract(tx, session, |text| needles.matches(text))?;
-        records::recount(tx, session)?;
+        records::recount_session(tx, session)?;
         if with_digest_row.contains(&session) {
             digest_rows::index(tx, names, session)?;
         }

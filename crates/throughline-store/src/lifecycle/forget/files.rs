@@ -97,11 +97,11 @@ pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn file_role(name: &str) -> FileRole {
-    let side = name.strip_prefix(crate::DATABASE);
+    let side = name.strip_prefix(crate::DATABASE_FILE);
     if let Some("" | "-wal" | "-shm" | "-journal") = side {
         return FileRole::Store;
     }
-    let is_ours = name.starts_with(crate::KEY)
+    let is_ours = name.starts_with(crate::REDACTION_KEY_FILE)
         || name.ends_with(".lock")
         || name.ends_with(".sock")
         || [key_locations::KEY_LIST_FILE, "config.toml", INSTALLED].contains(&name)

@@ -62,7 +62,7 @@ fn every_column_of_text_is_looked_at_or_is_none() {
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .unwrap();
-    let places = OF_RECORDS.iter().chain(AROUND);
+    let places = RECORD_COLUMNS.iter().chain(OTHER_COLUMNS);
     let mut known: BTreeSet<String> = places
         .map(|place| format!("{}.{}", place.table, place.column))
         .collect();
@@ -125,7 +125,7 @@ fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
 
 #[test]
 fn a_secret_in_any_column_goes() {
-    for place in OF_RECORDS.iter().chain(AROUND) {
+    for place in RECORD_COLUMNS.iter().chain(OTHER_COLUMNS) {
         let TextColumn { table, key, column } = place;
         let dir = tempfile::tempdir().unwrap();
         let (store, _) = store_of_one(dir.path());

@@ -59,12 +59,12 @@ impl Store {
         self.read(|connection| {
             let mut seen = SessionSecrets::default();
             self.each_session(connection, which, progress, |session| {
-                let found = look_at(connection, &self.redactor, session, which, &mut seen)?;
-                rescan.count(&found);
+                let found = scan_session(connection, &self.redactor, session, which, &mut seen)?;
+                rescan.add_findings(&found);
                 Ok(())
             })?;
             if which == RescanScope::All || rescan.looked_at > 0 {
-                rescan.count(&look_around(connection, &self.redactor, &mut seen)?);
+                rescan.add_findings(&scan_other_text(connection, &self.redactor, &mut seen)?);
             }
             Ok(())
         })?;
@@ -79,20 +79,20 @@ impl Store {
         progress: &dyn Fn(RescanProgress),
     ) -> Result<RescanReport> {
         let mut rescan = RescanReport::default();
-        let sessions = self.read(|connection| sessions_to_look_at(connection, which))?;
+        let sessions = self.read(|connection| sessions_to_scan(connection, which))?;
         for (done, &session) in sessions.iter().enumerate() {
             progress(RescanProgress {
                 sessions: done,
                 sessions_total: sessions.len(),
             });
             let redactor = self.redactor_handle();
-            let work = move |tx: &Transaction<'_>, names: &mut WriterState| {
+            let work = move |tx: &Transaction<'_>, writer: &mut WriterState| {
                 let mut seen = SessionSecrets::default();
-                let found = look_at(tx, &redactor, session, which, &mut seen)?;
-                apply(tx, names, session, &found, now)?;
+                let found = scan_session(tx, &redactor, session, which, &mut seen)?;
+                apply_findings(tx, writer, session, &found, now)?;
                 Ok(found)
             };
-            rescan.count(
+            rescan.add_findings(
                 &self
                     .writer()
                     .submit(1, CommitMode::Immediate, work)
@@ -101,13 +101,13 @@ impl Store {
         }
         if which == RescanScope::All || rescan.looked_at > 0 {
             let redactor = self.redactor_handle();
-            let work = move |tx: &Transaction<'_>, names: &mut WriterState| {
-                let found = look_around(tx, &redactor, &mut SessionSecrets::default())?;
-                apply(tx, names, 0, &found, now)?;
-                names.clear_ids();
+            let work = move |tx: &Transaction<'_>, writer: &mut WriterState| {
+                let found = scan_other_text(tx, &redactor, &mut SessionSecrets::default())?;
+                apply_findings(tx, writer, 0, &found, now)?;
+                writer.clear_ids();
                 Ok(found)
             };
-            rescan.count(
+            rescan.add_findings(
                 &self
                     .writer()
                     .submit(1, CommitMode::Immediate, work)
@@ -128,7 +128,7 @@ impl Store {
         progress: &dyn Fn(RescanProgress),
         mut each: impl FnMut(i64) -> Result<()>,
     ) -> Result<()> {
-        let sessions = sessions_to_look_at(connection, which)?;
+        let sessions = sessions_to_scan(connection, which)?;
         for (done, session) in sessions.iter().enumerate() {
             progress(RescanProgress {
                 sessions: done,
@@ -167,37 +167,37 @@ struct TextColumn {
     column: &'static str,
 }
 
-const fn place(table: &'static str, key: &'static str, column: &'static str) -> TextColumn {
+const fn text_column(table: &'static str, key: &'static str, column: &'static str) -> TextColumn {
     TextColumn { table, key, column }
 }
 
 /// Columns of a session's records.
-const OF_RECORDS: &[TextColumn] = &[
-    place("records", "row", "path"),
-    place("records", "row", "metadata"),
-    place("records", "row", "tags"),
-    place("records", "row", "tool"),
-    place("summaries", "session", "state"),
+const RECORD_COLUMNS: &[TextColumn] = &[
+    text_column("records", "row", "path"),
+    text_column("records", "row", "metadata"),
+    text_column("records", "row", "tags"),
+    text_column("records", "row", "tool"),
+    text_column("summaries", "session", "state"),
 ];
 
 /// Columns that belong to no record.
-const AROUND: &[TextColumn] = &[
-    place("sessions", "id", "title"),
-    place("sessions", "id", "cwd"),
-    place("sessions", "id", "branch"),
-    place("contexts", "id", "cwd"),
-    place("contexts", "id", "branch"),
-    place("sources", "id", "path"),
-    place("sources", "id", "state"),
-    place("facts", "id", "text"),
-    place("facts", "id", "tags"),
-    place("digests", "session", "data"),
-    place("digests", "session", "base"),
-    place("workspaces", "id", "key"),
-    place("roots", "path", "path"),
+const OTHER_COLUMNS: &[TextColumn] = &[
+    text_column("sessions", "id", "title"),
+    text_column("sessions", "id", "cwd"),
+    text_column("sessions", "id", "branch"),
+    text_column("contexts", "id", "cwd"),
+    text_column("contexts", "id", "branch"),
+    text_column("sources", "id", "path"),
+    text_column("sources", "id", "state"),
+    text_column("facts", "id", "text"),
+    text_column("facts", "id", "tags"),
+    text_column("digests", "session", "data"),
+    text_column("digests", "session", "base"),
+    text_column("workspaces", "id", "key"),
+    text_column("roots", "path", "path"),
 ];
 
-fn sessions_to_look_at(connection: &Connection, which: RescanScope) -> Result<Vec<i64>> {
+fn sessions_to_scan(connection: &Connection, which: RescanScope) -> Result<Vec<i64>> {
     let sql = "SELECT DISTINCT session FROM records WHERE ?1 OR redaction < ?2 ORDER BY 1";
     let mut statement = connection.prepare_cached(sql)?;
     let all = which == RescanScope::All;
@@ -206,7 +206,7 @@ fn sessions_to_look_at(connection: &Connection, which: RescanScope) -> Result<Ve
 }
 
 /// Looks at the texts of a session and at its logs.
-fn look_at(
+fn scan_session(
     connection: &Connection,
     redactor: &Redactor,
     session: i64,
@@ -219,19 +219,19 @@ fn look_at(
     for stored in &all {
         redactor.collect_secrets(&stored.text, &mut of_session);
     }
-    let outdated = outdated(connection, session, which)?;
+    let outdated = outdated_rows(connection, session, which)?;
     for stored in all {
         let clean = redactor.clean_in_session(&stored.text, &mut of_session);
         found.looked_at += usize::from(outdated.contains(&stored.row));
         if clean.is_changed() {
-            found.note(&stored.text, clean.as_str());
+            found.count_new_marks(&stored.text, clean.as_str());
             let clean = clean.into_owned();
             found.texts.push((stored, clean));
         }
     }
-    for place in OF_RECORDS {
+    for place in RECORD_COLUMNS {
         let condition = "WHERE session = ?1";
-        cells(
+        scan_column(
             connection,
             redactor,
             place,
@@ -243,7 +243,7 @@ fn look_at(
     }
     let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE source IN
         (SELECT source FROM source_sessions WHERE session = ?1)";
-    pieces(
+    scan_log_pieces(
         connection,
         redactor,
         sql,
@@ -251,7 +251,7 @@ fn look_at(
         &mut of_session,
         &mut found,
     )?;
-    notes(connection, redactor, session, &mut of_session, &mut found)?;
+    scan_summary_file(connection, redactor, session, &mut of_session, &mut found)?;
     for secret in of_session.new_values() {
         redactor.collect_secrets(&secret.value, seen);
     }
@@ -259,7 +259,7 @@ fn look_at(
 }
 
 /// Looks at the file of a session's notes.
-fn notes(
+fn scan_summary_file(
     connection: &Connection,
     redactor: &Redactor,
     session: i64,
@@ -275,21 +275,21 @@ fn notes(
     };
     let clean = redactor.clean_in_session(&text, seen);
     if clean.is_changed() {
-        found.note(&text, clean.as_str());
+        found.count_new_marks(&text, clean.as_str());
         found.summary_file = Some((path, clean.into_owned()));
     }
     Ok(())
 }
 
 /// Looks at what belongs to no session: names, titles, facts, and logs that told of none.
-fn look_around(
+fn scan_other_text(
     connection: &Connection,
     redactor: &Redactor,
     seen: &mut SessionSecrets,
 ) -> Result<RescanFindings> {
     let mut found = RescanFindings::default();
-    for place in AROUND {
-        cells(
+    for place in OTHER_COLUMNS {
+        scan_column(
             connection,
             redactor,
             place,
@@ -301,11 +301,15 @@ fn look_around(
     }
     let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE ?1 = 0 AND source NOT IN
         (SELECT source FROM source_sessions)";
-    pieces(connection, redactor, sql, 0, seen, &mut found)?;
+    scan_log_pieces(connection, redactor, sql, 0, seen, &mut found)?;
     Ok(found)
 }
 
-fn outdated(connection: &Connection, session: i64, which: RescanScope) -> Result<BTreeSet<i64>> {
+fn outdated_rows(
+    connection: &Connection,
+    session: i64,
+    which: RescanScope,
+) -> Result<BTreeSet<i64>> {
     let sql = "SELECT row FROM records WHERE session = ?1 AND (?2 OR redaction < ?3)";
     let mut statement = connection.prepare_cached(sql)?;
     let all = which == RescanScope::All;
@@ -313,7 +317,7 @@ fn outdated(connection: &Connection, session: i64, which: RescanScope) -> Result
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn cells(
+fn scan_column(
     connection: &Connection,
     redactor: &Redactor,
     place: &'static TextColumn,
@@ -332,7 +336,7 @@ fn cells(
         let text: String = row.get(1)?;
         let clean = redactor.clean_in_session(&text, seen);
         if clean.is_changed() {
-            found.note(&text, clean.as_str());
+            found.count_new_marks(&text, clean.as_str());
             found.cells.push(ChangedCell {
                 column: place,
                 key: row.get(0)?,
@@ -343,7 +347,7 @@ fn cells(
     Ok(())
 }
 
-fn pieces(
+fn scan_log_pieces(
     connection: &Connection,
     redactor: &Redactor,
     sql: &str,
@@ -361,16 +365,16 @@ fn pieces(
         };
         let clean = redactor.clean_lines(&text, seen, &mut []);
         if clean.as_str() != text {
-            found.note(&text, clean.as_str());
+            found.count_new_marks(&text, clean.as_str());
             found.pieces.push((kept, clean));
         }
     }
     Ok(())
 }
 
-fn apply(
+fn apply_findings(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     session: i64,
     found: &RescanFindings,
     now: Timestamp,
@@ -380,16 +384,16 @@ fn apply(
     }
     if let Some(known) = records::session_ref(tx, session)? {
         for (stored, text) in &found.texts {
-            records::replace_record_text(tx, names, known, stored, text)?;
+            records::replace_record_text(tx, writer, known, stored, text)?;
         }
     }
     let digests = found.digest_sessions();
     for session in &digests {
-        digest_rows::unindex(tx, names, *session)?;
+        digest_rows::unindex(tx, writer, *session)?;
     }
     let indexed = found.indexed_rows();
     for row in &indexed {
-        records::unindex(tx, names, *row)?;
+        records::unindex_row(tx, writer, *row)?;
     }
     for ChangedCell {
         column: place,
@@ -415,10 +419,10 @@ fn apply(
         summaries::replace_summary_file(path, text.as_str())?;
     }
     for row in indexed {
-        records::index_row(tx, names, row)?;
+        records::index_row(tx, writer, row)?;
     }
     for session in digests {
-        digest_rows::index(tx, names, session)?;
+        digest_rows::index(tx, writer, session)?;
     }
     for (kept, text) in &found.pieces {
         if let Some(body) = logs::compress_text(text.as_str()) {
@@ -459,7 +463,7 @@ impl RescanFindings {
     }
 
     /// Counts the marks that a text got.
-    fn note(&mut self, before: &str, after: &str) {
+    fn count_new_marks(&mut self, before: &str, after: &str) {
         let mut old = count_marks(before);
         for (rule, count) in count_marks(after) {
             let known = old.remove(rule).unwrap_or_default();
@@ -471,7 +475,7 @@ impl RescanFindings {
 }
 
 impl RescanReport {
-    fn count(&mut self, found: &RescanFindings) {
+    fn add_findings(&mut self, found: &RescanFindings) {
         self.looked_at += found.looked_at;
         self.changed += found.changed_count();
         for (rule, count) in &found.marks {

@@ -19,8 +19,8 @@ use crate::lifecycle::maintenance::{self, AGE_HELD_BACK_TASK};
 /// A plan goes by shares; where they were too small, the rest is planned again.
 const ROUNDS_MAX: usize = 4;
 /// Free pages are given back to the file system when they are this much, and this part of the file.
-const GIVEN_BACK_BYTES_MIN: u64 = 16 << 20;
-const GIVEN_BACK_PART: u64 = 5;
+const VACUUM_BYTES_MIN: u64 = 16 << 20;
+const VACUUM_SHARE: u64 = 5;
 
 /// An eviction is a transaction of its own.
 const SESSION_WEIGHT: usize = 1_000_000;
@@ -53,7 +53,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(DiskUsage, EvictionPlan)> {
         let usage = self.disk_usage(now)?;
-        let held = if self.is_pressed(&usage, policy, now)? {
+        let held = if self.may_need_eviction(&usage, policy, now)? {
             self.retained_sessions(&usage, now - quiet, now)?
         } else {
             Vec::new()
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Says whether anything can have to go, so that a look at every record is spared.
-    fn is_pressed(
+    fn may_need_eviction(
         &self,
         usage: &DiskUsage,
         policy: &RetentionPolicy,
@@ -102,7 +102,7 @@ impl Store {
         if matches!(eviction.age, DeleteAfterStatus::HeldBack(_))
             && !self.claim_delete_after(now)?
         {
-            eviction.drop_pass(EvictionPass::DeleteAfter);
+            eviction.remove_pass(EvictionPass::DeleteAfter);
             eviction.age = DeleteAfterStatus::Paused;
         }
         out.age = eviction.age;
@@ -118,7 +118,7 @@ impl Store {
             }
             (usage, eviction) = self.plan_eviction(policy, quiet, now)?;
             // `delete_after` counts once a run.
-            eviction.drop_pass(EvictionPass::DeleteAfter);
+            eviction.remove_pass(EvictionPass::DeleteAfter);
             eviction.age = DeleteAfterStatus::Done;
         }
         if self.has_new_captures(now)? {
@@ -156,8 +156,8 @@ impl Store {
             let (own, before) = (evict.clone(), now - quiet);
             let ticket =
                 self.writer()
-                    .submit(SESSION_WEIGHT, CommitMode::Immediate, move |tx, names| {
-                        evict::evict(tx, names, &own, before, now)
+                    .submit(SESSION_WEIGHT, CommitMode::Immediate, move |tx, writer| {
+                        evict::evict(tx, writer, &own, before, now)
                     });
             if ticket.wait()? == EvictOutcome::Evicted {
                 gone.insert(evict.session.clone());
@@ -175,8 +175,8 @@ impl Store {
 
     /// Takes what is left of deleted texts out of the index.
     fn merge_index(&self) -> Result<()> {
-        let merge = |tx: &Transaction<'_>, names: &mut WriterState| {
-            names.index.flush(tx)?;
+        let merge = |tx: &Transaction<'_>, writer: &mut WriterState| {
+            writer.index.flush(tx)?;
             crate::index::purge_deleted_terms(tx)
         };
         self.writer().submit(1, CommitMode::Immediate, merge).wait()
@@ -187,7 +187,7 @@ impl Store {
     pub fn vacuum_if_worthwhile(&self, now: Timestamp) -> Result<bool> {
         let usage = self.disk_usage(now)?;
         let file = usage.raw_bytes + usage.distilled_bytes + usage.free_bytes;
-        if usage.free_bytes < GIVEN_BACK_BYTES_MIN || usage.free_bytes * GIVEN_BACK_PART < file {
+        if usage.free_bytes < VACUUM_BYTES_MIN || usage.free_bytes * VACUUM_SHARE < file {
             return Ok(false);
         }
         let connection = crate::open::connection::open_writer(self.path(), self.key.as_ref())?;
@@ -200,7 +200,7 @@ impl Store {
 }
 
 impl EvictionPlan {
-    fn drop_pass(&mut self, pass: EvictionPass) {
+    fn remove_pass(&mut self, pass: EvictionPass) {
         self.sessions.retain(|evict| evict.pass != pass);
     }
 }

@@ -35,27 +35,27 @@ struct CurrentState {
 /// Lets a session go, if it is still what it was when it was planned.
 pub(super) fn evict(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     evict: &PlannedEviction,
     quiet_before: Timestamp,
     now: Timestamp,
 ) -> Result<EvictOutcome> {
-    let Some(state) = state(tx, &evict.session, quiet_before, now)? else {
+    let Some(state) = current_state(tx, &evict.session, quiet_before, now)? else {
         return Ok(EvictOutcome::Changed);
     };
     let is_last_resort = evict.pass == EvictionPass::Overflow;
     if state.pinned || state.just_read || !is_last_resort && (state.live || !state.digested) {
         return Ok(EvictOutcome::Changed);
     }
-    let rows = rows(tx, state.id)?;
+    let rows = session_rows(tx, state.id)?;
     if rows.is_empty() {
         return Ok(EvictOutcome::Changed);
     }
-    digest_rows::unindex(tx, names, state.id)?;
-    note(tx, &state, &rows, evict.pass, now)?;
+    digest_rows::unindex(tx, writer, state.id)?;
+    record_eviction(tx, &state, &rows, evict.pass, now)?;
     let mut in_blocks: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
     for row in &rows {
-        records::unindex(tx, names, row.row)?;
+        records::unindex_row(tx, writer, row.row)?;
         tx.prepare_cached("DELETE FROM records WHERE row = ?1")?
             .execute([row.row])?;
         if let Some((block, start, size)) = row.block {
@@ -67,21 +67,21 @@ pub(super) fn evict(
             bodies::delete_unused_body(tx, body)?;
         }
         if !row.copy {
-            records::promote_copy(tx, names, row.id)?;
+            records::promote_copy(tx, writer, row.id)?;
         }
     }
-    logs(tx, state.id)?;
+    delete_unshared_logs(tx, state.id)?;
     let mut in_blocks: Vec<_> = in_blocks.into_iter().collect();
     in_blocks.sort_unstable_by_key(|(block, _)| *block);
     for (block, parts) in in_blocks {
-        blocks::blank_all(tx, block, &parts)?;
+        blocks::blank_texts(tx, block, &parts)?;
     }
-    names.evicted.forget(state.id);
-    digest_rows::index(tx, names, state.id)?;
+    writer.evicted.forget(state.id);
+    digest_rows::index(tx, writer, state.id)?;
     Ok(EvictOutcome::Evicted)
 }
 
-fn state(
+fn current_state(
     tx: &Transaction<'_>,
     session: &SessionId,
     quiet_before: Timestamp,
@@ -122,7 +122,7 @@ struct EvictedRow {
     body: Option<Vec<u8>>,
 }
 
-fn rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>> {
+fn session_rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT row, id, kind, copy, block, start, size, body FROM records WHERE session = ?1
          ORDER BY row",
@@ -144,7 +144,7 @@ fn rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>> {
 }
 
 /// Writes down what goes, before it does.
-fn note(
+fn record_eviction(
     tx: &Transaction<'_>,
     state: &CurrentState,
     rows: &[EvictedRow],
@@ -184,7 +184,7 @@ fn note(
 }
 
 /// Deletes the logs of a session, but for those in which another session's records still are.
-fn logs(tx: &Transaction<'_>, session: i64) -> Result<()> {
+fn delete_unshared_logs(tx: &Transaction<'_>, session: i64) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "SELECT x.source FROM source_sessions x WHERE x.session = ?1 AND NOT EXISTS (
             SELECT 1 FROM source_sessions y WHERE y.source = x.source AND EXISTS (

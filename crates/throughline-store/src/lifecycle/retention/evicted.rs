@@ -84,13 +84,13 @@ impl EvictedRecords {
         session: i64,
         id: RecordId,
     ) -> Result<bool> {
-        let marks = self.of(connection, session)?;
-        Ok(!marks.reread && marks.ids.contains(&mark(id)))
+        let marks = self.session_entry(connection, session)?;
+        Ok(!marks.reread && marks.ids.contains(&id_prefix(id)))
     }
 
     /// Says whether any record of a session was evicted and must not come back.
     pub fn has_evicted(&mut self, connection: &Connection, session: i64) -> Result<bool> {
-        let marks = self.of(connection, session)?;
+        let marks = self.session_entry(connection, session)?;
         Ok(!marks.reread && !marks.ids.is_empty())
     }
 
@@ -102,8 +102,8 @@ impl EvictedRecords {
         id: RecordId,
         kind: RecordKind,
     ) -> Result<()> {
-        let marks = self.of(connection, session)?;
-        if marks.reread && marks.ids.remove(&mark(id)) {
+        let marks = self.session_entry(connection, session)?;
+        if marks.reread && marks.ids.remove(&id_prefix(id)) {
             marks.returned.push(kind);
             self.returning.insert(session);
         }
@@ -116,7 +116,7 @@ impl EvictedRecords {
     pub fn write_returned(&mut self, tx: &Transaction<'_>) -> Result<Vec<i64>> {
         let mut whole = Vec::new();
         for session in std::mem::take(&mut self.returning) {
-            let marks = self.of(tx, session)?;
+            let marks = self.session_entry(tx, session)?;
             let returned = std::mem::take(&mut marks.returned);
             if marks.ids.is_empty() {
                 tx.prepare_cached("DELETE FROM evictions WHERE session = ?1")?
@@ -126,7 +126,7 @@ impl EvictedRecords {
                 marks.reread = false;
                 whole.push(session);
             } else {
-                take_off(tx, session, &marks.ids, &returned)?;
+                update_remaining(tx, session, &marks.ids, &returned)?;
             }
         }
         Ok(whole)
@@ -136,7 +136,11 @@ impl EvictedRecords {
         self.sessions.remove(&session);
     }
 
-    fn of(&mut self, connection: &Connection, session: i64) -> Result<&mut SessionEvictions> {
+    fn session_entry(
+        &mut self,
+        connection: &Connection,
+        session: i64,
+    ) -> Result<&mut SessionEvictions> {
         match self.sessions.entry(session) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
@@ -156,14 +160,14 @@ impl EvictedRecords {
     }
 }
 
-fn mark(id: RecordId) -> IdPrefix {
+fn id_prefix(id: RecordId) -> IdPrefix {
     let mut first = [0; ID_PREFIX_BYTES];
     first.copy_from_slice(&id.as_bytes()[..ID_PREFIX_BYTES]);
     first
 }
 
 /// Keeps the marks of records that are still evicted.
-fn take_off(
+fn update_remaining(
     tx: &Transaction<'_>,
     session: i64,
     left: &HashSet<IdPrefix>,

@@ -39,7 +39,7 @@ const USAGE_BYTES: i64 = 120;
 impl Store {
     /// Measures what the store holds.
     pub fn disk_usage(&self, now: Timestamp) -> Result<DiskUsage> {
-        self.read(|connection| usage(connection, now))
+        self.read(|connection| measure_usage(connection, now))
     }
 
     /// Lists what is held, with each session's share of what is raw.
@@ -49,7 +49,7 @@ impl Store {
         quiet_before: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<RetainedSession>> {
-        self.read(|connection| held(connection, usage, quiet_before, now))
+        self.read(|connection| measure_sessions(connection, usage, quiet_before, now))
     }
 
     /// Returns when the text that has been held longest was captured.
@@ -94,7 +94,7 @@ pub(super) fn stamp_captures(tx: &Transaction<'_>, now: Timestamp) -> Result<()>
 /// The size of a page where SQLite does not say another.
 const PAGE_BYTES: u64 = 4096;
 
-fn usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
+fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
     let number =
         |sql: &str| -> Result<u64> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let page = page_size(connection)?;
@@ -137,7 +137,7 @@ fn page_size(connection: &Connection) -> Result<u64> {
 
 /// A session's share of the raw bytes goes by the length of its texts and logs. What it frees is
 /// measured when it is gone: texts share blocks, and bodies share sessions.
-fn held(
+fn measure_sessions(
     connection: &Connection,
     usage: &DiskUsage,
     quiet_before: Timestamp,

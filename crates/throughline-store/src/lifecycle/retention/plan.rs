@@ -10,15 +10,15 @@ use super::DiskUsage;
 
 /// `delete_after` takes at most one in this many sessions in a run: a wrong clock must not empty
 /// the store.
-const AGE_SHARE_MAX: usize = 10;
+const DELETE_AFTER_SHARE: usize = 10;
 /// `delete_after` may take this many sessions in a run, however few the store holds.
-const AGE_COUNT_MIN: usize = 10;
+const DELETE_AFTER_COUNT_MIN: usize = 10;
 /// A run that left sessions behind for this limit makes `delete_after` wait this long.
 pub(super) const DELETE_AFTER_PAUSE: SignedDuration = SignedDuration::from_hours(24);
 /// A clock this far ahead of the newest session is taken to be wrong.
-const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
+const CLOCK_AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
 /// Logs of other machines may be dated this much ahead.
-const BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
+const CLOCK_BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 /// How much may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,19 +52,23 @@ pub struct WorkspacePolicy {
 }
 
 impl RetentionPolicy {
-    fn of(&self, held: &RetainedSession) -> Option<&WorkspacePolicy> {
+    fn workspace_policy(&self, held: &RetainedSession) -> Option<&WorkspacePolicy> {
         let key = held.workspace.as_deref()?;
         let mut all = self.workspaces.iter();
         all.find(|policy| key.contains(policy.workspace.as_str()))
     }
 
     fn max_age(&self, held: &RetainedSession) -> Option<SignedDuration> {
-        let own = self.of(held).and_then(|policy| policy.raw_max_age);
+        let own = self
+            .workspace_policy(held)
+            .and_then(|policy| policy.raw_max_age);
         own.unwrap_or(self.raw_max_age)
     }
 
     fn delete_after(&self, held: &RetainedSession) -> Option<SignedDuration> {
-        let own = self.of(held).and_then(|policy| policy.delete_after);
+        let own = self
+            .workspace_policy(held)
+            .and_then(|policy| policy.delete_after);
         own.unwrap_or(self.delete_after)
     }
 
@@ -220,16 +224,16 @@ pub fn plan(
         let max = policy.max_age(held);
         digested(held) && !held.only_copy && max.is_some_and(|max| held.is_older_than(max, now))
     };
-    planning.until(policy.raw_soft_cap_bytes, EvictionPass::Age, is_aged);
-    planning.until(policy.raw_soft_cap_bytes, EvictionPass::SoftCap, digested);
-    planning.until(policy.raw_hard_cap_bytes, EvictionPass::HardCap, digested);
+    planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::Age, is_aged);
+    planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::SoftCap, digested);
+    planning.evict_until(policy.raw_hard_cap_bytes, EvictionPass::HardCap, digested);
     let undigested = |held: &RetainedSession| held.state == RetentionState::Undigested;
-    planning.until(
+    planning.evict_until(
         policy.raw_hard_cap_bytes,
         EvictionPass::Overflow,
         undigested,
     );
-    planning.until(policy.raw_hard_cap_bytes, EvictionPass::Overflow, |_| true);
+    planning.evict_until(policy.raw_hard_cap_bytes, EvictionPass::Overflow, |_| true);
     let over = |bytes: u64, cap: u64| bytes.saturating_sub(cap);
     planning.plan.over_hard_cap_bytes = over(planning.raw_bytes, policy.raw_hard_cap_bytes);
     planning.plan.over_distilled_cap_bytes =
@@ -259,20 +263,20 @@ impl<'h> EvictionPlanner<'h> {
             held.state == RetentionState::Digested
                 && max.is_some_and(|max| held.is_older_than(max, now))
         };
-        let old = self.left(is_old);
+        let old = self.candidates(is_old);
         if old.is_empty() {
             return DeleteAfterStatus::Done;
         }
-        if let Some(wrong) = wrong_clock(usage, held, now) {
+        if let Some(wrong) = detect_wrong_clock(usage, held, now) {
             return wrong;
         }
         let paused = |at: Timestamp| now >= at && now.duration_since(at) < DELETE_AFTER_PAUSE;
         if usage.age_held_back.is_some_and(paused) {
             return DeleteAfterStatus::Paused;
         }
-        let max = AGE_COUNT_MIN.max(held.len() / AGE_SHARE_MAX);
+        let max = DELETE_AFTER_COUNT_MIN.max(held.len() / DELETE_AFTER_SHARE);
         for held in old.iter().take(max) {
-            self.take(held, EvictionPass::DeleteAfter);
+            self.evict(held, EvictionPass::DeleteAfter);
         }
         match old.len().saturating_sub(max) {
             0 => DeleteAfterStatus::Done,
@@ -285,7 +289,7 @@ impl<'h> EvictionPlanner<'h> {
             let Some(cap) = own.raw_soft_cap_bytes else {
                 continue;
             };
-            let here = self.left(|held| policy.of(held) == Some(own));
+            let here = self.candidates(|held| policy.workspace_policy(held) == Some(own));
             let mut bytes: u64 = here.iter().map(|held| held.bytes).sum();
             for held in here
                 .iter()
@@ -295,29 +299,34 @@ impl<'h> EvictionPlanner<'h> {
                     break;
                 }
                 bytes = bytes.saturating_sub(held.bytes);
-                self.take(held, EvictionPass::WorkspaceCap);
+                self.evict(held, EvictionPass::WorkspaceCap);
             }
         }
     }
 
     /// Lets the oldest of some kind go until no more than `cap` is left.
-    fn until(&mut self, cap: u64, pass: EvictionPass, may_go: impl Fn(&RetainedSession) -> bool) {
-        for held in self.left(may_go) {
+    fn evict_until(
+        &mut self,
+        cap: u64,
+        pass: EvictionPass,
+        may_go: impl Fn(&RetainedSession) -> bool,
+    ) {
+        for held in self.candidates(may_go) {
             if self.raw_bytes <= cap {
                 return;
             }
-            self.take(held, pass);
+            self.evict(held, pass);
         }
     }
 
     /// Returns what is left and may go, the oldest first.
-    fn left(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
+    fn candidates(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
         let left = self.oldest.iter().copied();
         left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
             .collect()
     }
 
-    fn take(&mut self, held: &'h RetainedSession, pass: EvictionPass) {
+    fn evict(&mut self, held: &'h RetainedSession, pass: EvictionPass) {
         self.raw_bytes = self.raw_bytes.saturating_sub(held.bytes);
         self.taken.insert(&held.session);
         self.plan.sessions.push(PlannedEviction {
@@ -334,17 +343,17 @@ impl<'h> EvictionPlanner<'h> {
 }
 
 /// Says whether the clock contradicts what the sessions say.
-fn wrong_clock(
+fn detect_wrong_clock(
     usage: &DiskUsage,
     held: &[RetainedSession],
     now: Timestamp,
 ) -> Option<DeleteAfterStatus> {
-    let later = |held: &&RetainedSession| held.last > now + BEHIND_MAX;
+    let later = |held: &&RetainedSession| held.last > now + CLOCK_BEHIND_MAX;
     // One log with a wrong date is not a wrong clock.
     if held.iter().filter(later).count() * 10 > held.len() {
         return Some(DeleteAfterStatus::ClockBehind);
     }
     let seen = held.iter().map(|held| held.last).chain(usage.newest);
-    let newest = seen.filter(|last| *last <= now + BEHIND_MAX).max()?;
-    (now.duration_since(newest) > AHEAD_MAX).then_some(DeleteAfterStatus::ClockAhead)
+    let newest = seen.filter(|last| *last <= now + CLOCK_BEHIND_MAX).max()?;
+    (now.duration_since(newest) > CLOCK_AHEAD_MAX).then_some(DeleteAfterStatus::ClockAhead)
 }

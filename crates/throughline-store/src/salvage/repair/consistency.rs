@@ -272,7 +272,7 @@ fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)
     let mut texts = records::TextReader::default();
     let mut bad = Vec::new();
     while let Some(row) = rows.next()? {
-        match texts.piece(tx, row, 1) {
+        match texts.read_piece(tx, row, 1) {
             Ok(_) => {}
             Err(error) if error.is_corrupt() => {
                 bad.push((row.get(2)?, row.get(3)?, row.get(0)?));
@@ -312,7 +312,7 @@ fn count_again(tx: &Transaction<'_>) -> Result<()> {
     let sessions = numbers(tx, "SELECT id FROM sessions", &[])?;
     sessions
         .into_iter()
-        .try_for_each(|session| records::recount(tx, session))
+        .try_for_each(|session| records::recount_session(tx, session))
 }
 
 fn records_of(connection: &Connection, session: i64) -> Result<u64> {

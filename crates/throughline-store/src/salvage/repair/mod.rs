@@ -123,7 +123,7 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
         });
     }
     // Rows are found by the tables of their own format, and made whole by those of today's.
-    connection::bring_up(&transaction, &path, connection::current_format())?;
+    connection::run_migrations(&transaction, &path, connection::current_format())?;
     let mut repaired = consistency::make_consistent(&transaction, &salvaged)?;
     transaction.commit()?;
     repaired.hurt = salvaged
