@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 
 use crate::Store;
 use crate::error::Result;
+use crate::hex;
 use crate::{index, records};
 
 /// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
@@ -197,7 +198,7 @@ fn format_value(value: ValueRef<'_>) -> String {
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).replace('\n', "⏎"),
-        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ValueRef::Blob(bytes) => hex::encode(bytes),
     }
 }
 

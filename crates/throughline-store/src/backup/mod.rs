@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::encryption::EncryptionKey;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::open::connection;
 use crate::salvage::verify;
 use crate::{REDACTION_KEY_FILE, Store, installation_key};
@@ -54,23 +55,23 @@ impl Store {
         progress: &mut dyn FnMut(CopyProgress),
     ) -> Result<BackupReport> {
         self.check_backup_target(to, overwrite)?;
-        let partial = swap::with_suffix(to, "-partial");
+        let partial = files::with_suffix(to, "-partial");
         for suffix in ["", "-journal", "-wal", "-shm"] {
-            swap::remove_if_exists(&swap::with_suffix(&partial, suffix))?;
+            files::remove_if_exists(&files::with_suffix(&partial, suffix))?;
         }
-        connection::create_private_file(&partial)?;
+        files::create_private_file(&partial)?;
         let made = self.write_backup(&partial, progress).and_then(|records| {
-            swap::sync_file(&partial)?;
+            files::sync_file(&partial)?;
             self.check_backup_target(to, overwrite)?;
             std::fs::rename(&partial, to).map_err(Error::io(to))?;
             Ok(records)
         });
         if made.is_err() {
-            swap::remove_if_exists(&partial)?;
+            files::remove_if_exists(&partial)?;
         }
         let records = made?;
         if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            swap::sync_folder(parent)?;
+            files::sync_folder(parent)?;
         }
         Ok(BackupReport {
             records,

@@ -15,7 +15,9 @@ use crate::encryption::{
     key_locations,
 };
 use crate::error::{Error, Result};
+use crate::files;
 use crate::lifecycle::tombstones::{self, CarriedTombstones};
+use crate::open::migrations;
 use crate::open::{connection, lock, schema};
 use crate::salvage::verify;
 use crate::{DATABASE_FILE, REDACTION_KEY_FILE, Store, installation_key};
@@ -68,8 +70,8 @@ pub fn restore(
     progress: &mut dyn FnMut(CopyProgress),
     on_step: OnStep<'_>,
 ) -> Result<RestoreResult> {
-    connection::check_folder(folder)?;
-    connection::create_private_dir(folder)?;
+    files::check_folder(folder)?;
+    files::create_private_dir(folder)?;
     check_backup_file(from.file)?;
     if swap::is_store_file(from.file, &Store::database_path(folder)) {
         return Err(Error::InvalidFile {
@@ -100,12 +102,12 @@ fn replace_store(
     let (key, place) = key.unzip();
     let aside = swap::new_database_path(folder);
     let expected = verify::count_records(source)?;
-    connection::create_private_file(&aside)?;
+    files::create_private_file(&aside)?;
     backup::copy_database(source, &aside, key.as_ref(), progress)?;
     let mut copy = connection::connect(&aside, key.as_ref())?;
     schema::check_schema(&copy, from.file)?;
     let carried = backup::detach_redaction_key(&copy)?;
-    connection::migrate(&mut copy, from.file, connection::current_format())?;
+    migrations::migrate(&mut copy, from.file, migrations::current_format())?;
     on_step(SwapStep::Written)?;
     let records = verify::check_thoroughly(&copy, from.file)?;
     if records != expected {
@@ -238,7 +240,7 @@ fn open_backup(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     encryption::unlock(&connection, path, key)?;
-    connection::check_application_id(&connection, path)?;
+    migrations::check_application_id(&connection, path)?;
     Ok(connection)
 }
 
@@ -264,12 +266,12 @@ fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>>
         copy = folder.join(format!("{name}-{again}"));
         again += 1;
     }
-    connection::create_private_dir(&copy)?;
+    files::create_private_dir(&copy)?;
     let to = Store::database_path(&copy);
     fs::hard_link(&database, &to)
         .or_else(|_| fs::copy(&database, &to).map(drop))
         .map_err(Error::io(&to))?;
-    let log = swap::with_suffix(&database, "-wal");
+    let log = files::with_suffix(&database, "-wal");
     for file in [
         log,
         folder.join(REDACTION_KEY_FILE),
@@ -281,7 +283,7 @@ fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>>
             fs::copy(&file, copy.join(name)).map_err(Error::io(&file))?;
         }
     }
-    swap::sync_folder(&copy)?;
+    files::sync_folder(&copy)?;
     Ok(Some(copy))
 }
 

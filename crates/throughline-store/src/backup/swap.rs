@@ -11,8 +11,7 @@
 //! | `redaction.key-ready`, no `-aside` | it takes the place of `redaction.key` |
 //! | `throughline.db-old` | it was replaced: it is overwritten and removed |
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ use serde::Serialize;
 
 use crate::encryption::StoreFileKind;
 use crate::error::{Error, Result};
-use crate::open::connection;
+use crate::files;
 use crate::open::lock::{self, StoreLock};
 use crate::salvage::repair;
 use crate::{REDACTION_KEY_FILE, Store};
@@ -108,13 +107,13 @@ pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     let paths = SwapPaths::in_folder(folder);
     if paths.aside.exists() {
         // The order matters: without the file aside, a key would count as ready.
-        remove_if_exists(&paths.key_ready)?;
-        remove_if_exists(&paths.old)?;
+        files::remove_if_exists(&paths.key_ready)?;
+        files::remove_if_exists(&paths.old)?;
         for suffix in ["-journal", "-wal", "-shm", ""] {
-            overwrite_plain(&with_suffix(&paths.aside, suffix))?;
-            remove_if_exists(&with_suffix(&paths.aside, suffix))?;
+            overwrite_plain(&files::with_suffix(&paths.aside, suffix))?;
+            files::remove_if_exists(&files::with_suffix(&paths.aside, suffix))?;
         }
-        sync_folder(folder)?;
+        files::sync_folder(folder)?;
         return Ok(Some(SwapRecovery::RolledBack));
     }
     finish_swap(folder, &mut |_| Ok(()))?;
@@ -129,9 +128,9 @@ pub(crate) fn commit_swap(
     on_step: OnStep<'_>,
 ) -> Result<()> {
     let paths = SwapPaths::in_folder(folder);
-    sync_file(&paths.aside)?;
+    files::sync_file(&paths.aside)?;
     if let Some(key) = redaction_key {
-        write_private_atomic(&paths.key_ready, key)?;
+        files::replace_private_file(&paths.key_ready, key)?;
     }
     if old == OldFile::Overwrite {
         // A second name, so that what is replaced can still be overwritten after a crash. A file
@@ -141,9 +140,9 @@ pub(crate) fn commit_swap(
         }
     }
     on_step(SwapStep::OldLinked)?;
-    sync_folder(folder)?;
+    files::sync_folder(folder)?;
     fs::rename(&paths.aside, &paths.ready).map_err(Error::io(&paths.ready))?;
-    sync_folder(folder)?;
+    files::sync_folder(folder)?;
     on_step(SwapStep::Ready)?;
     finish_swap(folder, on_step)
 }
@@ -154,26 +153,26 @@ fn finish_swap(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
     if paths.ready.exists() {
         // Pages of the old file's log would be laid over the new file.
         for suffix in ["-wal", "-shm", "-journal"] {
-            let side = with_suffix(&paths.database, suffix);
+            let side = files::with_suffix(&paths.database, suffix);
             overwrite_plain(&side)?;
-            remove_if_exists(&side)?;
+            files::remove_if_exists(&side)?;
         }
-        sync_folder(folder)?;
+        files::sync_folder(folder)?;
         on_step(SwapStep::WalRemoved)?;
         fs::rename(&paths.ready, &paths.database).map_err(Error::io(&paths.database))?;
-        sync_folder(folder)?;
+        files::sync_folder(folder)?;
     }
     on_step(SwapStep::Swapped)?;
     if paths.key_ready.exists() {
         let key = folder.join(REDACTION_KEY_FILE);
         fs::rename(&paths.key_ready, &key).map_err(Error::io(&key))?;
-        sync_folder(folder)?;
+        files::sync_folder(folder)?;
     }
     on_step(SwapStep::RedactionKeySwapped)?;
     overwrite(&paths.old)?;
     on_step(SwapStep::OldOverwritten)?;
-    remove_if_exists(&paths.old)?;
-    sync_folder(folder)?;
+    files::remove_if_exists(&paths.old)?;
+    files::sync_folder(folder)?;
     on_step(SwapStep::Done)
 }
 
@@ -194,9 +193,9 @@ impl SwapPaths {
     fn in_folder(folder: &Path) -> Self {
         let database = Store::database_path(folder);
         Self {
-            aside: with_suffix(&database, "-aside"),
-            ready: with_suffix(&database, "-ready"),
-            old: with_suffix(&database, "-old"),
+            aside: files::with_suffix(&database, "-aside"),
+            ready: files::with_suffix(&database, "-ready"),
+            old: files::with_suffix(&database, "-old"),
             key_ready: folder.join(format!("{REDACTION_KEY_FILE}-ready")),
             database,
         }
@@ -210,12 +209,6 @@ fn is_interrupted(folder: &Path) -> bool {
         .any(|path| path.exists())
 }
 
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
 /// Says whether a path is the database, or a name that is kept for one beside it.
 pub(crate) fn is_store_file(path: &Path, database: &Path) -> bool {
     let real = |path: &Path| {
@@ -226,31 +219,6 @@ pub(crate) fn is_store_file(path: &Path, database: &Path) -> bool {
     match (real(path), real(database)) {
         (Some((folder, name)), Some((home, ours))) => folder == home && name.starts_with(&ours),
         _ => false,
-    }
-}
-
-/// Writes a file that only its owner can read, whole or not at all.
-pub(crate) fn write_private_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = with_suffix(path, "-partial");
-    remove_if_exists(&partial)?;
-    connection::create_private_file(&partial)?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .open(&partial)
-        .map_err(Error::io(&partial))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(Error::io(&partial))?;
-    fs::rename(&partial, path).map_err(Error::io(path))?;
-    path.parent().map_or(Ok(()), sync_folder)
-}
-
-/// Removes a file, if it is there.
-pub(crate) fn remove_if_exists(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::io(path)(error)),
     }
 }
 
@@ -288,22 +256,4 @@ fn overwrite(path: &Path) -> Result<()> {
         left -= part;
     }
     file.sync_all().map_err(Error::io(path))
-}
-
-pub(crate) fn sync_file(path: &Path) -> Result<()> {
-    OpenOptions::new()
-        .write(true)
-        .open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(Error::io(path))
-}
-
-/// Makes new names durable.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    if cfg!(unix) {
-        File::open(folder)
-            .and_then(|file| file.sync_all())
-            .map_err(Error::io(folder))?;
-    }
-    Ok(())
 }

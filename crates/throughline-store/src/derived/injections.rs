@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
+use crate::hex;
 use crate::ingest::writer::CommitMode;
 use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
@@ -217,7 +218,7 @@ impl Store {
         let hash = self
             .redactor()
             .keyed_hash(&[&at, session.as_bytes(), prompt.as_bytes()]);
-        hash[..5].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&hash[..5])
     }
 }
 

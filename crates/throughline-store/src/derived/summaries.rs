@@ -6,7 +6,6 @@
 //! a compaction keep more.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -17,8 +16,9 @@ use crate::Store;
 use crate::derived::leases::{self, Lease};
 use crate::derived::model_calls;
 use crate::error::{Error, Result};
+use crate::files;
+use crate::hex;
 use crate::ingest::writer::CommitMode;
-use crate::open::connection;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::records::{self, StoredRecord};
 use redact::{CleanString, Redactor, Secret, SessionSecrets};
@@ -272,7 +272,7 @@ impl Store {
         let text = self.clean_session_text(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
         let aside = temp_file_path(&path, lease.holder)?;
-        write_private(&aside, text.as_str())?;
+        files::write_private_file(&aside, text.as_str().as_bytes())?;
         let (lease, new) = (lease.clone(), new.clone());
         let last = new
             .last
@@ -291,7 +291,7 @@ impl Store {
             });
         let kept = ticket.wait();
         if !matches!(kept, Ok(SummaryWrite::Written { .. })) {
-            remove(&aside)?;
+            files::remove_if_exists(&aside)?;
         }
         kept
     }
@@ -309,7 +309,7 @@ impl Store {
                 Ok(())
             });
         ticket.wait()?;
-        remove_folder(&path)
+        files::remove_dir_if_exists(path.parent().unwrap_or(&path))
     }
 
     /// Removes the notes of every session, files and all, and says how many there were: a store that is
@@ -403,10 +403,11 @@ pub(crate) fn summary_path_beside(connection: &Connection, session: &str) -> Pat
 /// Puts a text that is clean in the place of a session's notes.
 pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
-        connection::create_private_dir(folder)?;
+        files::create_private_dir(folder)?;
     }
     let aside = path.with_extension("md.put");
-    write_private(&aside, text)?;
+    files::remove_if_exists(&aside)?;
+    files::write_private_file(&aside, text.as_bytes())?;
     replace(&aside, path)
 }
 
@@ -520,14 +521,10 @@ fn summary_file_path(folder: &Path, session: &str) -> PathBuf {
 /// Returns where new text is written before it takes the file's place, in a folder that is there.
 fn temp_file_path(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     if let Some(folder) = path.parent() {
-        connection::create_private_dir(folder)?;
+        files::create_private_dir(folder)?;
     }
     remove_stale_temp_files(path)?;
-    let suffix: String = holder[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(path.with_extension(format!("md.{suffix}")))
+    Ok(path.with_extension(format!("md.{}", hex::encode(&holder[..4]))))
 }
 
 /// Removes what writers that died have left. One that is only slow loses nothing it could still use: its
@@ -537,24 +534,10 @@ fn remove_stale_temp_files(path: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let other = entry.map_err(Error::io(folder))?.path();
         if other != path && other.is_file() {
-            remove(&other)?;
+            files::remove_if_exists(&other)?;
         }
     }
     Ok(())
-}
-
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    remove(path)?;
-    connection::create_private_file(path)?;
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(Error::io(path))
 }
 
 /// Lets a file take another's place. After a rollback it is called again and finds nothing to do.
@@ -562,20 +545,5 @@ fn replace(aside: &Path, path: &Path) -> Result<()> {
     match fs::rename(aside, path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.exists() => Ok(()),
         renamed => renamed.map_err(Error::io(path)),
-    }
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn remove_folder(path: &Path) -> Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder)(error)),
-        _ => Ok(()),
     }
 }

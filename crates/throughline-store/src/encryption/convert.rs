@@ -15,6 +15,7 @@ use super::{
 use crate::Store;
 use crate::backup::swap::{self, OldFile, OnStep, SwapStep};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::lifecycle::forget::{FileRole, managed_files};
 use crate::open::connection;
 use crate::open::lock::{self, StoreLock};
@@ -110,7 +111,7 @@ fn begin(folder: &Path) -> Result<(StoreFileKind, StoreLock)> {
         return Err(EncryptionError::NotBuilt { path }.into());
     }
     if !path.exists() && !folder.is_dir() {
-        connection::create_private_dir(folder)?;
+        files::create_private_dir(folder)?;
     }
     let guard = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
@@ -175,7 +176,7 @@ fn exchange(
     let path = Store::database_path(folder);
     let aside = swap::new_database_path(folder);
     let connection = undisturbed(&path, folder, from)?;
-    connection::create_private_file(&aside)?;
+    files::create_private_file(&aside)?;
     export(&connection, &aside, to)?;
     on_step(SwapStep::Written)?;
     let copy = connection::connect(&aside, to)?;

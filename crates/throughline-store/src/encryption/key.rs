@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::EncryptionError;
 use crate::error::{Error, Result};
-use crate::open::connection;
+use crate::files;
+use crate::hex;
 
 const KEY_BYTES: usize = 32;
 const ID_BYTES: usize = 8;
@@ -41,7 +41,7 @@ impl EncryptionKey {
 
     /// Returns the key in the form in which keychains and key files hold it.
     pub fn to_text(&self) -> Zeroizing<String> {
-        Zeroizing::new(hex(&self.0))
+        Zeroizing::new(hex::encode(&self.0))
     }
 
     /// Reads what [`Key::to_text`] wrote; lines that start with `#` are comments.
@@ -52,7 +52,7 @@ impl EncryptionKey {
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
         let line = lines.next().filter(|_| lines.next().is_none())?;
         let mut key = Self([0; KEY_BYTES]);
-        unhex(line, &mut key.0)?;
+        hex::decode_into(line, &mut key.0)?;
         Some(key)
     }
 
@@ -85,28 +85,22 @@ impl EncryptionKey {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
         {
-            connection::create_private_dir(parent)?;
+            files::create_private_dir(parent)?;
         }
-        connection::create_private_file(path)?;
         let text = Zeroizing::new(format!(
-            "# Key {} of a Throughline store, which cannot be read without it. Keep a copy elsewhere.\n{}\n",
+            "# Key {} of a Throughline store, which cannot be read without it. \
+             Keep a copy elsewhere.\n{}\n",
             self.id(),
             *self.to_text()
         ));
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .open(path)
-            .map_err(Error::io(path))?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(Error::io(path))
+        files::write_private_file(path, text.as_bytes())
     }
 
     /// Returns the key as SQLCipher takes it: raw, so that no time goes into deriving another from
     /// it, and with the salt that the file begins with.
     #[cfg(feature = "encryption")]
     pub(crate) fn sqlcipher_key(&self) -> Zeroizing<String> {
-        let salt = hex(&super::file_kind::salt(self.id()));
+        let salt = hex::encode(&super::file_kind::salt(self.id()));
         Zeroizing::new(format!("x'{}{salt}'", *self.to_text()))
     }
 }
@@ -123,17 +117,9 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-impl KeyId {
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let mut id = [0; ID_BYTES];
-        unhex(text, &mut id)?;
-        Some(Self(id))
-    }
-}
-
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&hex::encode(&self.0))
     }
 }
 
@@ -141,28 +127,6 @@ impl fmt::Debug for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    // Exactly as long as it gets, so that no half of a key is left behind by growing.
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        for half in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(half), 16).unwrap_or('0'));
-        }
-    }
-    text
-}
-
-fn unhex(text: &str, into: &mut [u8]) -> Option<()> {
-    if text.len() != 2 * into.len() {
-        return None;
-    }
-    for (byte, pair) in into.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let digit = |at: usize| char::from(pair[at]).to_digit(16);
-        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
-    }
-    Some(())
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{EncryptionError, EncryptionKey, KeyId};
-use crate::backup::swap;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// The name of the list in a store's folder.
 pub(crate) const KEY_LIST_FILE: &str = "seal.json";
@@ -136,7 +136,7 @@ pub(crate) fn remember(folder: &Path, id: KeyId, place: &KeyLocation) -> Result<
     let mut list = read(folder)?;
     list.keys.insert(id.to_string(), place);
     let text = serde_json::to_string_pretty(&list).unwrap_or_default();
-    swap::write_private_atomic(&folder.join(KEY_LIST_FILE), text.as_bytes())
+    files::replace_private_file(&folder.join(KEY_LIST_FILE), text.as_bytes())
 }
 
 /// A key beside what it opens protects nothing: whoever copies the folder has both.

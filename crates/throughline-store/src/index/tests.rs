@@ -11,6 +11,7 @@ use super::{IndexRowEntry, PendingIndex, purge_deleted_terms};
 use crate::index::pending_repair::{self, IndexRepair};
 use crate::index::postings::Postings;
 use crate::open::connection;
+use crate::open::migrations;
 use crate::records::sessions::SessionRef;
 
 const WORDS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "common", "rare"];
@@ -39,7 +40,7 @@ fn entry(row: i64, terms: &str) -> IndexRowEntry<'_> {
 fn store() -> (tempfile::TempDir, Connection) {
     let dir = tempfile::tempdir().unwrap();
     let connection =
-        connection::create_at_format(&dir.path().join("t.db"), connection::current_format())
+        connection::create_at_format(&dir.path().join("t.db"), migrations::current_format())
             .unwrap();
     (dir, connection)
 }

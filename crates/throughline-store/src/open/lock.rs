@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::open::connection;
+use crate::files;
 
 /// The name of the lock in the store's folder. It is always empty.
 const LOCK_FILE: &str = "throughline.lock";
@@ -74,7 +74,7 @@ fn acquire(
 }
 
 fn lock_file(path: &Path) -> Result<File> {
-    let made = connection::create_private_file(path);
+    let made = files::create_private_file(path);
     // Some systems lock only what may be written; on others whoever may only read joins too.
     OpenOptions::new()
         .read(true)

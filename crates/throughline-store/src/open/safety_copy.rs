@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::open::connection;
+use crate::files;
 use crate::salvage::repair;
 
 /// The folder of the copy, beside the store.
@@ -22,7 +22,7 @@ const SAFETY_RETENTION: SignedDuration = SignedDuration::from_hours(24);
 /// disk has no room for one, the migration goes on without: it is one transaction.
 pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
     let folder = folder_of(store);
-    connection::create_private_dir(&folder)?;
+    files::create_private_dir(&folder)?;
     let path = folder.join(format!("format-{format}.db"));
     // Several processes may find the same old store: one after the other.
     let _turn = lock_folder(&folder)?;
@@ -35,17 +35,17 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
     match written {
         Ok(()) => {}
         Err(error) if error.is_disk_full() => {
-            remove(&aside)?;
+            files::remove_if_exists(&aside)?;
             tracing::warn!("no room for a safety copy; the store is brought up to date without");
             return Ok(());
         }
         Err(error) => {
-            remove(&aside)?;
+            files::remove_if_exists(&aside)?;
             return Err(error);
         }
     }
     for earlier in copy_files(&folder)?.iter().filter(|path| **path != aside) {
-        remove(earlier)?;
+        files::remove_if_exists(earlier)?;
     }
     fs::rename(&aside, &path).map_err(Error::io(&path))
 }
@@ -53,7 +53,7 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
 /// Waits until nobody else is copying. Where there are no locks, nobody is waited for.
 fn lock_folder(folder: &Path) -> Result<fs::File> {
     let path = folder.join(SAFETY_LOCK_FILE);
-    connection::create_private_file(&path)?;
+    files::create_private_file(&path)?;
     let file = fs::File::open(&path).map_err(Error::io(&path))?;
     if let Err(error) = file.lock() {
         tracing::debug!(%error, "the safety copy is made without a lock");
@@ -62,8 +62,8 @@ fn lock_folder(folder: &Path) -> Result<fs::File> {
 }
 
 fn vacuum_into(connection: &Connection, path: &Path) -> Result<()> {
-    remove(path)?;
-    connection::create_private_file(path)?;
+    files::remove_if_exists(path)?;
+    files::create_private_file(path)?;
     let name = path.to_string_lossy();
     connection.execute("VACUUM INTO ?1", [name.as_ref()])?;
     let file = fs::File::open(path).map_err(Error::io(path))?;
@@ -85,12 +85,12 @@ impl Store {
         let mut removed = false;
         for path in copy_files(&folder)? {
             if now.is_none_or(|now| is_older(&path, now)) {
-                remove(&path)?;
+                files::remove_if_exists(&path)?;
                 removed = true;
             }
         }
         if removed {
-            remove(&folder.join(SAFETY_LOCK_FILE))?;
+            files::remove_if_exists(&folder.join(SAFETY_LOCK_FILE))?;
             // Another copy may just be coming; the folder then stays.
             let _not_empty = fs::remove_dir(&folder);
         }
@@ -121,11 +121,4 @@ fn copy_files(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect();
     files.sort();
     Ok(files)
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
-        _ => Ok(()),
-    }
 }

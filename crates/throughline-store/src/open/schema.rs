@@ -11,15 +11,15 @@ use rusqlite::Connection;
 
 use crate::backup;
 use crate::error::{Error, Result};
-use crate::open::connection;
+use crate::open::migrations;
 
 /// Differences that are named in an error.
 const NAMED_MAX: usize = 5;
 
 /// Fails unless the schema of a store is the one of its format.
 pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
-    let format = connection::format_version(connection)?;
-    let known = connection::current_format();
+    let format = migrations::format_version(connection)?;
+    let known = migrations::current_format();
     if format > known {
         return Err(Error::TooNew {
             path: path.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
         });
     }
     let mut expected = Connection::open_in_memory()?;
-    connection::migrate(&mut expected, path, format)?;
+    migrations::migrate(&mut expected, path, format)?;
     let expected = schema_objects(&expected)?;
     let mut found = schema_objects(connection)?;
     // What a backup carries beside its tables.

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::{Error, Result};
+use crate::hex;
 use crate::ingest::sanitizer::CompressedText;
 
 /// No text of ours is longer; a damaged length must not make us allocate the world.
@@ -19,7 +20,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, body: &CompressedText) -> Result<()> 
 }
 
 pub(crate) fn read_body(connection: &Connection, hash: &[u8]) -> Result<String> {
-    let lost = || Error::MissingText(hash.iter().map(|byte| format!("{byte:02x}")).collect());
+    let lost = || Error::MissingText(hex::encode(hash));
     let data: Option<Vec<u8>> = connection
         .prepare_cached("SELECT data FROM bodies WHERE hash = ?1")?
         .query_row([hash], |row| row.get(0))
@@ -29,7 +30,7 @@ pub(crate) fn read_body(connection: &Connection, hash: &[u8]) -> Result<String> 
 
 /// Returns the text that a compressed one stands for.
 pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
-    let lost = || Error::MissingText(hash.iter().map(|byte| format!("{byte:02x}")).collect());
+    let lost = || Error::MissingText(hex::encode(hash));
     let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
     let bytes = zstd::bulk::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
     String::from_utf8(bytes).map_err(|_| lost())
@@ -39,7 +40,7 @@ pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
 pub(crate) fn read_verified_body(connection: &Connection, hash: &[u8]) -> Result<String> {
     let text = read_body(connection, hash)?;
     if !matches_hash(&text, hash) {
-        let name = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = hex::encode(hash);
         return Err(Error::MissingText(name));
     }
     Ok(text)

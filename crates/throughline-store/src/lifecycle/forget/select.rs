@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::{ForgetPlan, PlannedFact, PlannedRecord, Selection};
 use crate::error::{Error, Result};
+use crate::hex;
 use crate::index::{self, digest_rows};
 use crate::records;
 use crate::records::sessions::{self, timestamp_from_millis};
@@ -335,7 +336,7 @@ fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<PlannedFa
                 !words.is_empty() && words.iter().all(|word| of_fact.contains(word))
             });
         if named || fits {
-            let id = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = hex::encode(&key);
             found.push(PlannedFact {
                 id,
                 text: first_line(&text),

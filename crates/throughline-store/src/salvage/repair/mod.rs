@@ -21,6 +21,8 @@ use crate::Store;
 use crate::backup::swap;
 use crate::encryption::StoreFileKind;
 use crate::error::{Error, Result};
+use crate::files;
+use crate::open::migrations;
 use crate::open::{connection, lock};
 use crate::salvage::pages::DatabaseImage;
 
@@ -70,20 +72,20 @@ pub fn repair(folder: &Path) -> Result<RepairReport> {
         });
     }
     let workshop = folder.join(WORKSHOP);
-    clear(&workshop)?;
-    connection::create_private_dir(&workshop)?;
+    files::remove_dir_if_exists(&workshop)?;
+    files::create_private_dir(&workshop)?;
     let made = make(&store, &workshop);
     let mut repaired = match made {
         Ok(repaired) => repaired,
         Err(error) => {
-            clear(&workshop)?;
+            files::remove_dir_if_exists(&workshop)?;
             return Err(error);
         }
     };
     repaired.quarantine = move_to_quarantine(folder, &store)?;
     let ready = workshop.join(READY);
     rename(&workshop.join("new.db"), &ready)?;
-    sync(&workshop)?;
+    files::sync_folder(&workshop)?;
     finish(folder)?;
     Ok(repaired)
 }
@@ -97,11 +99,11 @@ pub(crate) fn finish(folder: &Path) -> Result<()> {
     }
     let store = Store::database_path(folder);
     for part in &PARTS[1..] {
-        remove(&beside(&store, part))?;
+        files::remove_if_exists(&files::with_suffix(&store, part))?;
     }
     rename(&ready, &store)?;
-    sync(folder)?;
-    clear(&workshop)
+    files::sync_folder(folder)?;
+    files::remove_dir_if_exists(&workshop)
 }
 
 /// Says whether a new store waits to take its place.
@@ -110,7 +112,7 @@ pub(crate) fn is_unfinished(folder: &Path) -> bool {
 }
 
 fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
-    let image = DatabaseImage::open(store, &beside(store, "-wal"))?;
+    let image = DatabaseImage::open(store, &files::with_suffix(store, "-wal"))?;
     let path = workshop.join("new.db");
     let mut new = connection::create_at_format(&path, format(&image))?;
     // Nobody else sees it before it is whole, so it needs no log, which would be as large as itself.
@@ -123,7 +125,7 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
         });
     }
     // Rows are found by the tables of their own format, and made whole by those of today's.
-    connection::run_migrations(&transaction, &path, connection::current_format())?;
+    migrations::run_migrations(&transaction, &path, migrations::current_format())?;
     let mut repaired = consistency::make_consistent(&transaction, &salvaged)?;
     transaction.commit()?;
     repaired.hurt = salvaged
@@ -137,8 +139,8 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
 
 /// Returns the format of a damaged store: what its header says, or else ours.
 fn format(image: &DatabaseImage) -> i64 {
-    let known = connection::current_format();
-    let is_ours = image.header_u32(68).map(i64::from) == Some(connection::APPLICATION_ID);
+    let known = migrations::current_format();
+    let is_ours = image.header_u32(68).map(i64::from) == Some(migrations::APPLICATION_ID);
     match image.header_u32(60).map(i64::from) {
         Some(format) if is_ours && (1..=known).contains(&format) => format,
         _ => known,
@@ -160,11 +162,11 @@ fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
         folder.join(QUARANTINE),
         folder.join(format!("{QUARANTINE}.new")),
     );
-    clear(&coming)?;
-    connection::create_private_dir(&coming)?;
+    files::remove_dir_if_exists(&coming)?;
+    files::create_private_dir(&coming)?;
     for part in PARTS {
-        let from = beside(store, part);
-        let to = beside(&coming.join("throughline.db"), part);
+        let from = files::with_suffix(store, part);
+        let to = files::with_suffix(&coming.join("throughline.db"), part);
         if !from.exists() {
             continue;
         }
@@ -173,7 +175,7 @@ fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
             fs::copy(&from, &to).map_err(Error::io(&to))?;
         }
     }
-    clear(&kept)?;
+    files::remove_dir_if_exists(&kept)?;
     rename(&coming, &kept)?;
     Ok(kept)
 }
@@ -183,36 +185,6 @@ pub(crate) fn quarantine_folder(store: &Path) -> PathBuf {
     store.with_file_name(QUARANTINE)
 }
 
-fn beside(store: &Path, part: &str) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(part);
-    name.into()
-}
-
 fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(Error::io(to))
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn clear(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Makes the names in a folder durable.
-fn sync(folder: &Path) -> Result<()> {
-    if cfg!(windows) {
-        return Ok(());
-    }
-    fs::File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(Error::io(folder))
 }
