@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 use crate::Store;
 use crate::error::Result;
 use crate::hex;
+use crate::texts::reader::TextReader;
 use crate::{index, records};
 
 /// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
@@ -203,15 +204,12 @@ fn format_value(value: ValueRef<'_>) -> String {
 }
 
 fn dump_records(connection: &Connection, out: &mut String) -> Result<()> {
-    let sql = format!(
-        "{} ORDER BY s.name, r.line, r.ordinal, r.id",
-        records::RECORD_SELECT
-    );
+    let sql = records::select_records("ORDER BY s.name, r.line, r.ordinal, r.id");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = records::TextReader::default();
+    let texts = TextReader::default();
     while let Some(row) = rows.next()? {
-        let record = records::read_record_cached(connection, row, &mut texts)?;
+        let record = records::read_record(connection, row, &texts)?;
         let json = serde_json::to_string(&record).unwrap_or_default();
         *out += &json;
         out.push('\n');

@@ -23,6 +23,7 @@
 //! rebuilt from them.
 
 mod backup;
+mod columns;
 mod derived;
 mod dump;
 pub mod encryption;

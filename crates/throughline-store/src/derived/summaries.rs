@@ -21,6 +21,7 @@ use crate::hex;
 use crate::ingest::writer::CommitMode;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::records::{self, StoredRecord};
+use crate::texts::reader::TextReader;
 use redact::{CleanString, Redactor, Secret, SessionSecrets};
 
 /// The folder of all notes, in the store's own.
@@ -210,10 +211,9 @@ impl Store {
         mark: SessionPosition,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<bool> {
-        let sql = format!(
-            "{} WHERE s.name = ?1 AND (r.line, r.ordinal) > (?2, ?3)
+        let sql = records::select_records(
+            "WHERE s.name = ?1 AND (r.line, r.ordinal) > (?2, ?3)
              ORDER BY r.line, r.ordinal, r.row",
-            records::RECORD_SELECT
         );
         self.read(|connection| {
             if mark.records > 0 && count_records_up_to(connection, session, mark)? != mark.records {
@@ -227,8 +227,9 @@ impl Store {
             };
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query(params![session.as_str(), from, mark.ordinal])?;
+            let texts = TextReader::default();
             while let Some(row) = rows.next()? {
-                each(records::read_record(connection, row)?);
+                each(records::read_record(connection, row, &texts)?);
             }
             Ok(true)
         })

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::index::terms::IndexDocument;
 use crate::index::{IndexRowEntry, PendingIndex};
 use crate::ingest::writer::WriterState;
-use crate::records::sessions::{SessionRef, timestamp_from_millis};
+use crate::records::sessions::{SessionRef, session_ref, timestamp_from_millis};
 use crate::{Query, Store, records};
 
 /// How much of a digest is searched.
@@ -148,7 +148,7 @@ pub(crate) fn unindex(
     writer: &mut WriterState,
     session: i64,
 ) -> Result<bool> {
-    match records::session_ref(tx, session)? {
+    match session_ref(tx, session)? {
         Some(known) => unindex_as(tx, writer, known),
         None => Ok(false),
     }
@@ -208,7 +208,7 @@ pub(crate) fn index_missing(tx: &Transaction<'_>) -> Result<()> {
 }
 
 fn queue_digest(tx: &Transaction<'_>, waiting: &mut PendingIndex, session: i64) -> Result<()> {
-    let Some(known) = records::session_ref(tx, session)? else {
+    let Some(known) = session_ref(tx, session)? else {
         return Ok(());
     };
     let row = match row_of(tx, session)? {

@@ -18,7 +18,7 @@ use crate::index::postings::Postings;
 use crate::index::signals::{self, RecordSignals};
 use crate::index::terms::{SCOPE, SPEAKER};
 use crate::records::sessions::timestamp_from_millis;
-use crate::texts::blocks;
+use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Query, Store, records};
 use redact::Redactor;
 
@@ -28,7 +28,7 @@ pub struct Lookup<'c> {
     connection: &'c Connection,
     redactor: &'c Redactor,
     attribute_pages: AttributePages<'c>,
-    blocks: blocks::BlockCache,
+    texts: TextReader,
     postings: Option<Postings>,
     /// Room for the list that is being read.
     scratch: RefCell<Vec<u32>>,
@@ -102,7 +102,7 @@ impl Store {
                 connection: &snapshot,
                 redactor: self.redactor(),
                 attribute_pages: AttributePages::new(&snapshot),
-                blocks: blocks::BlockCache::default(),
+                texts: TextReader::with_blocks(SCATTERED_BLOCKS),
                 postings: Postings::open(&snapshot)?,
                 scratch: RefCell::default(),
             };
@@ -366,7 +366,7 @@ impl Lookup<'_> {
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
              LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
-            records::TEXT_COLUMNS
+            TEXT_COLUMNS
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut details = Vec::with_capacity(rows.len());
@@ -394,7 +394,7 @@ impl Lookup<'_> {
                     (false, true) => Presence::SourceGone,
                     (false, false) => Presence::InSource,
                 },
-                text: records::read_text_cached(self.connection, row, 14, &self.blocks)?,
+                text: self.texts.read(self.connection, row, 14)?,
                 digest_only: false,
             });
         }

@@ -27,7 +27,7 @@ use crate::index::pending_repair::IndexRepair;
 use crate::index::terms::{IndexDocument, SCOPE};
 use crate::ingest::writer::CommitMode;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
-use crate::texts::blocks;
+use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Store, records};
 
 /// More waiting terms than this are written before the end.
@@ -345,16 +345,16 @@ fn each_index_entry(
             coalesce(r.at, s.ended, s.started), r.tool, r.path,
             json_extract(r.metadata, '$.speaker'), {}
          FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row",
-        records::TEXT_COLUMNS
+        TEXT_COLUMNS
     );
-    let cache = blocks::BlockCache::default();
+    let texts = TextReader::with_blocks(SCATTERED_BLOCKS);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let Some(flavor) = memory::Flavor::from_name(&row.get::<_, String>(3)?) else {
             continue;
         };
-        let text = match records::read_text_cached(connection, row, 9, &cache) {
+        let text = match texts.read(connection, row, 9) {
             Err(error @ Error::MissingText(_)) => {
                 // Nothing can be found in a text that cannot be read; the others still can.
                 tracing::warn!(%error, "a record is left out of the search index");

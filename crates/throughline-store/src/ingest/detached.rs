@@ -12,8 +12,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::error::Result;
 use crate::ingest::sources;
 use crate::ingest::writer::WriterState;
-use crate::records::{self, TEXT_COLUMNS};
-use crate::texts::blocks;
+use crate::records;
+use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 
 /// What a source was found to have lost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -263,12 +263,12 @@ fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8
          ORDER BY r.row"
     );
     let list = serde_json::to_string(rows).unwrap_or_default();
-    let cache = blocks::BlockCache::default();
+    let texts = TextReader::with_blocks(SCATTERED_BLOCKS);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([list])?;
     let mut hashes = HashMap::with_capacity(rows.len());
     while let Some(row) = found.next()? {
-        let text = records::read_text_cached(connection, row, 1, &cache)?;
+        let text = texts.read(connection, row, 1)?;
         hashes.insert(row.get(0)?, *blake3::hash(text.as_bytes()).as_bytes());
     }
     Ok(hashes)

@@ -7,6 +7,7 @@
 //! has to read those rows at all.
 
 pub(crate) mod batch;
+mod batch_writer;
 pub(crate) mod detached;
 pub(crate) mod sanitizer;
 pub(crate) mod secrets;

@@ -13,9 +13,10 @@ use super::line::{
 use super::{derived, signature};
 use crate::Store;
 use crate::error::{Error, Result};
+use crate::records;
 use crate::records::sessions::timestamp_from_millis;
-use crate::records::{self, TextReader};
 use crate::salvage::verify::DamagedTexts;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use redact::Redactor;
 
 /// What to export. Everything, unless it says otherwise.
@@ -189,11 +190,11 @@ impl Exporter<'_> {
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
              ORDER BY r.line, r.ordinal, r.id",
-            records::TEXT_COLUMNS
+            TEXT_COLUMNS
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
-        let mut texts = TextReader::default();
+        let texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let id = RecordId::from_bytes(row.get(0)?);
             match texts.read_verified(self.connection, row, 17, id, row.get(22)?) {
@@ -307,7 +308,7 @@ impl Exporter<'_> {
              WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
-        let mut texts = TextReader::default();
+        let texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let offset = row.get(0)?;
             let text = match texts.read_piece(self.connection, row, 2) {

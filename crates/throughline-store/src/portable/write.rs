@@ -241,11 +241,12 @@ fn write_records(
             continue;
         }
         let session = sessions::find_or_insert_session(tx, names, &record.session, flavor)?;
-        let source = records::RecordSource {
-            id: source_of(tx, session, flavor)?,
+        let target = records::RecordSource {
+            session,
+            source: source_of(tx, session, flavor)?,
             line_shift: 0,
         };
-        records::insert(tx, names, session, source, record, &mut blocks)?;
+        records::insert(tx, names, target, record, &mut blocks)?;
         if batch.detached.contains(&record.id) {
             records::mark_detached(tx, record.id)?;
         }

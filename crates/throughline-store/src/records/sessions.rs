@@ -323,6 +323,21 @@ pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Optio
     Ok(timestamp_from_millis(millis.flatten()))
 }
 
+/// Returns what the writer needs to know of a session by its number.
+pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<SessionRef>> {
+    let found: Option<(i64, String)> = connection
+        .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.and_then(|(workspace, flavor)| {
+        Some(SessionRef {
+            id,
+            workspace,
+            flavor: Flavor::from_name(&flavor)?,
+        })
+    }))
+}
+
 /// Returns a session's number, making its row when there is none.
 pub(crate) fn find_or_insert_session(
     tx: &Transaction<'_>,

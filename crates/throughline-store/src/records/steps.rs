@@ -9,6 +9,7 @@ use crate::Store;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
 use crate::records::{self, StoredRecord};
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
 /// No more steps of a session are looked at.
 const STEPS_MAX: i64 = 100_000;
@@ -143,7 +144,7 @@ impl Store {
 
     /// Returns the texts of a session's last records of what was said, the latest first.
     pub fn last_utterances(&self, session: &SessionId, limit: usize) -> Result<Vec<String>> {
-        let text = records::TEXT_COLUMNS;
+        let text = TEXT_COLUMNS;
         let sql = format!(
             "SELECT {text} FROM records r WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
                AND r.kind IN (0, 1, 8) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
@@ -154,7 +155,7 @@ impl Store {
             let mut rows = statement.query(params![session.as_str(), limit])?;
             let mut texts = Vec::new();
             while let Some(row) = rows.next()? {
-                texts.push(records::read_text(connection, row, 0)?);
+                texts.push(TextReader::default().read(connection, row, 0)?);
             }
             Ok(texts)
         })

@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::Store;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
-use crate::records::{self, StoredRecord, TextReader};
+use crate::records::{self, StoredRecord};
+use crate::texts::reader::TextReader;
 
 /// How much a store holds, in all or of some workspaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,19 +31,18 @@ impl Store {
         skip: usize,
         limit: usize,
     ) -> Result<Vec<StoredRecord>> {
-        let sql = format!(
-            "{} WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row LIMIT ?2 OFFSET ?3",
-            records::RECORD_SELECT
+        let sql = records::select_records(
+            "WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row LIMIT ?2 OFFSET ?3",
         );
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows =
                 statement.query(params![session.as_str(), number(limit), number(skip)])?;
-            let mut texts = TextReader::default();
+            let texts = TextReader::default();
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                found.push(records::read_record_cached(connection, row, &mut texts)?);
+                found.push(records::read_record(connection, row, &texts)?);
             }
             Ok(found)
         })

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::open::connection;
-use crate::records::TextReader;
 use crate::texts::logs;
+use crate::texts::reader::TextReader;
 use crate::{Store, records};
 
 /// Problems that SQLite lists before it gives up.
@@ -146,9 +146,9 @@ fn count_damaged_texts(connection: &Connection, problems: &mut Vec<String>) -> R
         }
         Ok(())
     };
-    let mut texts = TextReader::default();
-    let records = look(records::RECORD_SELECT, &mut |row| {
-        records::read_record_cached(connection, row, &mut texts).map(drop)
+    let texts = TextReader::default();
+    let records = look(&records::select_records(""), &mut |row| {
+        records::read_record(connection, row, &texts).map(drop)
     });
     let distinct = "SELECT DISTINCT body, block, start, length, hash FROM raw
          ORDER BY block, start";

@@ -9,8 +9,9 @@ use rusqlite::types::ValueRef;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::records;
+
 use crate::salvage::health;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
 /// Damaged texts that are reported by name; the rest are only counted.
 const NAMED_MAX: usize = 20;
@@ -97,11 +98,8 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
         }
         Err(error) => Err(error),
     };
-    let mut texts = records::TextReader::default();
-    let sql = format!(
-        "SELECT r.id, r.checksum, {} FROM records r",
-        records::TEXT_COLUMNS
-    );
+    let texts = TextReader::default();
+    let sql = format!("SELECT r.id, r.checksum, {} FROM records r", TEXT_COLUMNS);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -56,54 +56,61 @@ pub(crate) fn delete_unused_block(tx: &Transaction<'_>, id: i64) -> Result<bool>
     Ok(!is_there)
 }
 
-/// Blocks that were read, for one pass over records: neighbours lie in the same one.
-#[derive(Default)]
-pub(crate) struct BlockCache(RefCell<CachedBlocks>);
+/// The last blocks that were read, decompressed.
+pub(crate) struct BlockCache {
+    capacity: usize,
+    cached: RefCell<CachedBlocks>,
+}
 
 #[derive(Default)]
 struct CachedBlocks {
+    /// The last block that was loaded comes first.
     blocks: VecDeque<(i64, Vec<u8>)>,
-    /// Made once: each takes as long to make as a block to unpack.
+    /// Created once, because creating one takes as long as decompressing a block.
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
 }
 
-/// Blocks kept at hand. Whoever reads goes through the records in their order.
-const CACHED_BLOCKS_MAX: usize = 8;
-
 impl std::fmt::Debug for BlockCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache").finish_non_exhaustive()
+        f.debug_struct("BlockCache").finish_non_exhaustive()
     }
 }
 
 impl BlockCache {
-    pub fn text(
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            capacity: capacity.max(1),
+            cached: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn read_text(
         &self,
         connection: &Connection,
         id: i64,
         start: usize,
         size: usize,
     ) -> Result<String> {
-        let mut kept = self.0.borrow_mut();
-        let at = match kept.blocks.iter().position(|block| block.0 == id) {
+        let mut cached = self.cached.borrow_mut();
+        let at = match cached.blocks.iter().position(|block| block.0 == id) {
             Some(at) => at,
             None => {
-                kept.load(connection, id)?;
+                cached.load(connection, id, self.capacity)?;
                 0
             }
         };
-        slice_text(&kept.blocks[at].1, id, start, size)
+        slice_text(&cached.blocks[at].1, id, start, size)
     }
 }
 
 impl CachedBlocks {
-    /// Reads a block to the front, in the room of the one that is longest there.
-    fn load(&mut self, connection: &Connection, id: i64) -> Result<()> {
+    /// Loads a block to the front, into the buffer of the oldest one where the cache is full.
+    fn load(&mut self, connection: &Connection, id: i64, capacity: usize) -> Result<()> {
         let lost = || Error::MissingText(format!("block {id}"));
-        let oldest = (self.blocks.len() == CACHED_BLOCKS_MAX).then(|| self.blocks.pop_back());
-        let mut room = oldest.flatten().map(|block| block.1).unwrap_or_default();
-        let unpacker = match &mut self.decompressor {
-            Some(unpacker) => unpacker,
+        let oldest = (self.blocks.len() >= capacity).then(|| self.blocks.pop_back());
+        let mut buffer = oldest.flatten().map(|block| block.1).unwrap_or_default();
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
             none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| lost())?),
         };
         let mut statement = connection.prepare_cached("SELECT data FROM blocks WHERE id = ?1")?;
@@ -112,17 +119,17 @@ impl CachedBlocks {
         let ValueRef::Blob(data) = row.get_ref(0)? else {
             return Err(lost());
         };
-        room.clear();
-        room.reserve(unpacked_size(data));
-        unpacker
-            .decompress_to_buffer(data, &mut room)
+        buffer.clear();
+        buffer.reserve(decompressed_size(data));
+        decompressor
+            .decompress_to_buffer(data, &mut buffer)
             .map_err(|_| lost())?;
-        self.blocks.push_front((id, room));
+        self.blocks.push_front((id, buffer));
         Ok(())
     }
 }
 
-fn unpacked_size(data: &[u8]) -> usize {
+fn decompressed_size(data: &[u8]) -> usize {
     let size = zstd::bulk::Decompressor::upper_bound(data);
     size.unwrap_or(BLOCK_BYTES_MAX).min(BLOCK_BYTES_MAX)
 }
@@ -190,5 +197,5 @@ pub(crate) fn read_block(connection: &Connection, id: i64) -> Result<Vec<u8>> {
         .query_row([id], |row| row.get(0))
         .optional()?;
     let data = data.ok_or_else(lost)?;
-    zstd::bulk::decompress(&data, unpacked_size(&data)).map_err(|_| lost())
+    zstd::bulk::decompress(&data, decompressed_size(&data)).map_err(|_| lost())
 }

@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::ingest::sanitizer::CompressedText;
 use crate::ingest::secrets::SecretMatcher;
 use crate::lifecycle::forget::{LineNumbers, Needles};
-use crate::records::TextReader;
 use crate::records::sessions::SessionRef;
 use crate::salvage::verify::DamagedTexts;
 use crate::texts::blocks::ZSTD_LEVEL;
+use crate::texts::reader::TextReader;
 use crate::texts::{blocks, bodies};
 use redact::CleanString;
 
@@ -100,7 +100,7 @@ impl Store {
                  WHERE s.name = ?1 ORDER BY f.path, f.id, r.generation DESC, r.offset",
             )?;
             let mut rows = statement.query([session.as_str()])?;
-            let mut texts = TextReader::default();
+            let texts = TextReader::default();
             let mut damaged = DamagedTexts::default();
             while let Some(row) = rows.next()? {
                 let path: String = row.get(0)?;
@@ -250,29 +250,6 @@ pub(crate) fn release_text(tx: &Transaction<'_>, kept: &TextLocation) -> Result<
         TextLocation::Body(hash) => bodies::delete_unused_body(tx, hash),
         TextLocation::Block(block, start, length) => {
             blocks::blank_text(tx, *block, *start, *length)
-        }
-    }
-}
-
-impl TextReader {
-    /// Returns the text of a piece if it is what was written. Its columns `body, block, start,
-    /// length, hash` begin at `first`.
-    pub fn read_piece(
-        &mut self,
-        connection: &Connection,
-        row: &Row<'_>,
-        first: usize,
-    ) -> Result<String> {
-        let Some(block) = row.get(first + 1)? else {
-            return bodies::read_verified_body(connection, &row.get::<_, Vec<u8>>(first)?);
-        };
-        let text =
-            self.read_from_block(connection, block, row.get(first + 2)?, row.get(first + 3)?)?;
-        match row.get::<_, Option<Vec<u8>>>(first + 4)? {
-            Some(hash) if !bodies::matches_hash(&text, &hash) => {
-                Err(Error::MissingText(format!("block {block}")))
-            }
-            _ => Ok(text),
         }
     }
 }

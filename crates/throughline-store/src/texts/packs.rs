@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::ingest::writer::CommitMode;
-use crate::records::{TEXT_COLUMNS, TextReader};
 use crate::texts::logs::TextLocation;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use crate::texts::{blocks, bodies, logs};
 
 /// A pack holds at least this much while there is more. Larger ones compress better, and cost more
@@ -239,7 +239,7 @@ fn unshared_log_pieces(
     )?;
     let mut rows = statement.query([session])?;
     let mut all = Vec::new();
-    let mut texts = TextReader::default();
+    let texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let from = match row.get::<_, Option<i64>>(4)? {
             Some(block) => TextLocation::Block(block, row.get(5)?, row.get(6)?),
@@ -266,7 +266,7 @@ fn unshared_record_texts(connection: &Connection, session: i64) -> Result<Vec<Pa
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session])?;
     let mut all = Vec::new();
-    let mut texts = TextReader::default();
+    let texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let from = match (
             row.get::<_, Option<i64>>(2)?,

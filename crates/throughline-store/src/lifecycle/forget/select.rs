@@ -15,6 +15,7 @@ use crate::index::{self, digest_rows};
 use crate::records;
 use crate::records::sessions::{self, timestamp_from_millis};
 use crate::texts::blocks;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
 /// What is shown of a text before it goes.
 const SHOWN_CHARS_MAX: usize = 120;
@@ -247,7 +248,7 @@ fn shown(
     let sql = format!(
         "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {} FROM records r
          JOIN sessions s ON s.id = r.session WHERE r.row = ?1",
-        records::TEXT_COLUMNS
+        TEXT_COLUMNS
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([row])?;
@@ -272,7 +273,7 @@ fn shown(
                 .unwrap_or_default()
                 .to_owned()
         }
-        None => readable(records::read_text(connection, stored, 6))?,
+        None => readable(TextReader::default().read(connection, stored, 6))?,
     };
     Ok(PlannedRecord {
         id: RecordId::from_bytes(stored.get(0)?),

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::writer::{CommitMode, WriterState};
 use crate::lifecycle::forget::{Traces, traces};
+use crate::records::sessions::session_ref;
 use crate::records::{REDACTION_VERSION, RecordRow};
 use crate::texts::logs;
 use crate::{Store, records};
@@ -382,7 +383,7 @@ fn apply_findings(
     if found.changed_count() > 0 {
         traces::mark_pending(tx, now)?;
     }
-    if let Some(known) = records::session_ref(tx, session)? {
+    if let Some(known) = session_ref(tx, session)? {
         for (stored, text) in &found.texts {
             records::replace_record_text(tx, writer, known, stored, text)?;
         }

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::index;
 use crate::ingest::writer::WriterState;
 use crate::lifecycle::forget::{self, Selection};
-use crate::records::{self, TextReader};
+use crate::records;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use redact::Redactor;
 
 /// What the tombstones of a store did to the one that takes its place.
@@ -118,11 +119,11 @@ fn forgotten_records(
     let sql = format!(
         "SELECT r.id, s.name, r.message, r.ordinal, r.kind, {} FROM records r
          JOIN sessions s ON s.id = r.session",
-        records::TEXT_COLUMNS
+        TEXT_COLUMNS
     );
     let mut statement = new.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = TextReader::default();
+    let texts = TextReader::default();
     while let Some(row) = rows.next()? {
         let (session, message): (String, String) = (row.get(1)?, row.get(2)?);
         let text = match texts.read(new, row, 5) {

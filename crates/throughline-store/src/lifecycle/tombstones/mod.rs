@@ -25,7 +25,7 @@ use crate::lifecycle::forget;
 use crate::records::sessions::timestamp_from_millis;
 use redact::Redactor;
 
-pub(crate) use self::blocked::blocked_by_tombstones;
+pub(crate) use self::blocked::{BlockedContent, blocked_by_tombstones};
 pub use self::carry::CarriedTombstones;
 pub(crate) use self::carry::carry_over;
 

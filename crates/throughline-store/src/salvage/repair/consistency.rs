@@ -11,6 +11,7 @@ use super::salvage::SalvagedRows;
 use crate::error::Result;
 use crate::ingest::sanitizer::record_checksum;
 use crate::ingest::sources;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use crate::texts::{blocks, bodies, logs};
 use crate::{index, records};
 
@@ -186,13 +187,10 @@ fn drop_bad_records(
     tx: &Transaction<'_>,
     ids: &HashMap<i64, RecordId>,
 ) -> Result<BTreeSet<RecordId>> {
-    let sql = format!(
-        "SELECT row, id, checksum, {} FROM records r",
-        records::TEXT_COLUMNS
-    );
+    let sql = format!("SELECT row, id, checksum, {} FROM records r", TEXT_COLUMNS);
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = records::TextReader::default();
+    let texts = TextReader::default();
     let (mut bad, mut renamed) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let number: i64 = row.get(0)?;
@@ -269,7 +267,7 @@ fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)
          ORDER BY block, start",
     )?;
     let mut rows = statement.query([])?;
-    let mut texts = records::TextReader::default();
+    let texts = TextReader::default();
     let mut bad = Vec::new();
     while let Some(row) = rows.next()? {
         match texts.read_piece(tx, row, 1) {
