@@ -14,7 +14,7 @@ use distill::renew::{self, SummaryAuthor, SummaryReport};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
 use store::Store;
-use store::housekeeping::MaintenanceReport;
+use store::maintenance::MaintenanceReport;
 use store::retention::{RetentionPolicy, RetentionReport};
 
 use crate::models::{self, ModelProvider, ModelRequest};

@@ -6,6 +6,8 @@ use rusqlite::types::ValueRef;
 
 use crate::Store;
 use crate::error::Result;
+use crate::hex;
+use crate::texts::reader::TextReader;
 use crate::{index, records};
 
 /// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
@@ -148,20 +150,20 @@ impl Store {
     pub fn dump(&self) -> Result<String> {
         self.read(|connection| {
             let mut out = String::new();
-            complain_of_new_tables(connection, &mut out)?;
+            report_unlisted_tables(connection, &mut out)?;
             for (name, sql) in TABLES {
                 out += &format!("# {name}\n");
-                table(connection, sql, &mut out)?;
+                dump_table(connection, sql, &mut out)?;
             }
             out += "# records\n";
-            all_records(connection, &mut out)?;
+            dump_records(connection, &mut out)?;
             Ok(out)
         })
     }
 }
 
 /// A new table must be printed too.
-fn complain_of_new_tables(connection: &Connection, out: &mut String) -> Result<()> {
+fn report_unlisted_tables(connection: &Connection, out: &mut String) -> Result<()> {
     let mut statement = connection.prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'table'
          AND name NOT LIKE 'search!_%' ESCAPE '!' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
@@ -177,13 +179,13 @@ fn complain_of_new_tables(connection: &Connection, out: &mut String) -> Result<(
     Ok(())
 }
 
-fn table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
+fn dump_table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
     let mut statement = connection.prepare(sql)?;
     let columns = statement.column_count();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells: Vec<_> = (0..columns)
-            .map(|i| row.get_ref(i).map(show))
+            .map(|i| row.get_ref(i).map(format_value))
             .collect::<Result<_, _>>()?;
         *out += &cells.join(" | ");
         out.push('\n');
@@ -191,26 +193,23 @@ fn table(connection: &Connection, sql: &str, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-fn show(value: ValueRef<'_>) -> String {
+fn format_value(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "-".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).replace('\n', "⏎"),
-        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ValueRef::Blob(bytes) => hex::encode(bytes),
     }
 }
 
-fn all_records(connection: &Connection, out: &mut String) -> Result<()> {
-    let sql = format!(
-        "{} ORDER BY s.name, r.line, r.ordinal, r.id",
-        records::RECORD_SELECT
-    );
+fn dump_records(connection: &Connection, out: &mut String) -> Result<()> {
+    let sql = records::select_records("ORDER BY s.name, r.line, r.ordinal, r.id");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut texts = records::TextReader::default();
+    let texts = TextReader::default();
     while let Some(row) = rows.next()? {
-        let record = records::record_of(connection, row, &mut texts)?;
+        let record = records::read_record(connection, row, &texts)?;
         let json = serde_json::to_string(&record).unwrap_or_default();
         *out += &json;
         out.push('\n');

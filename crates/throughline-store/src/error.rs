@@ -48,7 +48,7 @@ pub enum Error {
     #[error("the stored text {0} is missing or unreadable")]
     MissingText(String),
     #[error(transparent)]
-    Encryption(#[from] crate::seal::EncryptionError),
+    Encryption(#[from] crate::encryption::EncryptionError),
     #[error("{} is not sound: {why}", path.display())]
     InvalidFile { path: PathBuf, why: String },
     #[error("refusing to use the folder {}: {why}", path.display())]
@@ -102,7 +102,7 @@ impl Error {
                     code,
                     Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
                 );
-                is_broken || is_misfit(error)
+                is_broken || is_type_mismatch(error)
             }
             Self::NotAStore { .. } | Self::WalWithoutDatabase { .. } => true,
             Self::ChecksumMismatch(_) | Self::MissingText(_) => true,
@@ -154,7 +154,7 @@ impl Error {
 }
 
 /// Says whether a value is not of the kind that is written there.
-fn is_misfit(error: &rusqlite::Error) -> bool {
+fn is_type_mismatch(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as E;
     matches!(
         error,

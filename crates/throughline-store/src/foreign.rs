@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// A file with a log beside it is read into memory; beyond this only what is in the file counts.
 const OVERLAY_BYTES_MAX: u64 = 512 << 20;
 /// A file that changes while it is read is read again, this often.
-const TRIES: usize = 3;
+const OPEN_ATTEMPTS_MAX: usize = 3;
 
 /// Another program's database, as it was when it was opened.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub struct ForeignRow<'a, 'b>(&'b rusqlite::Row<'a>);
 impl ForeignDatabase {
     pub fn open(path: &Path) -> Result<Self> {
         let mut last = None;
-        for _ in 0..TRIES {
-            let before = stamps(path)?;
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            let before = file_stamps(path)?;
             match Self::open_once(path) {
-                Ok(database) if stamps(path)? == before => return Ok(database),
+                Ok(database) if file_stamps(path)? == before => return Ok(database),
                 Ok(database) => last = Some(Ok(database)),
                 Err(error) => last = Some(Err(error)),
             }
@@ -51,10 +51,10 @@ impl ForeignDatabase {
         let log = fs::read(wal_path(path)).unwrap_or_default();
         let size = fs::metadata(path).map_err(Error::io(path))?.len();
         let connection = if log.is_empty() || size > OVERLAY_BYTES_MAX {
-            immutable(path)?
+            open_immutable(path)?
         } else {
             let mut image = fs::read(path).map_err(Error::io(path))?;
-            overlay(&mut image, &log);
+            apply_wal(&mut image, &log);
             let length = image.len();
             let mut connection = Connection::open_in_memory()?;
             connection.deserialize_read_exact("main", Cursor::new(image), length, true)?;
@@ -135,7 +135,7 @@ pub fn database_of(beside: &Path) -> Option<PathBuf> {
 
 type FileStamp = Option<(u64, Option<std::time::SystemTime>)>;
 
-fn stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {
+fn file_stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {
     let of = |path: &Path| {
         fs::metadata(path)
             .ok()
@@ -148,7 +148,7 @@ fn stamps(path: &Path) -> Result<(FileStamp, FileStamp)> {
     Ok((file, of(&wal_path(path))))
 }
 
-fn immutable(path: &Path) -> Result<Connection> {
+fn open_immutable(path: &Path) -> Result<Connection> {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -163,13 +163,13 @@ fn immutable(path: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(uri, flags)?)
 }
 
-const LOG_HEADER_BYTES: usize = 32;
+const WAL_HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 
 /// Lays the committed pages of a write-ahead log over a database image.
-fn overlay(image: &mut Vec<u8>, log: &[u8]) {
+fn apply_wal(image: &mut Vec<u8>, log: &[u8]) {
     let mut pages = 0;
-    if let Some((page_bytes, frames)) = committed(log) {
+    if let Some((page_bytes, frames)) = committed_frames(log) {
         for (number, commit, page) in frames {
             let start = (number as usize - 1) * page_bytes;
             if image.len() < start + page_bytes {
@@ -194,7 +194,7 @@ fn overlay(image: &mut Vec<u8>, log: &[u8]) {
 type Frame<'a> = (u32, u32, &'a [u8]);
 
 /// Returns the page size and the frames up to the last commit that are whole.
-fn committed(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
+fn committed_frames(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_be_bytes(log.get(at..at + 4)?.try_into().ok()?))
     };
@@ -205,17 +205,17 @@ fn committed(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
     };
     let page_bytes = word(8)? as usize;
     let salts = (word(16)?, word(20)?);
-    let mut sum = checksum((0, 0), log.get(..24)?, big_endian);
+    let mut sum = wal_checksum((0, 0), log.get(..24)?, big_endian);
     if sum != (word(24)?, word(28)?) || !page_bytes.is_power_of_two() {
         return None;
     }
     let mut frames = Vec::new();
     let mut whole = 0;
-    let mut at = LOG_HEADER_BYTES;
+    let mut at = WAL_HEADER_BYTES;
     while let Some(frame) = log.get(at..at + FRAME_HEADER_BYTES + page_bytes) {
         let (number, commit) = (word(at)?, word(at + 4)?);
-        sum = checksum(sum, &frame[..8], big_endian);
-        sum = checksum(sum, &frame[FRAME_HEADER_BYTES..], big_endian);
+        sum = wal_checksum(sum, &frame[..8], big_endian);
+        sum = wal_checksum(sum, &frame[FRAME_HEADER_BYTES..], big_endian);
         let sound = (word(at + 8)?, word(at + 12)?) == salts
             && (word(at + 16)?, word(at + 20)?) == sum
             && number > 0;
@@ -233,7 +233,7 @@ fn committed(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
 }
 
 /// The log's own checksum, as SQLite's file format describes it.
-fn checksum(start: (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
+fn wal_checksum(start: (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
     let word = |four: &[u8]| {
         let four = <[u8; 4]>::try_from(four).unwrap_or_default();
         if big_endian {

@@ -1,147 +1,111 @@
-//! The local database, and the only way to it.
+//! The local database, and the only crate that reads or writes it.
 //!
-//! Captured text enters through the [`clean`] door, where the redactor sees every string; what
-//! comes out is a [`Batch`], and only that can be written. One [`writer`] thread writes, in groups
-//! that are acknowledged when they are on disk; readers go beside it. Each noun has a file with its
-//! SQL: [`records`] with their texts in [`blocks`] and [`bodies`], [`sessions`], [`workspaces`],
-//! [`sources`] with their logs in [`raw`], [`usage`], [`secrets`], [`digests`], [`summaries`]
-//! with their [`lease`]s, [`spending`], [`facts`],
-//! [`injections`]; [`steps`] and [`touches`] answer what followed what, and who touched a file. [`portable`] is all of it as text.
-//! [`timeline`] gives a session page by page, [`feed`] what has changed since.
-//! [`forget`] takes things out again, and [`tombstones`] keep them out; [`rescan`] brings what is stored
-//! up to today's rules.
+//! Captured text enters through the [`Sanitizer`], which redacts every string; what comes out is a
+//! [`Batch`], and only a batch can be written. One writer thread commits batches in groups and
+//! acknowledges them when they are on disk; any number of readers run beside it.
 //!
-//! What is kept grows smaller with time: [`archive`] packs old sessions, [`retention`] lets go of the
-//! raw part of digested ones when there is too much of it, [`housekeeping`] says when what is due.
+//! | folder | what it owns |
+//! | --- | --- |
+//! | [`open`] | opening the file: locks, connections, migrations |
+//! | [`ingest`] | the write path: sanitizer, batches, cursors, the writer thread |
+//! | [`texts`] | compressed texts: blocks, bodies, archived logs |
+//! | [`index`] | the search index, and looking records up in it |
+//! | [`records`] | records, sessions, workspaces and usage, and views of them |
+//! | [`derived`] | facts, digests, summaries, injections, model calls |
+//! | [`lifecycle`] | retention, forgetting, tombstones, rescans, maintenance |
+//! | [`salvage`] | health checks, verification, repair of damaged files |
+//! | [`backup`] | backups, restoring them, and swapping the database file |
+//! | [`encryption`] | keys, and conversion between plain and encrypted stores |
+//! | [`portable`] | export and import as JSON Lines |
+//! | [`foreign`] | other programs' SQLite files, read without touching them |
 //!
-//! [`repair()`] makes a new store of what can be read of a damaged one.
-//!
-//! A store can be encrypted ([`seal`]), copied while it is in use ([`backup`]) and come back from
-//! such a copy ([`restore()`]). Whatever replaces the database goes through [`swap`].
-//!
-//! SQLite is the truth; the search index can be made anew from the rows.
+//! The SQL of a table is in the file of its noun. The tables are the truth: the search index can be
+//! rebuilt from them.
 
-mod archive;
 mod backup;
-mod batch;
-mod blocks;
-mod bodies;
-mod clean;
-mod detached;
-mod digest_rows;
-mod digests;
+mod columns;
+mod derived;
 mod dump;
+pub mod encryption;
 mod error;
-mod facts;
-mod feed;
+mod files;
 pub mod foreign;
-pub mod forget;
-mod health;
-pub mod housekeeping;
+mod hex;
 pub mod index;
-mod injections;
-pub mod lease;
-mod lock;
-mod lookup;
-mod marks;
+mod ingest;
+mod lifecycle;
 mod open;
-mod pages;
 pub mod portable;
-mod postings;
-mod raw;
-mod readers;
 mod records;
-mod repair;
-mod rescan;
-mod residue;
-mod restore;
-pub mod retention;
-mod safety;
-mod schema;
-mod scrub;
-pub mod seal;
-pub mod search;
-mod secrets;
-mod sessions;
-mod snippet;
-mod sources;
-mod spending;
-mod steps;
-mod stored_text;
-mod summaries;
-mod swap;
-pub mod terms;
-mod timeline;
-mod tombstones;
-mod touches;
-mod usage;
-mod verify;
-mod workspaces;
-mod worth;
-mod writer;
+mod salvage;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use redact::Redactor;
 use rusqlite::Connection;
 
-pub use crate::archive::PackReport;
+pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
+pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
 pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
-pub use crate::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
-pub use crate::clean::{CleanEntries, IncomingEntries, Sanitizer};
-pub use crate::digest_rows::DigestText;
-pub use crate::digests::{PendingDigest, StoredDigest};
-pub use crate::error::{Error, Result};
-pub use crate::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
-pub use crate::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
-pub use crate::health::Health;
-pub use crate::injections::{
+pub use crate::derived::digests::{PendingDigest, StoredDigest};
+pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
+pub use crate::derived::injections::{
     InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
 };
-pub use crate::lease::{Lease, LeaseKind, LeaseOutcome};
-pub use crate::lookup::{CandidateRow, Lookup, Presence, ScopedRows, SearchScope, TermRows};
-pub use crate::marks::RowAttributes;
-pub use crate::open::check_folder;
-pub use crate::portable::{
-    ExportFilter, ExportReport, ImportReport, ImportScope, ImportTrust, LogPieceFilter,
-};
-pub use crate::raw::RawPiece;
-pub use crate::records::StoredRecord;
-pub use crate::repair::{RepairReport, repair};
-pub use crate::rescan::{RescanProgress, RescanReport, RescanScope};
-pub use crate::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
-pub use crate::scrub::ScrubReport;
-pub use crate::search::{Hit, MatchLevel, Query, TextSearchResult};
-pub use crate::sessions::SessionFilter;
-pub use crate::snippet::Snippet;
-pub use crate::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
-pub use crate::spending::{ModelCall, ModelSpending};
-pub use crate::steps::SessionStep;
-pub use crate::summaries::{
+pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
+pub use crate::derived::model_calls::{ModelCall, ModelSpending};
+pub use crate::derived::summaries::{
     NewSummary, SessionPosition, StoredSummary, SummaryInfo, SummaryMethod, SummaryProgress,
     SummaryWrite,
 };
-pub use crate::swap::{OnStep, SwapRecovery, SwapStep};
-pub use crate::timeline::StoreCounts;
-pub use crate::tombstones::{CarriedTombstones, LiftOutcome, Tombstone, TombstoneKind};
-pub use crate::touches::FileTouch;
-pub use crate::usage::{RequestSize, UsageFilter, UsageRow};
-pub use crate::verify::DamagedTexts;
-pub use crate::worth::RecordSignals;
-pub use crate::writer::Ticket;
+pub use crate::error::{Error, Result};
+pub use crate::files::check_folder;
+pub use crate::index::attributes::RowAttributes;
+pub use crate::index::digest_rows::DigestText;
+pub use crate::index::lookup::{CandidateRow, Lookup, Presence, ScopedRows, SearchScope, TermRows};
+pub use crate::index::search::{Hit, MatchLevel, Query, TextSearchResult};
+pub use crate::index::signals::RecordSignals;
+pub use crate::index::snippet::Snippet;
+pub use crate::index::{search, terms};
+pub use crate::ingest::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
+pub use crate::ingest::sanitizer::{CleanEntries, IncomingEntries, Sanitizer};
+pub use crate::ingest::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
+pub use crate::ingest::writer::Ticket;
+pub use crate::lifecycle::archive_scope::ScrubReport;
+pub use crate::lifecycle::rescan::{RescanProgress, RescanReport, RescanScope};
+pub use crate::lifecycle::tombstones::{CarriedTombstones, LiftOutcome, Tombstone, TombstoneKind};
+pub use crate::lifecycle::{forget, maintenance, retention};
+pub use crate::open::{OpenMode, installation_key};
+pub use crate::portable::{
+    ExportFilter, ExportReport, ImportReport, ImportScope, ImportTrust, LogPieceFilter,
+};
+pub use crate::records::StoredRecord;
+pub use crate::records::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
+pub use crate::records::sessions::SessionFilter;
+pub use crate::records::steps::SessionStep;
+pub use crate::records::timeline::StoreCounts;
+pub use crate::records::touches::FileTouch;
+pub use crate::records::usage::{RequestSize, UsageFilter, UsageRow};
+pub use crate::salvage::health::Health;
+pub use crate::salvage::repair::{RepairReport, repair};
+pub use crate::salvage::verify::DamagedTexts;
+pub use crate::texts::logs::RawPiece;
+pub use crate::texts::packs::PackReport;
 
-use crate::lock::StoreLock;
-use crate::readers::ReaderPool;
-use crate::seal::{EncryptionKey, Keychain, NoKeychain};
-use crate::writer::Writer;
-use redact::Redactor;
+use crate::encryption::EncryptionKey;
+use crate::ingest::writer::Writer;
+use crate::open::connection;
+use crate::open::lock::StoreLock;
+use crate::open::readers::ReaderPool;
 
-/// The name of the database in its folder.
-const DATABASE: &str = "throughline.db";
-/// The name of the key that marks and fingerprints are made with.
-const KEY: &str = "redaction.key";
+/// The name of the database in the folder of a store.
+const DATABASE_FILE: &str = "throughline.db";
+/// The name of the file with the key for redaction marks and keyed hashes.
+const REDACTION_KEY_FILE: &str = "redaction.key";
 
-/// A store, open. Threads share it by reference.
+/// An open store. Threads share it by reference.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -150,96 +114,12 @@ pub struct Store {
     readers: ReaderPool,
     key: Option<EncryptionKey>,
     recovered: Option<SwapRecovery>,
-    /// Given up last, when nothing is open any more.
-    _guard: StoreLock,
+    /// Declared last, so that it is released after every connection is closed.
+    _lock: StoreLock,
 }
 
 impl Store {
-    /// Opens the store in a folder, making both as needed. The key of an encrypted one must lie in a
-    /// file.
-    pub fn open(folder: &Path) -> Result<Self> {
-        Self::open_with(folder, &NoKeychain)
-    }
-
-    /// Opens the store in a folder, whose key may lie in the keychain.
-    pub fn open_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
-        check_folder(folder)?;
-        open::create_private_dir(folder)?;
-        let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
-        let path = Self::database_path(folder);
-        let find = || Ok::<_, Error>(seal::find_store_key(folder, keychain)?.map(|(key, _)| key));
-        let mut key = if seal::places::has_key_list(folder) {
-            find()?
-        } else {
-            None
-        };
-        let writer = match Writer::start(&path, key.as_ref()) {
-            // It may be an encrypted one that came here without the list of its keys.
-            Err(Error::NotAStore { .. }) if key.is_none() => {
-                key = find()?;
-                Writer::start(&path, key.as_ref())?
-            }
-            started => started?,
-        };
-        Ok(Self {
-            path,
-            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
-            writer,
-            readers: ReaderPool::default(),
-            key,
-            recovered,
-            _guard: guard,
-        })
-    }
-
-    /// Opens a store for somebody who asks: what writes is started only when something is written. `None` when it
-    /// is encrypted, or something must be done to it first; then [`Store::open_with`] opens it.
-    pub fn open_to_ask(folder: &Path) -> Result<Option<Self>> {
-        check_folder(folder)?;
-        let (guard, recovered) = swap::lock_shared_and_recover(folder)?;
-        let path = Self::database_path(folder);
-        if recovered.is_some() || seal::places::has_key_list(folder) {
-            return Ok(None);
-        }
-        let Some(reader) = open::open_current_reader(&path)? else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
-            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
-            writer: Writer::lazy(&path),
-            readers: ReaderPool::with_connection(reader),
-            path,
-            key: None,
-            recovered: None,
-            _guard: guard,
-        }))
-    }
-
-    /// Opens a store that is there, to read only: nothing is made, migrated or tidied up.
-    pub fn open_to_read(folder: &Path) -> Result<Self> {
-        Self::open_to_read_with(folder, &NoKeychain)
-    }
-
-    /// The same, of a store whose key may lie in the keychain.
-    pub fn open_to_read_with(folder: &Path, keychain: &dyn Keychain) -> Result<Self> {
-        check_folder(folder)?;
-        let guard = lock::lock_shared(folder)?;
-        let path = Self::database_path(folder);
-        let key = seal::find_store_key(folder, keychain)?.map(|(key, _)| key);
-        let reader = open::open_reader(&path, key.as_ref(), open::FileAccess::Mapped)?;
-        let store = Self {
-            redactor: Arc::new(Redactor::new(installation_key(folder)?)),
-            writer: Writer::read_only(&path),
-            readers: ReaderPool::with_connection(reader),
-            path,
-            key,
-            recovered: None,
-            _guard: guard,
-        };
-        Ok(store)
-    }
-
-    /// Returns what became of an exchange that a crash had interrupted, if opening found one.
+    /// Returns what opening did with a file swap that a crash had interrupted, if it found one.
     pub fn recovered(&self) -> Option<SwapRecovery> {
         self.recovered
     }
@@ -248,9 +128,9 @@ impl Store {
         self.key.is_some()
     }
 
-    /// Returns where the database of a folder lies.
+    /// Returns the path of the database in the folder of a store.
     pub fn database_path(folder: &Path) -> PathBuf {
-        folder.join(DATABASE)
+        folder.join(DATABASE_FILE)
     }
 
     pub fn path(&self) -> &Path {
@@ -261,11 +141,11 @@ impl Store {
         &self.redactor
     }
 
-    /// Returns a door for the batches of one source.
+    /// Returns a sanitizer for the batches of one source.
     pub fn sanitizer(&self) -> Sanitizer<'_> {
         Sanitizer::new(&self.redactor, |session| {
             self.fingerprints(session).unwrap_or_else(|error| {
-                tracing::warn!(%session, %error, "secrets seen before are not known");
+                tracing::warn!(%session, %error, "cannot load the known secrets of a session");
                 Vec::new()
             })
         })
@@ -279,58 +159,20 @@ impl Store {
         &self.writer
     }
 
-    /// Reads on a connection of its own, so that nobody waits for anybody.
+    /// Runs `read` on a connection that no other caller uses at the same time.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.readers.read(&self.path, self.key.as_ref(), read)
     }
 
-    /// Says whether the write-ahead log has outgrown its limit, as it does while a reader holds an
-    /// old snapshot and others write.
+    /// Says whether the write-ahead log exceeds its limit. It does while a reader holds an old
+    /// snapshot and other processes write.
     pub fn is_wal_over_limit(&self) -> bool {
-        open::wal_bytes(&self.path) > open::WAL_BYTES_MAX
+        connection::wal_bytes(&self.path) > connection::WAL_BYTES_MAX
     }
 
-    /// Writes the write-ahead log back into the database and cuts it to nothing. Says whether that
-    /// could be done: another reader may still need it.
+    /// Checkpoints and truncates the write-ahead log. Returns `false` while a reader needs it.
     pub fn truncate_wal(&self) -> Result<bool> {
-        let mut connection = open::connect(&self.path, self.key.as_ref())?;
+        let mut connection = connection::connect(&self.path, self.key.as_ref())?;
         forget::traces::truncate_wal(&mut connection, forget::traces::READER_WAIT)
-    }
-}
-
-/// Returns the key that marks and fingerprints are made with, making it on first use.
-pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
-    use std::io::Write;
-    open::create_private_dir(folder)?;
-    let path = &folder.join(KEY);
-    if let Ok(bytes) = std::fs::read(path)
-        && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
-    {
-        return Ok(key);
-    }
-    let mut key = [0; 32];
-    getrandom::fill(&mut key)
-        .map_err(|error| Error::io(path)(std::io::Error::other(error.to_string())))?;
-    // Written aside and linked into place: two processes that start at once end with one key.
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let suffix: String = key[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-    let aside = folder.join(format!("{KEY}.{suffix}"));
-    open::private_file(&aside)?;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .open(&aside)
-        .map_err(Error::io(&aside))?;
-    file.write_all(&key)
-        .and_then(|()| file.sync_all())
-        .map_err(Error::io(&aside))?;
-    let linked = std::fs::hard_link(&aside, path);
-    std::fs::remove_file(&aside).map_err(Error::io(&aside))?;
-    match linked {
-        Ok(()) => Ok(key),
-        Err(_) => {
-            let bytes = std::fs::read(path).map_err(Error::io(path))?;
-            <[u8; 32]>::try_from(bytes.as_slice())
-                .map_err(|_| Error::io(path)(std::io::Error::other("not a key of 32 bytes")))
-        }
     }
 }

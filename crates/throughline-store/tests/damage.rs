@@ -16,9 +16,10 @@ use jiff::Timestamp;
 use memory::{
     Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId, SessionPatch, Workspace,
 };
+use throughline_store::encryption::NoKeychain;
 use throughline_store::{
-    Batch, BatchOrigin, Cursor, Error, IncomingEntries, LogChunk, ParseIssues, Query, ReadPhase,
-    SessionFilter, Store, repair,
+    Batch, BatchOrigin, Cursor, Error, IncomingEntries, LogChunk, OpenMode, ParseIssues, Query,
+    ReadPhase, SessionFilter, Store, repair,
 };
 
 /// Damaged copies in an ordinary run; `THROUGHLINE_DAMAGES` asks for more.
@@ -175,7 +176,7 @@ impl Chance {
 
 /// Says which records SQLite itself still reads whole, one by one.
 fn readable(folder: &Path, texts: &Texts) -> Vec<RecordId> {
-    let Ok(store) = Store::open_to_read(folder) else {
+    let Ok(store) = Store::open_with(folder, OpenMode::ReadOnly, &NoKeychain) else {
         return Vec::new();
     };
     let reads = |id: &RecordId| matches!(store.read_record(*id), Ok(Some(record)) if record.content == texts[id]);
@@ -184,7 +185,7 @@ fn readable(folder: &Path, texts: &Texts) -> Vec<RecordId> {
 
 /// Says whether an examination finds anything wrong.
 fn is_noticed(folder: &Path) -> bool {
-    match Store::open_to_read(folder) {
+    match Store::open_with(folder, OpenMode::ReadOnly, &NoKeychain) {
         Err(_) => true,
         Ok(store) => !store.health(true).is_ok_and(|health| health.is_sound()),
     }
@@ -268,7 +269,7 @@ fn packed_texts_and_logs_come_through_a_repair() {
     let original = Original::packed();
     let copy = original.damaged(|_| {});
     let logs = |folder: &Path| {
-        let store = Store::open_to_read(folder).unwrap();
+        let store = Store::open_with(folder, OpenMode::ReadOnly, &NoKeychain).unwrap();
         let mut logs = Vec::new();
         for session in 0..SESSIONS {
             let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
@@ -391,7 +392,7 @@ fn every_changed_bit_of_a_text_is_noticed() {
             check(&original, copy.path(), &format!("bit {bit} of byte {at}"));
         } else {
             // A few bits of a compressed text say nothing.
-            let store = Store::open_to_read(copy.path()).unwrap();
+            let store = Store::open_with(copy.path(), OpenMode::ReadOnly, &NoKeychain).unwrap();
             assert_eq!(texts(&store), original.texts, "bit {bit} of byte {at}");
             harmless += 1;
         }

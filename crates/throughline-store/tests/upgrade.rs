@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::RecordId;
-use throughline_store::{Error, Query, SessionFilter, Store};
+use throughline_store::encryption::NoKeychain;
+use throughline_store::{Error, OpenMode, Query, SessionFilter, Store};
 
 /// Openings that are killed in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
@@ -91,7 +92,7 @@ fn an_old_store_opens_with_everything_in_it() {
         let folder = dir.path();
         let before = format(folder);
         assert!(before < today(), "{name} is no old store");
-        let old_texts = texts(&Store::open_to_read(folder).unwrap());
+        let old_texts = texts(&Store::open_with(folder, OpenMode::ReadOnly, &NoKeychain).unwrap());
         assert_eq!(old_texts.len() as u64, records, "{name}");
         let store = Store::open(folder).unwrap();
         let health = store.health(true).unwrap();

@@ -23,9 +23,9 @@ use capture::{CaptureScope, Root, SweepPlan, SweepReport};
 use distill::digest::{DigestOptions, digest_pending};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
+use store::encryption::{self, KeyLocation, NoKeychain};
 use store::foreign::ForeignDatabase;
 use store::retention::RetentionPolicy;
-use store::seal::{self, KeyLocation, NoKeychain};
 use store::{Query, Store};
 use testkit::corpus::{self, Options};
 use testkit::files_below;
@@ -192,7 +192,7 @@ fn now() -> Timestamp {
 fn encrypt(home: &Path, key: &Path) {
     drop(Store::open(home).unwrap());
     let place = KeyLocation::File(key.to_owned());
-    seal::encrypt(home, &place, &NoKeychain, &mut |_| Ok(())).unwrap();
+    encryption::encrypt(home, &place, &NoKeychain, &mut |_| Ok(())).unwrap();
 }
 
 fn run_sweep(logs: &Path, home: &Path) -> SweepReport {

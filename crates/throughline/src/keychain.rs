@@ -1,7 +1,7 @@
 //! The keychain of the operating system: Keychain on macOS, Credential Manager on Windows, the
 //! Secret Service elsewhere. Each key lies there under its name.
 
-use store::seal::{EncryptionError, EncryptionKey, KeyId, Keychain};
+use store::encryption::{EncryptionError, EncryptionKey, KeyId, Keychain};
 
 /// The name under which our keys are filed.
 #[cfg(feature = "keychain")]

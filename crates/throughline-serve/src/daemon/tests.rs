@@ -12,7 +12,8 @@ use std::time::Duration;
 use capture::hook::HookHints;
 use memory::{FactKind, Trust};
 use serde_json::json;
-use store::{NewFact, Store};
+use store::encryption::NoKeychain;
+use store::{NewFact, OpenMode, Store};
 use tokio::sync::watch;
 
 use super::lanes::{HOOK_WORKERS, HookWorkers};
@@ -79,7 +80,9 @@ impl TestDaemon {
         });
         let hook_socket: UnixListener =
             bind_nonblocking(&home::hook_socket_path(home.path())).unwrap();
-        let stores = (0..HOOK_WORKERS).map(|_| Arc::new(Store::open_to_read(home.path()).unwrap()));
+        let stores = (0..HOOK_WORKERS).map(|_| {
+            Arc::new(Store::open_with(home.path(), OpenMode::ReadOnly, &NoKeychain).unwrap())
+        });
         let lanes = HookWorkers::start(&hook_socket, stores.collect(), &front, &stopped).unwrap();
         Self {
             home,

@@ -8,10 +8,11 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::{IndexRowEntry, PendingIndex, purge_deleted_terms};
-use crate::open;
-use crate::postings::Postings;
-use crate::residue::{self, IndexRepair};
-use crate::sessions::SessionRef;
+use crate::index::pending_repair::{self, IndexRepair};
+use crate::index::postings::Postings;
+use crate::open::connection;
+use crate::open::migrations;
+use crate::records::sessions::SessionRef;
 
 const WORDS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "common", "rare"];
 
@@ -39,7 +40,8 @@ fn entry(row: i64, terms: &str) -> IndexRowEntry<'_> {
 fn store() -> (tempfile::TempDir, Connection) {
     let dir = tempfile::tempdir().unwrap();
     let connection =
-        open::create_at_format(&dir.path().join("t.db"), open::current_format()).unwrap();
+        connection::create_at_format(&dir.path().join("t.db"), migrations::current_format())
+            .unwrap();
     (dir, connection)
 }
 
@@ -127,7 +129,7 @@ proptest! {
                 let tx = connection.transaction().unwrap();
                 purge_deleted_terms(&tx).unwrap();
                 tx.commit().unwrap();
-                assert_eq!(residue::pending_repair(&connection).unwrap(), None);
+                assert_eq!(pending_repair::pending_repair(&connection).unwrap(), None);
                 check(&connection, &model);
             }
         }
@@ -153,12 +155,12 @@ fn lists_over_many_leaves_and_segments() {
     let few: Vec<_> = [1_i64, 977, 12_000, 23_999].map(|row| (row, 0)).to_vec();
     change(&mut connection, &mut model, &few);
     check(&connection, &model);
-    assert_eq!(residue::pending_repair(&connection).unwrap(), None);
+    assert_eq!(pending_repair::pending_repair(&connection).unwrap(), None);
     let many: Vec<_> = (5000..9000).map(|row| (row, 0)).collect();
     change(&mut connection, &mut model, &many);
     check(&connection, &model);
     assert_eq!(
-        residue::pending_repair(&connection).unwrap(),
+        pending_repair::pending_repair(&connection).unwrap(),
         Some(IndexRepair::Merge)
     );
     // What only a note hides must not come to light when a few rows go after it.
@@ -178,7 +180,7 @@ fn a_row_indexed_by_other_terms_asks_for_a_new_index() {
     waiting.remove(&tx, &entry(7, "others")).unwrap();
     waiting.flush(&tx).unwrap();
     assert_eq!(
-        residue::pending_repair(&tx).unwrap(),
+        pending_repair::pending_repair(&tx).unwrap(),
         Some(IndexRepair::Rebuild)
     );
     purge_deleted_terms(&tx).unwrap();

@@ -10,12 +10,13 @@ use super::line::{
     DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
     SessionLine, SourceLine, UsageLine, WorkspaceLine, encode_hex,
 };
-use super::{own, signature};
+use super::{derived, signature};
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::records::{self, TextReader};
-use crate::sessions::timestamp_from_millis;
-use crate::verify::DamagedTexts;
+use crate::records;
+use crate::records::sessions::timestamp_from_millis;
+use crate::salvage::verify::DamagedTexts;
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use redact::Redactor;
 
 /// What to export. Everything, unless it says otherwise.
@@ -88,7 +89,7 @@ impl Exporter<'_> {
             self.usage(*number)?;
             self.eviction(*number, line)?;
             self.digest(*number, line)?;
-            if let Some(summary) = own::summary(self.connection, *number, &line.id)? {
+            if let Some(summary) = derived::summary(self.connection, *number, &line.id)? {
                 self.write(&ExportLine::Summary(summary))?;
             }
             self.exported.sessions += 1;
@@ -189,11 +190,11 @@ impl Exporter<'_> {
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
              ORDER BY r.line, r.ordinal, r.id",
-            records::TEXT_COLUMNS
+            TEXT_COLUMNS
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
-        let mut texts = TextReader::default();
+        let texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let id = RecordId::from_bytes(row.get(0)?);
             match texts.read_verified(self.connection, row, 17, id, row.get(22)?) {
@@ -307,10 +308,10 @@ impl Exporter<'_> {
              WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source, generation])?;
-        let mut texts = TextReader::default();
+        let texts = TextReader::default();
         while let Some(row) = rows.next()? {
             let offset = row.get(0)?;
-            let text = match texts.piece(self.connection, row, 2) {
+            let text = match texts.read_piece(self.connection, row, 2) {
                 Ok(text) => text,
                 Err(Error::MissingText(_)) => {
                     let what = format!("log {path} from byte {offset}");
@@ -363,12 +364,12 @@ impl Exporter<'_> {
     fn own(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let of = |name: Option<&String>| sessions.iter().any(|(_, line)| Some(&line.id) == name);
         let whole = self.is_whole();
-        for call in own::calls(self.connection)? {
+        for call in derived::calls(self.connection)? {
             if whole || of(call.session.as_ref()) {
                 self.write(&ExportLine::Call(call))?;
             }
         }
-        for injection in own::injections(self.connection)? {
+        for injection in derived::injections(self.connection)? {
             if whole || of(injection.session.as_ref()) {
                 self.write(&ExportLine::Injection(injection))?;
             }

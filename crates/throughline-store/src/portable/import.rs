@@ -5,17 +5,17 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::derived::{CallLine, CleanLine, InjectionLine, SummaryLine};
 use super::line::{
     DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
     SessionLine, SourceLine, UsageLine, WorkspaceLine, bytes, decode_hex,
 };
-use super::own::{CallLine, CleanLine, InjectionLine, SummaryLine};
 use super::scope::{ImportScope, ScopeCheck};
 use super::signature;
 use super::write::{self, ImportBatch, ImportCounts};
-use crate::clean::{IncomingEntries, Sanitizer};
 use crate::error::{Error, Result};
-use crate::writer::CommitMode;
+use crate::ingest::sanitizer::{IncomingEntries, Sanitizer};
+use crate::ingest::writer::CommitMode;
 use crate::{Store, Ticket};
 use memory::session::{Title, TitleRank};
 use memory::{

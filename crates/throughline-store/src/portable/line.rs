@@ -7,7 +7,9 @@ use memory::session::{TOKENS_MAX, clamp_cost};
 use memory::{FactKind, RecordKind, SessionKind, Trust};
 use serde::{Deserialize, Serialize};
 
-use super::own::{CallLine, InjectionLine, SummaryLine};
+pub(super) use crate::hex::{decode as decode_hex, encode as encode_hex};
+
+use super::derived::{CallLine, InjectionLine, SummaryLine};
 
 /// Counts up when a reader of an older format would misunderstand a newer file.
 pub const EXPORT_FORMAT: u32 = 1;
@@ -335,21 +337,6 @@ impl Clamp {
 
 /// The largest value of a small state number in an imported line.
 const FLAG_MAX: i64 = 1 << 16;
-
-pub(super) fn encode_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Reads any even number of hexadecimal digits.
-pub(super) fn decode_hex(hex: &str) -> Option<Vec<u8>> {
-    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
-        return None;
-    }
-    let pairs = (0..hex.len()).step_by(2);
-    pairs
-        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok())
-        .collect()
-}
 
 pub(super) fn bytes(hex: &str) -> Option<[u8; 16]> {
     hex.parse::<memory::RecordId>()

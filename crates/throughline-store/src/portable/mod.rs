@@ -5,10 +5,10 @@
 //! every other text. What came out of a store and went into an empty one comes out the same, given
 //! that both have the same key: [`signature`] says whose word a line is.
 
+mod derived;
 mod export;
 mod import;
 mod line;
-mod own;
 mod scope;
 mod signature;
 mod write;

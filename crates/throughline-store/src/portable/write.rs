@@ -6,17 +6,19 @@ use memory::words::StemmedText;
 use memory::{Flavor, RecordId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::derived::{self, CallLine, InjectionLine, SummaryLine};
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, decode_hex};
-use super::own::{self, CallLine, InjectionLine, SummaryLine};
-use crate::clean::{CleanEntries, Sanitizer};
-use crate::digests::{self, CleanDigest};
+use crate::derived::digests::{self, CleanDigest};
 use crate::error::Result;
-use crate::raw::{self, LogPiece};
-use crate::sessions::SessionRef;
-use crate::stored_text::TextFilters;
-use crate::tombstones::TombstoneFilter;
-use crate::writer::WriterState;
-use crate::{digest_rows, records, secrets, sessions, sources, usage, workspaces};
+use crate::index::digest_rows;
+use crate::ingest::sanitizer::{CleanEntries, Sanitizer};
+use crate::ingest::text_filter::TextFilters;
+use crate::ingest::writer::WriterState;
+use crate::ingest::{secrets, sources};
+use crate::lifecycle::tombstones::TombstoneFilter;
+use crate::records::sessions::SessionRef;
+use crate::records::{self, sessions, usage, workspaces};
+use crate::texts::logs::{self, LogPiece};
 use redact::{CleanString, Redactor};
 
 /// The path of records whose log the file does not name.
@@ -191,11 +193,11 @@ fn write_own(
     for line in &batch.summaries {
         // Notes tell of records by other words: where some of the session are gone, they may too.
         if gate.is_open() && !gate.session(tx, &line.session, None)? {
-            own::write_summary(tx, line)?;
+            derived::write_summary(tx, line)?;
         }
     }
     for line in &batch.calls {
-        own::write_call(tx, line)?;
+        derived::write_call(tx, line)?;
     }
     for line in &batch.injections {
         let forgotten = match &line.session {
@@ -203,7 +205,7 @@ fn write_own(
             None => false,
         };
         if !forgotten {
-            own::write_injection(tx, line)?;
+            derived::write_injection(tx, line)?;
         }
     }
     Ok(())
@@ -239,11 +241,12 @@ fn write_records(
             continue;
         }
         let session = sessions::find_or_insert_session(tx, names, &record.session, flavor)?;
-        let source = records::RecordSource {
-            id: source_of(tx, session, flavor)?,
+        let target = records::RecordSource {
+            session,
+            source: source_of(tx, session, flavor)?,
             line_shift: 0,
         };
-        records::insert(tx, names, session, source, record, &mut blocks)?;
+        records::insert(tx, names, target, record, &mut blocks)?;
         if batch.detached.contains(&record.id) {
             records::mark_detached(tx, record.id)?;
         }
@@ -263,7 +266,7 @@ fn write_records(
         }
     }
     changed.into_iter().try_for_each(|session| {
-        records::recount(tx, session)?;
+        records::recount_session(tx, session)?;
         sessions::clear_capture_time(tx, session)
     })
 }
@@ -292,13 +295,13 @@ fn source_of(tx: &Transaction<'_>, session: SessionRef, flavor: Flavor) -> Resul
 /// Writes a piece of a log unless this machine has read that log itself.
 fn write_log(tx: &Transaction<'_>, log: &ImportedLogPiece) -> Result<bool> {
     if let Some(source) = sources::find_swept_source(tx, log.flavor, &log.path)?
-        && raw::has_log_pieces(tx, source)?
+        && logs::has_log_pieces(tx, source)?
     {
         return Ok(false);
     }
     let source = sources::find_or_insert_imported(tx, log.flavor, &log.path)?;
-    let generation = raw::generation(tx, source)? - i64::from(log.earlier);
-    raw::insert(tx, source, generation, &log.piece)?;
+    let generation = logs::generation(tx, source)? - i64::from(log.earlier);
+    logs::insert(tx, source, generation, &log.piece)?;
     Ok(true)
 }
 
@@ -333,7 +336,7 @@ fn write_eviction(
     match written {
         Some(session) => {
             names.evicted.forget(session);
-            records::recount(tx, session)
+            records::recount_session(tx, session)
         }
         None => Ok(()),
     }

@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use memory::{Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionId};
-use throughline_store::{IncomingEntries, SessionFilter, Store};
+use throughline_store::encryption::NoKeychain;
+use throughline_store::{IncomingEntries, OpenMode, SessionFilter, Store};
 
 /// Kills in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
@@ -215,7 +216,7 @@ fn a_stopped_writer_is_waited_for() {
         let mut other = other.env(BATCHES, "2").spawn().unwrap();
         std::thread::sleep(Duration::from_millis(100));
         // Reading needs no lock.
-        let reading = Store::open_to_read(dir.path()).unwrap();
+        let reading = Store::open_with(dir.path(), OpenMode::ReadOnly, &NoKeychain).unwrap();
         reading.dump().unwrap();
         signal(&stuck, "-CONT");
         let ids = acknowledged(BufReader::new(other.stdout.take().unwrap()));

@@ -12,7 +12,7 @@ use crate::output::Exit;
 pub struct DecryptArgs {}
 
 pub fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
-    let conversion = store::seal::decrypt(&app.home, &SystemKeychain, &mut |step| {
+    let conversion = store::encryption::decrypt(&app.home, &SystemKeychain, &mut |step| {
         print_step(app, step)
     })?;
     report_conversion(app, &conversion)

@@ -10,7 +10,7 @@ use capture::flavor::ADAPTERS;
 use jiff::{SignedDuration, Timestamp};
 use memory::{Flavor, FormatEvidence};
 use serde::Serialize;
-use store::seal::EncryptionInfo;
+use store::encryption::EncryptionInfo;
 use store::{Health, SourceReport};
 
 use self::installed::InstallStatus;
@@ -116,7 +116,7 @@ fn diagnose(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Diagnosis> {
             .as_ref()
             .map(store::Store::safety_copy_paths)
             .unwrap_or_default(),
-        seal: store::seal::encryption_info(&app.home, &SystemKeychain)?,
+        seal: store::encryption::encryption_info(&app.home, &SystemKeychain)?,
         agents: ADAPTERS
             .iter()
             .map(|adapter| diagnose_agent(app, adapter.flavor()))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use store::seal::{Conversion, ConversionReport, KeyLocation};
+use store::encryption::{Conversion, ConversionReport, KeyLocation};
 use store::{Result, SwapStep};
 
 use crate::commands::App;
@@ -41,7 +41,7 @@ impl KeyFileArgs {
 
 pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
-    let conversion = store::seal::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
+    let conversion = store::encryption::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)
     })?;
     let outcome = report_conversion(app, &conversion)?;

@@ -31,17 +31,17 @@ pub struct KeyArgs {
 #[derive(Serialize)]
 struct KeyReport {
     encrypted: bool,
-    seal: Option<store::seal::EncryptionInfo>,
+    seal: Option<store::encryption::EncryptionInfo>,
 }
 
 pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.take_from {
-        store::seal::use_key_file(&app.home, file)?;
+        store::encryption::use_key_file(&app.home, file)?;
     }
     if let Some(file) = &args.copy_to {
         return copy_key(app, file);
     }
-    let seal = store::seal::encryption_info(&app.home, &SystemKeychain)?;
+    let seal = store::encryption::encryption_info(&app.home, &SystemKeychain)?;
     let is_encrypted = seal.is_some();
     if args.json {
         output::print_json(&KeyReport {
@@ -66,7 +66,7 @@ pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
 }
 
 fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {
-    match store::seal::copy_key(&app.home, &SystemKeychain, file)? {
+    match store::encryption::copy_key(&app.home, &SystemKeychain, file)? {
         Some(id) => {
             say(&format!(
                 "Wrote key {id} to {}. Move it away from this machine.",

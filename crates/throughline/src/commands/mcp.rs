@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::Timestamp;
 use serve::ServeContext;
-use store::Store;
+use store::{OpenMode, Store};
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
@@ -50,8 +50,10 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
 
 /// Opens the store, to read where nothing can be written.
 fn open(home: &Path, now: Timestamp) -> store::Result<Store> {
-    match Store::open_with(home, &SystemKeychain) {
-        Err(error) if error.is_read_only() => Store::open_to_read_with(home, &SystemKeychain),
+    match Store::open_with(home, OpenMode::ReadWrite, &SystemKeychain) {
+        Err(error) if error.is_read_only() => {
+            Store::open_with(home, OpenMode::ReadOnly, &SystemKeychain)
+        }
         opened => {
             let store = opened?;
             if let Err(error) = store.remove_safety_copy(Some(now)) {

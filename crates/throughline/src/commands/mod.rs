@@ -48,7 +48,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::{Flavor, Workspace};
-use store::{Store, SwapRecovery};
+use store::{OpenMode, Store, SwapRecovery};
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
@@ -151,7 +151,7 @@ fn needs_exclusive_store(command: &Command) -> bool {
 impl App<'_> {
     /// Opens the store, making it when there is none.
     pub fn open(&self) -> anyhow::Result<Store> {
-        let opened = Store::open_with(&self.home, &SystemKeychain);
+        let opened = Store::open_with(&self.home, OpenMode::ReadWrite, &SystemKeychain);
         let store = self.with_open_context(opened)?;
         match store.recovered() {
             None => {}
@@ -183,7 +183,8 @@ impl App<'_> {
         match self.open() {
             // Whoever only asks needs no more than to read.
             Err(error) if is_read_only(&error) => {
-                self.with_open_context(Store::open_to_read_with(&self.home, &SystemKeychain))
+                let opened = Store::open_with(&self.home, OpenMode::ReadOnly, &SystemKeychain);
+                self.with_open_context(opened)
             }
             opened => opened,
         }
@@ -212,10 +213,11 @@ impl App<'_> {
     /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
     /// deals with and reports.
     pub fn open_for_query(&self) -> anyhow::Result<Store> {
-        match Store::open_to_ask(&self.home) {
-            Ok(Some(store)) => Ok(store),
-            Ok(None) | Err(_) => self.open_existing(),
+        if !self.has_store() {
+            return self.open_existing();
         }
+        Store::open_with(&self.home, OpenMode::LazyWrite, &SystemKeychain)
+            .or_else(|_| self.open_existing())
     }
 
     /// Reads a time on the command line.

@@ -16,7 +16,7 @@ pub struct RekeyArgs {
 
 pub fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
-    let conversion = store::seal::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
+    let conversion = store::encryption::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)
     })?;
     report_conversion(app, &conversion)

@@ -46,8 +46,8 @@ pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
         keychain: &SystemKeychain,
     };
     let was_encrypted = matches!(
-        store::seal::StoreFileKind::of(&store::Store::database_path(&app.home)),
-        Ok(store::seal::StoreFileKind::Encrypted(_))
+        store::encryption::StoreFileKind::of(&store::Store::database_path(&app.home)),
+        Ok(store::encryption::StoreFileKind::Encrypted(_))
     );
     let bar = progress_bar(app);
     let restored = store::restore(

@@ -7,7 +7,7 @@ use distill::digest::DigestReport;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use jiff::Timestamp;
 use serde::Serialize;
-use store::housekeeping::{MaintenanceReport, MaintenanceTask};
+use store::maintenance::{MaintenanceReport, MaintenanceTask};
 use store::retention::{DeleteAfterStatus, DiskUsage, EvictionPass, EvictionPlan, RetentionReport};
 use store::{PackReport, Store};
 

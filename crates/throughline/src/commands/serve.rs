@@ -10,7 +10,7 @@ use serve::ServeContext;
 use serve::daemon::{self, DaemonError, DaemonInfo, DaemonOptions, ExitReason, StartupFiles};
 use serve::http::HttpLimits;
 use serve::stages::{LogSources, StageSettings};
-use store::Store;
+use store::{OpenMode, Store};
 
 use crate::commands::App;
 use crate::commands::ingest::{self, LogArgs};
@@ -97,7 +97,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     } else {
         0
     });
-    let open_to_read = || Store::open_to_read_with(&app.home, &SystemKeychain);
+    let open_to_read = || Store::open_with(&app.home, OpenMode::ReadOnly, &SystemKeychain);
     let minutes = app.config.serve.idle_minutes;
     // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
     let may_go = minutes > 0.0 && (args.background || given.is_some());

@@ -159,8 +159,8 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
     }
 }
 
-fn hint_for_key(error: &store::seal::EncryptionError) -> Option<String> {
-    use store::seal::EncryptionError;
+fn hint_for_key(error: &store::encryption::EncryptionError) -> Option<String> {
+    use store::encryption::EncryptionError;
     let hint = match error {
         EncryptionError::NotBuilt { .. } => {
             "build Throughline with its feature `encryption`, as docs/design/encryption.md says"

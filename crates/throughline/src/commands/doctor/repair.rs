@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 
 use anyhow::Context;
-use store::{RepairReport, Store};
+use store::{OpenMode, RepairReport, Store};
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
@@ -36,7 +36,7 @@ pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
 
 /// Examines the store without touching it.
 fn is_sound(app: &App<'_>) -> anyhow::Result<bool> {
-    match Store::open_to_read_with(&app.home, &SystemKeychain) {
+    match Store::open_with(&app.home, OpenMode::ReadOnly, &SystemKeychain) {
         Ok(store) => Ok(store.health(true).is_ok_and(|health| health.is_sound())),
         Err(error @ store::Error::InUse { .. }) => Err(error.into()),
         Err(_) => Ok(false),

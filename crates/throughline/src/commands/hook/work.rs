@@ -14,7 +14,7 @@ use serve::hook::{
     FollowUp, HookOutcome, after, answer_event, answer_event_without_dedup, answer_from_facts,
     may_add_context, save_for_later_hooks,
 };
-use store::Store;
+use store::{OpenMode, Store};
 
 use super::daemon::{self, DaemonReply};
 use super::log::HookLog;
@@ -184,10 +184,12 @@ impl HookInvocation {
             return self.print_empty(event);
         }
         let answered =
-            Store::open_to_read_with(&self.environment.home, &SystemKeychain).and_then(|store| {
-                self.prepare_fallback(&store, settings, event)?;
-                answer(&store, settings, event, self.environment.now)
-            });
+            Store::open_with(&self.environment.home, OpenMode::ReadOnly, &SystemKeychain).and_then(
+                |store| {
+                    self.prepare_fallback(&store, settings, event)?;
+                    answer(&store, settings, event, self.environment.now)
+                },
+            );
         match answered {
             Ok(answered) => self.print(event, &answered.answer.render(event), &answered.follow_ups),
             Err(error) => {

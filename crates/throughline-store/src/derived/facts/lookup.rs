@@ -1,0 +1,214 @@
+//! Facts by where they hold, by id, and by what they say.
+
+use jiff::Timestamp;
+use memory::words::StemmedText;
+use memory::{Fact, FactId, FactKind, RecordId, SessionId, Trust};
+use rusqlite::{Connection, Row, params};
+
+use crate::Store;
+use crate::error::Result;
+use crate::records::sessions::timestamp_from_millis;
+
+/// A prompt of many words counts as one of a few when it is compared with facts.
+const PROMPT_WEIGHT_MAX: f64 = 6.0;
+
+/// Whose facts are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FactScope {
+    /// All there are.
+    All,
+    /// Those of workspaces with this in their address or folder.
+    Part(String),
+    /// Those of exactly these workspaces, by key, and those that hold everywhere.
+    Workspaces(Vec<String>),
+}
+
+/// Which facts to list.
+#[derive(Clone, Debug)]
+pub struct FactFilter {
+    pub scope: FactScope,
+    pub kind: Option<FactKind>,
+    /// Those that were superseded too.
+    pub history: bool,
+    pub limit: usize,
+}
+
+impl Store {
+    /// Lists facts: pins and preferences first, then the latest.
+    pub fn facts(&self, filter: &FactFilter) -> Result<Vec<Fact>> {
+        let (part, keys) = match &filter.scope {
+            FactScope::All => (None, None),
+            FactScope::Part(part) => (Some(part.as_str()), None),
+            FactScope::Workspaces(keys) => {
+                (None, Some(serde_json::to_string(keys).unwrap_or_default()))
+            }
+        };
+        let sql = format!(
+            "{SELECT} WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
+                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1)))
+               AND (?2 IS NULL OR f.workspace IS NULL OR w.key IN (SELECT value FROM json_each(?2)))
+               AND (?3 IS NULL OR f.kind = ?3) AND (?4 OR f.superseded IS NULL)
+             ORDER BY f.superseded IS NOT NULL, f.pinned DESC, f.kind = 'preference' DESC,
+               f.seen DESC, f.id LIMIT ?5"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+            let kind = filter.kind.map(FactKind::name);
+            let mut rows = statement.query(params![part, keys, kind, filter.history, limit])?;
+            let mut facts = Vec::new();
+            while let Some(row) = rows.next()? {
+                facts.push(fact(connection, row)?);
+            }
+            Ok(facts)
+        })
+    }
+
+    /// Returns the facts whose id begins with `prefix`, in hexadecimal; at most `limit`.
+    pub fn facts_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Fact>> {
+        let sql = format!(
+            "{SELECT} WHERE substr(lower(hex(f.id)), 1, length(?1)) = lower(?1)
+             ORDER BY f.id LIMIT ?2"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut rows = statement.query(params![prefix, limit])?;
+            let mut facts = Vec::new();
+            while let Some(row) = rows.next()? {
+                facts.push(fact(connection, row)?);
+            }
+            Ok(facts)
+        })
+    }
+
+    /// Returns the fact with an id.
+    pub fn fact(&self, id: FactId) -> Result<Option<Fact>> {
+        self.read(|connection| one(connection, id))
+    }
+
+    /// Returns the facts that say something of what `words` say, and how much, best first; and
+    /// pinned ones, whatever they say. Only facts that hold in these workspaces or everywhere, and
+    /// that `session` did not itself state.
+    pub fn facts_about(
+        &self,
+        words: &StemmedText,
+        workspaces: &[String],
+        session: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<(Fact, f64)>> {
+        let keys = serde_json::to_string(workspaces).unwrap_or_default();
+        self.read(|connection| {
+            let mut scored = scored(connection, words, &keys)?;
+            scored.sort_by(|a, b| {
+                let rank = |x: &ScoredFact| (x.pinned, x.score);
+                rank(b)
+                    .partial_cmp(&rank(a))
+                    .unwrap_or(std::cmp::Ordering::Equal)
+                    .then(a.id.cmp(&b.id))
+            });
+            let mut best = Vec::new();
+            for candidate in scored {
+                if best.len() == limit {
+                    break;
+                }
+                if let Some(session) = session
+                    && stated_by(connection, candidate.id, session)?
+                {
+                    continue;
+                }
+                if let Some(fact) = one(connection, candidate.id)? {
+                    best.push((fact, candidate.score));
+                }
+            }
+            Ok(best)
+        })
+    }
+}
+
+struct ScoredFact {
+    id: FactId,
+    pinned: bool,
+    score: f64,
+}
+
+/// Compares every fact in scope. They are few, and their words are stored ready to be compared.
+fn scored(connection: &Connection, words: &StemmedText, keys: &str) -> Result<Vec<ScoredFact>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, words, pinned FROM facts WHERE superseded IS NULL AND (workspace IS NULL OR
+            workspace IN (SELECT id FROM workspaces WHERE key IN (SELECT value FROM json_each(?1))))",
+    )?;
+    let mut rows = statement.query([keys])?;
+    let mut scored = Vec::new();
+    while let Some(row) = rows.next()? {
+        let line = row.get_ref(1)?.as_str().unwrap_or_default();
+        let pinned: bool = row.get(2)?;
+        // Most facts share no word; they are not taken apart.
+        let shares = line.split(' ').any(|stem| words.stems.contains(stem));
+        if !shares && !pinned {
+            continue;
+        }
+        let score = words.similarity_to_line(line, PROMPT_WEIGHT_MAX);
+        scored.push(ScoredFact {
+            id: FactId::from_bytes(row.get(0)?),
+            pinned,
+            score,
+        });
+    }
+    Ok(scored)
+}
+
+fn stated_by(connection: &Connection, fact: FactId, session: &SessionId) -> Result<bool> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT 1 FROM fact_sources x JOIN sessions s ON s.id = x.session
+             WHERE x.fact = ?1 AND s.name = ?2",
+        )?
+        .exists(params![fact.as_bytes(), session.as_str()])?)
+}
+
+fn one(connection: &Connection, id: FactId) -> Result<Option<Fact>> {
+    let sql = format!("{SELECT} WHERE f.id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id.as_bytes()])?;
+    rows.next()?.map(|row| fact(connection, row)).transpose()
+}
+
+const SELECT: &str = "
+    SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
+           f.superseded
+    FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace";
+
+fn fact(connection: &Connection, row: &Row<'_>) -> Result<Fact> {
+    let id = FactId::from_bytes(row.get(0)?);
+    let tags: Option<String> = row.get(4)?;
+    let mut statement = connection
+        .prepare_cached("SELECT record FROM fact_sources WHERE fact = ?1 ORDER BY record")?;
+    let sources =
+        statement.query_map([id.as_bytes()], |row| Ok(RecordId::from_bytes(row.get(0)?)))?;
+    let moment = |at: i64| timestamp_from_millis(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
+    Ok(Fact {
+        id,
+        workspace: row.get(1)?,
+        kind: kind(&row.get::<_, String>(2)?),
+        text: row.get(3)?,
+        tags: tags
+            .and_then(|json| serde_json::from_str(&json).ok())
+            .unwrap_or_default(),
+        trust: trust(row.get(5)?),
+        pinned: row.get(6)?,
+        made: moment(row.get(7)?),
+        seen: moment(row.get(8)?),
+        times: row.get(9)?,
+        superseded: row.get::<_, Option<[u8; 16]>>(10)?.map(FactId::from_bytes),
+        sources: sources.collect::<Result<_, _>>()?,
+    })
+}
+
+pub(super) fn kind(name: &str) -> FactKind {
+    FactKind::from_name(name).unwrap_or(FactKind::Note)
+}
+
+pub(super) fn trust(number: i64) -> Trust {
+    crate::records::trust_from_number(number)
+}

@@ -1,0 +1,225 @@
+//! Facts: what is said again is merged, what is contradicted is superseded and kept as history.
+
+mod lookup;
+mod merge;
+
+use jiff::Timestamp;
+use memory::words::StemmedText;
+use memory::{FactId, FactKind, RecordId, SessionId, Trust, Workspace};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+pub use self::lookup::{FactFilter, FactScope};
+pub use self::merge::FactOutcome;
+use crate::error::Result;
+use crate::ingest::writer::CommitMode;
+use crate::{Store, Ticket};
+use redact::CleanString;
+
+/// A statement that is to be kept.
+#[derive(Clone, Debug)]
+pub struct NewFact {
+    /// Where it holds; everywhere when there is none.
+    pub workspace: Option<Workspace>,
+    pub kind: FactKind,
+    pub text: String,
+    pub tags: Vec<String>,
+    pub trust: Trust,
+    pub pinned: bool,
+    /// When it was said.
+    pub at: Timestamp,
+    /// The records it was taken from; none when a person stated it to us.
+    pub sources: Vec<RecordId>,
+}
+
+/// Which sessions a model is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct FactSessionFilter {
+    /// Older ones are left alone.
+    pub since: Timestamp,
+    /// What has not gone on since then is at its end.
+    pub quiet_before: Timestamp,
+    /// New records that a session at its end needs …
+    pub new_records_min: u64,
+    /// … and one that goes on.
+    pub live_new_records_min: u64,
+    pub limit: usize,
+}
+
+/// A fact, fit to be written.
+#[derive(Debug)]
+struct CleanFact {
+    id: FactId,
+    workspace: Option<(CleanString, CleanString)>,
+    kind: FactKind,
+    text: CleanString,
+    words: String,
+    tags: Option<CleanString>,
+    trust: Trust,
+    pinned: bool,
+    at: Timestamp,
+    sources: Vec<RecordId>,
+}
+
+impl Store {
+    /// Keeps a fact, merging it with what is known.
+    pub fn remember(&self, fact: NewFact) -> Result<FactOutcome> {
+        let fact = self.clean_fact(fact);
+        self.writer()
+            .submit(1, CommitMode::Immediate, move |tx, names| {
+                merge::merge_fact(tx, names, &fact)
+            })
+            .wait()
+    }
+
+    /// Keeps what a session was found to say, and that it was looked at when it had this many
+    /// records: both or neither. The ticket is honoured when it is on disk, at the latest at
+    /// [`Store::flush`].
+    pub fn remember_session_facts(
+        &self,
+        session: &SessionId,
+        records: u64,
+        facts: Vec<NewFact>,
+    ) -> Ticket<Vec<FactOutcome>> {
+        let facts: Vec<_> = facts
+            .into_iter()
+            .map(|fact| self.clean_fact(fact))
+            .collect();
+        let session = session.clone();
+        self.writer()
+            .submit(facts.len(), CommitMode::Grouped, move |tx, names| {
+                let merged = facts
+                    .iter()
+                    .map(|fact| merge::merge_fact(tx, names, fact))
+                    .collect::<Result<_>>()?;
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO fact_looks (session, records)
+                     SELECT id, ?2 FROM sessions WHERE name = ?1",
+                )?
+                .execute(params![session.as_str(), records])?;
+                Ok(merged)
+            })
+    }
+
+    /// Pins a fact, or lets it go again. Says whether there was one.
+    pub fn set_pinned(&self, id: FactId, pinned: bool) -> Result<bool> {
+        self.writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                let sql = "UPDATE facts SET pinned = ?2 WHERE id = ?1";
+                Ok(tx.execute(sql, params![id.as_bytes(), pinned])? > 0)
+            })
+            .wait()
+    }
+
+    /// Deletes a fact and all that names it. Says whether there was one.
+    pub fn forget_fact(&self, id: FactId) -> Result<bool> {
+        self.writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| delete(tx, id))
+            .wait()
+    }
+
+    /// Returns quiet main sessions that have changed since they were last searched for facts, and
+    /// how many records each has. Quiet is what has not gone on since `before`.
+    pub fn sessions_to_scan_for_facts(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(SessionId, u64)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name, s.records FROM sessions s
+                 LEFT JOIN fact_looks l ON l.session = s.id
+                 WHERE s.kind = 'main' AND s.records > 0
+                   AND coalesce(s.ended, s.started, 0) < ?1
+                   AND (l.records IS NULL OR l.records <> s.records)
+                 ORDER BY coalesce(s.ended, s.started, 0), s.name LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![before.as_millisecond(), limit], |row| {
+                Ok((SessionId::new(row.get::<_, String>(0)?), row.get(1)?))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns main sessions with activity since a time that a model was not asked about since they went on: those
+    /// that are quiet, and those in which enough has happened. The latest come first, each with when a model was
+    /// last asked. The ledger is what tells.
+    pub fn sessions_for_model_facts(
+        &self,
+        ask: &FactSessionFilter,
+    ) -> Result<Vec<(SessionId, Option<Timestamp>)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT name, asked FROM (
+                    SELECT s.id, s.name, coalesce(s.ended, s.started) AS last,
+                        (SELECT max(c.at) FROM model_calls c WHERE c.session = s.id
+                            AND c.purpose = 'facts' AND c.outcome = 'ok') AS asked
+                    FROM sessions s
+                    WHERE s.kind = 'main' AND coalesce(s.ended, s.started) >= ?1) q
+                 WHERE (asked IS NULL OR asked < last)
+                   AND (SELECT count(*) FROM records r WHERE r.session = q.id
+                        AND coalesce(r.at, 0) > coalesce(asked, -1))
+                       >= CASE WHEN last < ?2 THEN ?3 ELSE ?4 END
+                 ORDER BY last DESC, name LIMIT ?5",
+            )?;
+            let rows = statement.query_map(
+                params![
+                    ask.since.as_millisecond(),
+                    ask.quiet_before.as_millisecond(),
+                    ask.new_records_min,
+                    ask.live_new_records_min,
+                    i64::try_from(ask.limit).unwrap_or(i64::MAX)
+                ],
+                |row| {
+                    let asked: Option<i64> = row.get(1)?;
+                    let asked = asked.and_then(|at| Timestamp::from_millisecond(at).ok());
+                    Ok((SessionId::new(row.get::<_, String>(0)?), asked))
+                },
+            )?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn clean_fact(&self, fact: NewFact) -> CleanFact {
+        let clean = |text: &str| self.redactor().clean(text).into_owned();
+        let text = clean(fact.text.trim());
+        let mut tags = fact.tags;
+        if text.sensitive() {
+            tags.push("sensitive".to_owned());
+        }
+        let tags =
+            (!tags.is_empty()).then(|| clean(&serde_json::to_string(&tags).unwrap_or_default()));
+        let workspace = fact.workspace.map(|w| (clean(&w.key), clean(&w.root)));
+        let key = workspace.as_ref().map(|(key, _)| key.as_str());
+        CleanFact {
+            id: FactId::from_text(key, text.as_str()),
+            words: StemmedText::parse(text.as_str()).to_line(),
+            workspace,
+            kind: fact.kind,
+            text,
+            tags,
+            trust: fact.trust,
+            pinned: fact.pinned,
+            at: fact.at,
+            sources: fact.sources,
+        }
+    }
+}
+
+fn delete(tx: &Transaction<'_>, id: FactId) -> Result<bool> {
+    for sql in [
+        "DELETE FROM fact_sources WHERE fact = ?1",
+        "DELETE FROM injected WHERE item = ?1",
+    ] {
+        tx.execute(sql, [id.as_bytes()])?;
+    }
+    Ok(tx.execute("DELETE FROM facts WHERE id = ?1", [id.as_bytes()])? > 0)
+}
+
+/// Returns the session of a record.
+fn session_of(tx: &Transaction<'_>, record: RecordId) -> Result<Option<i64>> {
+    Ok(tx
+        .prepare_cached("SELECT session FROM records WHERE id = ?1")?
+        .query_row([record.as_bytes()], |row| row.get(0))
+        .optional()?)
+}

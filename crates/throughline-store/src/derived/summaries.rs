@@ -1,0 +1,550 @@
+//! The running notes of sessions: a row for each, and the file `summary.md` with the text.
+//!
+//! The file is replaced inside the transaction that writes the row, by whoever holds the session's
+//! lease: it is the old one or the new one, never half of one, and never that of somebody who was
+//! overtaken. A crash between the two leaves a file that is newer than its row says, which only makes
+//! a compaction keep more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use memory::{MessageId, SessionId, SessionKind, Tokens, Usage};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::Store;
+use crate::derived::leases::{self, Lease};
+use crate::derived::model_calls;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::hex;
+use crate::ingest::writer::CommitMode;
+use crate::records::sessions::{SessionRef, timestamp_from_millis};
+use crate::records::{self, StoredRecord};
+use crate::texts::reader::TextReader;
+use redact::{CleanString, Redactor, Secret, SessionSecrets};
+
+/// The folder of all notes, in the store's own.
+const SUMMARY_FOLDER: &str = "memory";
+const SUMMARY_FILE: &str = "summary.md";
+/// As much of a session's own id as its folder shows.
+const ID_CHARS_SHOWN: usize = 48;
+/// Accounts of earlier extractions that are kept for a session.
+const EXTRACTIONS_MAX: u64 = 50;
+
+/// What is known of a session's notes besides their text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SummaryInfo {
+    /// How often they were written; 0 when they were not yet.
+    pub version: u64,
+    pub method: Option<SummaryMethod>,
+    pub made: Option<Timestamp>,
+    /// The last message that they cover and that a cut can follow.
+    pub last: Option<MessageId>,
+    /// How large the session was when they were written, and how many tools it had called.
+    pub tokens: Tokens,
+    pub tool_calls: u64,
+    pub progress: SummaryProgress,
+}
+
+/// Who writes notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SummaryMethod {
+    /// The extractor that needs no model.
+    Embedded,
+    Model,
+}
+
+impl SummaryMethod {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Model => "model",
+        }
+    }
+}
+
+/// How far a session was looked at, and what the extractor carries on from there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SummaryProgress {
+    pub state: Option<String>,
+    pub position: SessionPosition,
+}
+
+/// A place in a session: the last of so many records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionPosition {
+    pub records: u64,
+    pub line: u64,
+    pub ordinal: u32,
+}
+
+/// Notes with their text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredSummary {
+    pub text: String,
+    pub path: PathBuf,
+    pub info: SummaryInfo,
+}
+
+/// New notes, and how they came about.
+#[derive(Clone, Debug)]
+pub struct NewSummary {
+    pub text: String,
+    pub method: SummaryMethod,
+    pub at: Timestamp,
+    /// `None` leaves it where it was.
+    pub last: Option<MessageId>,
+    pub tokens: Tokens,
+    pub tool_calls: u64,
+    pub usage: Usage,
+    pub duration_ms: u64,
+    /// The thresholds in force: tokens to start, tokens and calls to go on.
+    pub thresholds: [u64; 3],
+}
+
+/// What became of new notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummaryWrite {
+    Written {
+        version: u64,
+    },
+    /// The lease was lost to another meanwhile; the old notes stay.
+    LeaseLost,
+}
+
+impl Store {
+    /// Returns where a session's notes lie. The id is data, so only its harmless characters show.
+    pub fn summary_path(&self, session: &SessionId) -> PathBuf {
+        summary_file_path(self.folder(), session.as_str())
+    }
+
+    /// Returns a session's notes, if they were written.
+    pub fn summary(&self, session: &SessionId) -> Result<Option<StoredSummary>> {
+        let Some(notes) = self
+            .summary_info(session)?
+            .filter(|notes| notes.version > 0)
+        else {
+            return Ok(None);
+        };
+        let path = self.summary_path(session);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(StoredSummary {
+                text,
+                path,
+                info: notes,
+            })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(path)(error)),
+        }
+    }
+
+    /// Returns what is known of a session's notes, written or not.
+    pub fn summary_info(&self, session: &SessionId) -> Result<Option<SummaryInfo>> {
+        self.read(|connection| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT m.version, m.way, m.made, m.last_message, m.tokens, m.tool_calls,
+                        m.state, m.folded, m.line, m.ordinal
+                     FROM summaries m JOIN sessions s ON s.id = m.session WHERE s.name = ?1",
+                )?
+                .query_row([session.as_str()], read_summary_info)
+                .optional()?)
+        })
+    }
+
+    /// Returns how many records of a session came since it was looked at; `None` where the store
+    /// does not know the session.
+    pub fn unsummarized_records(&self, session: &SessionId) -> Result<Option<u64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT max(s.records - coalesce(m.folded, 0), 0)
+                 FROM sessions s LEFT JOIN summaries m ON m.session = s.id WHERE s.name = ?1",
+            )?;
+            Ok(statement
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?)
+        })
+    }
+
+    /// Returns a session's kind and title.
+    pub fn session_kind_and_title(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<(SessionKind, Option<String>)>> {
+        self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT kind, title FROM sessions WHERE name = ?1")?;
+            let row = |row: &Row<'_>| {
+                let kind: String = row.get(0)?;
+                Ok((SessionKind::from_name(&kind), row.get(1)?))
+            };
+            Ok(statement.query_row([session.as_str()], row).optional()?)
+        })
+    }
+
+    /// Lists the sessions with activity since a time, subagents' left out, that have changed since
+    /// they were looked at; the latest first.
+    pub fn sessions_to_summarize(&self, since: Timestamp, limit: usize) -> Result<Vec<SessionId>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name FROM sessions s LEFT JOIN summaries m ON m.session = s.id
+                 WHERE s.kind <> 'subagent' AND s.records > 0
+                   AND coalesce(s.ended, s.started) >= ?1
+                   AND (m.session IS NULL OR m.looked <> s.records)
+                 ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![since.as_millisecond(), limit], |row| {
+                Ok(SessionId::new(row.get::<_, String>(0)?))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Calls `each` with the records behind a mark, in the order of the log. Returns `false`, and
+    /// calls nothing, when the records before the mark are not those it was made at.
+    pub fn each_record_after(
+        &self,
+        session: &SessionId,
+        mark: SessionPosition,
+        mut each: impl FnMut(StoredRecord),
+    ) -> Result<bool> {
+        let sql = records::select_records(
+            "WHERE s.name = ?1 AND (r.line, r.ordinal) > (?2, ?3)
+             ORDER BY r.line, r.ordinal, r.row",
+        );
+        self.read(|connection| {
+            if mark.records > 0 && count_records_up_to(connection, session, mark)? != mark.records {
+                return Ok(false);
+            }
+            // Lines count from 1, so that nothing lies before the first mark.
+            let from = if mark.records == 0 {
+                -1
+            } else {
+                i64::try_from(mark.line).unwrap_or(i64::MAX)
+            };
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params![session.as_str(), from, mark.ordinal])?;
+            let texts = TextReader::default();
+            while let Some(row) = rows.next()? {
+                each(records::read_record(connection, row, &texts)?);
+            }
+            Ok(true)
+        })
+    }
+
+    /// Keeps how far a session was looked at.
+    pub fn save_summary_progress(&self, session: &SessionId, look: &SummaryProgress) -> Result<()> {
+        let state = look
+            .state
+            .as_deref()
+            .map(|text| self.clean_session_text(session, text))
+            .transpose()?;
+        let (session, mark) = (session.clone(), look.position);
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                let Some(number) = leases::session_number(tx, &session)? else {
+                    return Ok(());
+                };
+                tx.prepare_cached(
+                    "INSERT INTO summaries (session, looked, state, folded, line, ordinal)
+                 SELECT id, records, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
+                 ON CONFLICT (session) DO UPDATE SET looked = excluded.looked,
+                    state = excluded.state, folded = excluded.folded, line = excluded.line,
+                    ordinal = excluded.ordinal",
+                )?
+                .execute(params![
+                    number,
+                    state.as_ref().map(CleanString::as_str),
+                    mark.records,
+                    mark.line,
+                    mark.ordinal
+                ])?;
+                Ok(())
+            });
+        ticket.wait()
+    }
+
+    /// Replaces a session's notes, if the lease is still the caller's.
+    pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
+        let text = self.clean_session_text(&lease.session, &new.text)?;
+        let path = self.summary_path(&lease.session);
+        let aside = temp_file_path(&path, lease.holder)?;
+        files::write_private_file(&aside, text.as_str().as_bytes())?;
+        let (lease, new) = (lease.clone(), new.clone());
+        let last = new
+            .last
+            .as_ref()
+            .map(|id| self.redactor().clean(id.as_str()).into_owned());
+        let moved = (aside.clone(), path);
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                if !leases::is_held(tx, &lease)? {
+                    return Ok(SummaryWrite::LeaseLost);
+                }
+                let version = upsert_summary(tx, lease.number, &new, last.as_ref())?;
+                replace(&moved.0, &moved.1)?;
+                Ok(SummaryWrite::Written { version })
+            });
+        let kept = ticket.wait();
+        if !matches!(kept, Ok(SummaryWrite::Written { .. })) {
+            files::remove_if_exists(&aside)?;
+        }
+        kept
+    }
+
+    /// Removes a session's notes, file and all.
+    pub fn remove_summary(&self, session: &SessionId) -> Result<()> {
+        let session = session.clone();
+        let path = self.summary_path(&session);
+        let ticket = self
+            .writer()
+            .submit(1, CommitMode::Immediate, move |tx, _| {
+                if let Some(number) = leases::session_number(tx, &session)? {
+                    forget_session(tx, number)?;
+                }
+                Ok(())
+            });
+        ticket.wait()?;
+        files::remove_dir_if_exists(path.parent().unwrap_or(&path))
+    }
+
+    /// Removes the notes of every session, files and all, and says how many there were: a store that is
+    /// encrypted has none in plain text beside it.
+    pub fn remove_summaries(&self) -> Result<usize> {
+        let sessions: Vec<String> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name FROM summaries m JOIN sessions s ON s.id = m.session
+                 WHERE m.version > 0",
+            )?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })?;
+        for session in &sessions {
+            self.remove_summary(&SessionId::new(session.as_str()))?;
+        }
+        Ok(sessions.len())
+    }
+
+    fn folder(&self) -> &Path {
+        self.path().parent().unwrap_or(Path::new("."))
+    }
+
+    /// Cleans a text of a session with what the session has shown.
+    fn clean_session_text(&self, session: &SessionId, text: &str) -> Result<CleanString> {
+        let mut seen = SessionSecrets::from_fingerprints(self.fingerprints(session)?);
+        Ok(self
+            .redactor()
+            .clean_in_session(text, &mut seen)
+            .into_owned())
+    }
+}
+
+/// Deletes what the tables hold of a session's notes. The file is left to the caller.
+pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    for table in ["leases", "summaries", "extractions"] {
+        tx.execute(
+            &format!("DELETE FROM {table} WHERE session = ?1"),
+            [session],
+        )?;
+    }
+    model_calls::forget_session(tx, session)
+}
+
+/// Takes values that turned out to be secrets out of a session's notes.
+pub(crate) fn scrub(
+    tx: &Transaction<'_>,
+    redactor: &Redactor,
+    session: SessionRef,
+    fresh: &[Secret],
+) -> Result<()> {
+    let holds = |text: &str| {
+        fresh
+            .iter()
+            .any(|secret| text.contains(secret.value.as_str()))
+    };
+    let clean = |text: &str| {
+        redactor
+            .clean_in_session(text, &mut redactor.session_with(fresh))
+            .into_owned()
+    };
+    let found: Option<(String, Option<String>)> = tx
+        .prepare_cached(
+            "SELECT s.name, m.state FROM summaries m JOIN sessions s ON s.id = m.session
+             WHERE m.session = ?1",
+        )?
+        .query_row([session.id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((name, state)) = found else {
+        return Ok(());
+    };
+    if let Some(state) = state.filter(|state| holds(state)) {
+        tx.prepare_cached("UPDATE summaries SET state = ?2 WHERE session = ?1")?
+            .execute(params![session.id, clean(&state).as_str()])?;
+    }
+    let path = summary_path_beside(tx, &name);
+    if let Ok(text) = fs::read_to_string(&path)
+        && holds(&text)
+    {
+        replace_summary_file(&path, clean(&text).as_str())?;
+    }
+    Ok(())
+}
+
+/// Returns where a session's notes lie beside the database of a connection.
+pub(crate) fn summary_path_beside(connection: &Connection, session: &str) -> PathBuf {
+    let database = connection.path().map(PathBuf::from).unwrap_or_default();
+    summary_file_path(database.parent().unwrap_or(Path::new(".")), session)
+}
+
+/// Puts a text that is clean in the place of a session's notes.
+pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        files::create_private_dir(folder)?;
+    }
+    let aside = path.with_extension("md.put");
+    files::remove_if_exists(&aside)?;
+    files::write_private_file(&aside, text.as_bytes())?;
+    replace(&aside, path)
+}
+
+fn read_summary_info(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
+    let way: Option<String> = row.get(1)?;
+    Ok(SummaryInfo {
+        version: row.get(0)?,
+        method: way.map(|way| {
+            if way == "model" {
+                SummaryMethod::Model
+            } else {
+                SummaryMethod::Embedded
+            }
+        }),
+        made: timestamp_from_millis(row.get(2)?),
+        last: row.get::<_, Option<String>>(3)?.map(MessageId::new),
+        tokens: Tokens(row.get(4)?),
+        tool_calls: row.get(5)?,
+        progress: SummaryProgress {
+            state: row.get(6)?,
+            position: SessionPosition {
+                records: row.get(7)?,
+                line: row.get(8)?,
+                ordinal: row.get(9)?,
+            },
+        },
+    })
+}
+
+fn count_records_up_to(
+    connection: &Connection,
+    session: &SessionId,
+    mark: SessionPosition,
+) -> Result<u64> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT count_records_up_to(*) FROM records r JOIN sessions s ON s.id = r.session
+             WHERE s.name = ?1 AND (r.line, r.ordinal) <= (?2, ?3)",
+        )?
+        .query_row(params![session.as_str(), mark.line, mark.ordinal], |row| {
+            row.get(0)
+        })?)
+}
+
+/// Writes the row of new notes and the account of how they were made, and returns their version.
+fn upsert_summary(
+    tx: &Transaction<'_>,
+    session: i64,
+    new: &NewSummary,
+    last: Option<&CleanString>,
+) -> Result<u64> {
+    let version = tx
+        .prepare_cached(
+            "INSERT INTO summaries (session, looked, version, way, made, last_message, tokens,
+                tool_calls) VALUES (?1, 0, 1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (session) DO UPDATE SET version = version + 1, way = excluded.way,
+                made = excluded.made, last_message = coalesce(excluded.last_message, last_message),
+                tokens = excluded.tokens, tool_calls = excluded.tool_calls
+             RETURNING version",
+        )?
+        .query_row(
+            params![
+                session,
+                new.method.name(),
+                new.at.as_millisecond(),
+                last.map(CleanString::as_str),
+                new.tokens.0,
+                new.tool_calls
+            ],
+            |row| row.get::<_, u64>(0),
+        )?;
+    let [start_tokens, more_tokens, more_calls] = new.thresholds;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO extractions (session, version, at, way, input, output, cache_read,
+            cache_write, duration_ms, start_tokens, more_tokens, more_calls)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute(params![
+        session,
+        version,
+        new.at.as_millisecond(),
+        new.method.name(),
+        new.usage.input,
+        new.usage.output,
+        new.usage.cache_read,
+        new.usage.cache_write,
+        new.duration_ms,
+        start_tokens,
+        more_tokens,
+        more_calls
+    ])?;
+    tx.prepare_cached("DELETE FROM extractions WHERE session = ?1 AND version <= ?2")?
+        .execute(params![session, version.saturating_sub(EXTRACTIONS_MAX)])?;
+    Ok(version)
+}
+
+fn summary_file_path(folder: &Path, session: &str) -> PathBuf {
+    let hash = blake3::hash(session.as_bytes()).to_hex();
+    let harmless = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let shown: String = session.chars().take(ID_CHARS_SHOWN).map(harmless).collect();
+    let name = format!("{shown}-{}", &hash[..16]);
+    folder.join(SUMMARY_FOLDER).join(name).join(SUMMARY_FILE)
+}
+
+/// Returns where new text is written before it takes the file's place, in a folder that is there.
+fn temp_file_path(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
+    if let Some(folder) = path.parent() {
+        files::create_private_dir(folder)?;
+    }
+    remove_stale_temp_files(path)?;
+    Ok(path.with_extension(format!("md.{}", hex::encode(&holder[..4]))))
+}
+
+/// Removes what writers that died have left. One that is only slow loses nothing it could still use: its
+/// lease is another's.
+fn remove_stale_temp_files(path: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let other = entry.map_err(Error::io(folder))?.path();
+        if other != path && other.is_file() {
+            files::remove_if_exists(&other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets a file take another's place. After a rollback it is called again and finds nothing to do.
+fn replace(aside: &Path, path: &Path) -> Result<()> {
+    match fs::rename(aside, path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.exists() => Ok(()),
+        renamed => renamed.map_err(Error::io(path)),
+    }
+}

@@ -1,0 +1,323 @@
+//! Which rows hold a term, read from the pages of the full-text table.
+//!
+//! FTS5 hands its rows out one by one, and looks at the scope's list again for each. The lists themselves are plain:
+//! ascending numbers, each written as the distance from the one before. Read whole, a list costs a few nanoseconds a
+//! row, and whoever asks knows how many there are.
+//!
+//! The form is that of FTS5's versions 4 and 5 with `detail = none`: *segments*, named in the structure record, each
+//! a run of *leaves* with sorted terms, and a table that says on which leaf a term would be. A newer segment's note
+//! that a row is gone hides the row in older ones. Whatever is of another form is left to FTS5 itself.
+
+use std::collections::HashSet;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+
+/// Versions of the form that are known here.
+const SUPPORTED_VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
+/// The row of the structure record.
+const STRUCTURE_ROW: i64 = 10;
+/// Every term of the main index begins with this.
+const MAIN_INDEX_PREFIX: u8 = b'0';
+/// Where the numbers of a segment's leaves begin.
+const SEGMENT_SHIFT: u32 = 37;
+/// A leaf begins with the places of its first row and of its list of terms.
+const LEAF_HEADER_BYTES: usize = 4;
+
+/// The segments of the index, the newest first.
+#[derive(Debug)]
+pub(crate) struct Postings {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    id: i64,
+    first: i64,
+    last: i64,
+}
+
+/// Part of a list, as one segment has it.
+#[derive(Debug, Default)]
+struct SegmentRows {
+    rows: Vec<u32>,
+    /// Rows of older segments that are gone or replaced.
+    hidden: Vec<u32>,
+}
+
+/// What a leaf says of a term.
+enum LeafMatch {
+    Absent,
+    /// The list ends on this leaf.
+    Complete,
+    /// It may go on on the next one.
+    Continues,
+}
+
+impl Postings {
+    /// Returns `None` when the index is not of a form that is known here.
+    pub fn open(connection: &Connection) -> Result<Option<Self>> {
+        let version: Option<i64> = connection
+            .prepare_cached("SELECT v FROM search_config WHERE k = 'version'")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        if !version.is_some_and(|version| SUPPORTED_VERSIONS.contains(&version)) {
+            return Ok(None);
+        }
+        let structure: Option<Vec<u8>> = connection
+            .prepare_cached("SELECT block FROM search_data WHERE id = ?1")?
+            .query_row([STRUCTURE_ROW], |row| row.get(0))
+            .optional()?;
+        let segments = structure.and_then(|bytes| parse_segments(&bytes));
+        Ok(segments.map(|segments| Self { segments }))
+    }
+
+    /// Puts the rows that hold a term and are wanted into `rows`, in ascending order. Says `false` when the index is
+    /// not of the form that was expected.
+    pub fn rows(
+        &self,
+        connection: &Connection,
+        term: &str,
+        is_wanted: impl Fn(u32) -> bool + Copy,
+        rows: &mut Vec<u32>,
+    ) -> Result<bool> {
+        rows.clear();
+        let mut key = vec![MAIN_INDEX_PREFIX];
+        key.extend_from_slice(term.as_bytes());
+        let mut lists = Vec::with_capacity(self.segments.len());
+        for segment in &self.segments {
+            match segment.read_rows(connection, &key, is_wanted)? {
+                Some(list) => lists.push(list),
+                None => return Ok(false),
+            }
+        }
+        remove_hidden_rows(&mut lists);
+        lists.retain(|list| !list.rows.is_empty());
+        if let [only] = lists.as_mut_slice() {
+            std::mem::swap(rows, &mut only.rows);
+            return Ok(true);
+        }
+        // Rows grow with time, and so do segments: the oldest first is nearly sorted.
+        for list in lists.iter().rev() {
+            rows.extend_from_slice(&list.rows);
+        }
+        if !rows.is_sorted_by(|a, b| a < b) {
+            rows.sort();
+            rows.dedup();
+        }
+        Ok(true)
+    }
+}
+
+impl Segment {
+    fn read_rows(
+        &self,
+        connection: &Connection,
+        key: &[u8],
+        is_wanted: impl Fn(u32) -> bool + Copy,
+    ) -> Result<Option<SegmentRows>> {
+        let mut list = SegmentRows::default();
+        let start = self.first_leaf(connection, key)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+        )?;
+        let number = |leaf: i64| (self.id << SEGMENT_SHIFT) + leaf;
+        let mut leaves = statement.query([number(start), number(self.last)])?;
+        let mut is_first = true;
+        while let Some(row) = leaves.next()? {
+            let ValueRef::Blob(leaf) = row.get_ref(0)? else {
+                return Ok(None);
+            };
+            let found = if is_first {
+                find_term(leaf, key, is_wanted, &mut list)
+            } else {
+                read_continuation(leaf, is_wanted, &mut list)
+            };
+            is_first = false;
+            match found {
+                None => return Ok(None),
+                Some(LeafMatch::Absent | LeafMatch::Complete) => break,
+                Some(LeafMatch::Continues) => {}
+            }
+        }
+        Ok(Some(list))
+    }
+
+    /// Returns the number of the leaf on which a term would be.
+    fn first_leaf(&self, connection: &Connection, key: &[u8]) -> Result<i64> {
+        let sql = "SELECT pgno FROM search_idx WHERE segid = ?1 AND term <= ?2
+            ORDER BY term DESC LIMIT 1";
+        let found: Option<i64> = connection
+            .prepare_cached(sql)?
+            .query_row((self.id, key), |row| row.get(0))
+            .optional()?;
+        Ok(found.map_or(0, |leaf| leaf >> 1).max(self.first))
+    }
+}
+
+/// Takes out of each list what a newer one hides.
+fn remove_hidden_rows(lists: &mut [SegmentRows]) {
+    let mut hidden: HashSet<u32> = HashSet::new();
+    for list in lists {
+        if !hidden.is_empty() {
+            list.rows.retain(|row| !hidden.contains(row));
+        }
+        hidden.extend(&list.hidden);
+    }
+}
+
+/// Reads the structure record.
+fn parse_segments(bytes: &[u8]) -> Option<Vec<Segment>> {
+    // A cookie of four bytes. A table that only marks deleted rows has another form, known by its next byte.
+    let mut at = 4;
+    if bytes.get(at) == Some(&0xff) {
+        return None;
+    }
+    let levels = varint(bytes, &mut at)?;
+    let count = varint(bytes, &mut at)?;
+    varint(bytes, &mut at)?;
+    let mut segments = Vec::new();
+    for _ in 0..levels {
+        varint(bytes, &mut at)?;
+        let mut level = Vec::new();
+        for _ in 0..varint(bytes, &mut at)? {
+            level.push(Segment {
+                id: number(bytes, &mut at)?,
+                first: number(bytes, &mut at)?,
+                last: number(bytes, &mut at)?,
+            });
+        }
+        segments.extend(level.into_iter().rev());
+    }
+    (segments.len() as u64 == count).then_some(segments)
+}
+
+/// Looks for a term on a leaf, and reads its list. `None` for a leaf that cannot be read.
+fn find_term(
+    leaf: &[u8],
+    key: &[u8],
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut SegmentRows,
+) -> Option<LeafMatch> {
+    let end = terms_offset(leaf)?;
+    let mut index = end;
+    let mut place = 0;
+    let mut term: Vec<u8> = Vec::new();
+    while index < leaf.len() {
+        let is_first = place == 0;
+        place += size(leaf, &mut index)?;
+        let mut at = place;
+        let kept = if is_first { 0 } else { size(leaf, &mut at)? };
+        let added = size(leaf, &mut at)?;
+        term.truncate(kept);
+        term.extend_from_slice(leaf.get(at..at.checked_add(added)?)?);
+        match term.as_slice().cmp(key) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Greater => return Some(LeafMatch::Absent),
+            std::cmp::Ordering::Equal => {
+                let mut after = index;
+                let next = (index < leaf.len()).then(|| size(leaf, &mut after));
+                let list_end = match next {
+                    Some(step) => place + step?,
+                    None => end,
+                };
+                decode_rows(leaf.get(..list_end)?, at + added, is_wanted, list)?;
+                return Some(if next.is_some() {
+                    LeafMatch::Complete
+                } else {
+                    LeafMatch::Continues
+                });
+            }
+        }
+    }
+    Some(LeafMatch::Absent)
+}
+
+/// Reads a list further that began on an earlier leaf.
+fn read_continuation(
+    leaf: &[u8],
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut SegmentRows,
+) -> Option<LeafMatch> {
+    let end = terms_offset(leaf)?;
+    let mut index = end;
+    if index < leaf.len() {
+        let first_term = size(leaf, &mut index)?;
+        decode_rows(leaf.get(..first_term)?, LEAF_HEADER_BYTES, is_wanted, list)?;
+        Some(LeafMatch::Complete)
+    } else {
+        decode_rows(leaf.get(..end)?, LEAF_HEADER_BYTES, is_wanted, list)?;
+        Some(LeafMatch::Continues)
+    }
+}
+
+/// Reads the rows from a place to the end.
+fn decode_rows(
+    bytes: &[u8],
+    mut at: usize,
+    is_wanted: impl Fn(u32) -> bool,
+    list: &mut SegmentRows,
+) -> Option<()> {
+    let mut row = 0_u64;
+    while at < bytes.len() {
+        row = row.checked_add(varint(bytes, &mut at)?)?;
+        let number = u32::try_from(row).ok()?;
+        // One zero: the row is gone. Two: it is gone and there again.
+        let mut is_there = true;
+        if bytes.get(at) == Some(&0) {
+            at += 1;
+            is_there = bytes.get(at) == Some(&0);
+            at += usize::from(is_there);
+            list.hidden.push(number);
+        }
+        if is_there && is_wanted(number) {
+            list.rows.push(number);
+        }
+    }
+    Some(())
+}
+
+/// Returns where a leaf's list of terms begins.
+fn terms_offset(leaf: &[u8]) -> Option<usize> {
+    let end = usize::from(u16::from_be_bytes([*leaf.get(2)?, *leaf.get(3)?]));
+    (LEAF_HEADER_BYTES..=leaf.len())
+        .contains(&end)
+        .then_some(end)
+}
+
+fn number(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    i64::try_from(varint(bytes, at)?).ok()
+}
+
+fn size(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    usize::try_from(varint(bytes, at)?).ok()
+}
+
+/// Reads a number as SQLite writes it: seven bits to a byte, the highest first.
+#[inline]
+fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    match bytes.get(*at) {
+        Some(byte) if *byte < 0x80 => {
+            *at += 1;
+            Some(u64::from(*byte))
+        }
+        _ => long_varint(bytes, at),
+    }
+}
+
+fn long_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0;
+    for _ in 0..8 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    let last = *bytes.get(*at)?;
+    *at += 1;
+    Some(value << 8 | u64::from(last))
+}

@@ -1,0 +1,383 @@
+//! Terms: what a text is found by.
+//!
+//! A word is a run of letters and digits, folded (case, diacritics) and stemmed. Identifiers and paths
+//! come apart at their seams, `HttpServer` also stays whole; scripts without spaces are cut into pairs
+//! of characters. The index and the question go through the same functions, so they always agree.
+//! [`stem`] knows English; [`stop`] lists the words that say nothing.
+
+pub mod stem;
+mod stop;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
+
+use memory::RecordKind;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+pub use self::stop::{is_stop, is_unindexed};
+
+/// A longer run of letters is no word: it is data, and only makes the index larger.
+const WORD_BYTES_MAX: usize = 48;
+/// What is indexed of a tool's output: its head and its tail hold what it was about and how it ended.
+const OUTPUT_HEAD_BYTES: usize = 4 << 10;
+const OUTPUT_TAIL_BYTES: usize = 1 << 10;
+/// What is indexed of what a person or a model said.
+const SPEECH_BYTES_MAX: usize = 64 << 10;
+
+/// Room that is made at first for what is seen of a text, and for its terms.
+const SEEN_MAX: usize = 2048;
+const TERMS_BYTES: usize = 8 << 10;
+
+/// Marks a speaker's name, so that whose words they are can be asked for.
+pub const SPEAKER: char = '=';
+/// Marks the words by which the index filters.
+pub const SCOPE: char = '@';
+
+/// What is known of words, by their [`hash`].
+pub type WordHashMap<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexWord<'a> {
+    /// Where it begins, in bytes.
+    pub start: usize,
+    pub end: usize,
+    /// Folded, not stemmed.
+    pub folded: Cow<'a, str>,
+    /// Holds several words: those follow.
+    pub is_compound: bool,
+}
+
+/// Calls `each` with the words of a text, in its order.
+pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_alphanumeric() || bytes[at] >= 0x80 {
+            let end = run_end(text, at);
+            if end == at {
+                // A character that is neither letter nor digit.
+                at += text[at..].chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+            split_run(text, at, end, &mut each);
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Returns where the run of letters and digits that begins at `start` ends.
+fn run_end(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    while at < bytes.len() {
+        if bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+        } else if bytes[at] < 0x80 {
+            break;
+        } else {
+            match text[at..].chars().next() {
+                Some(c) if c.is_alphanumeric() || is_combining_mark(c) => at += c.len_utf8(),
+                _ => break,
+            }
+        }
+    }
+    at
+}
+
+fn split_run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(IndexWord<'a>)) {
+    let run = &text[start..end];
+    if !run.is_ascii() {
+        return split_non_ascii(run, start, each);
+    }
+    if run.len() > WORD_BYTES_MAX {
+        return;
+    }
+    let bytes = run.as_bytes();
+    let mut seam = 0;
+    let mut parts = 0;
+    for at in 1..bytes.len() {
+        if is_word_boundary(bytes, at) {
+            if parts == 0 {
+                each(fold_word(run, 0..run.len(), start, true));
+            }
+            parts += 1;
+            each(fold_word(run, seam..at, start, false));
+            seam = at;
+        }
+    }
+    each(fold_word(run, seam..run.len(), start, false));
+}
+
+/// Says whether a new word begins at `at`: `httpServer`, `HTTPServer`.
+fn is_word_boundary(bytes: &[u8], at: usize) -> bool {
+    bytes[at].is_ascii_uppercase()
+        && (bytes[at - 1].is_ascii_lowercase()
+            || (bytes[at - 1].is_ascii_uppercase()
+                && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase)
+                && bytes[at - 1..].len() > 3))
+}
+
+fn fold_word(
+    run: &str,
+    part: std::ops::Range<usize>,
+    start: usize,
+    is_whole: bool,
+) -> IndexWord<'_> {
+    let text = &run[part.clone()];
+    let folded = if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
+    };
+    IndexWord {
+        start: start + part.start,
+        end: start + part.end,
+        folded,
+        is_compound: is_whole,
+    }
+}
+
+/// Words with letters beyond ASCII: folded, and cut into pairs where a script has no spaces.
+fn split_non_ascii<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<'a>)) {
+    let end = start + run.len();
+    if run.chars().any(has_no_spaces) {
+        let chars: Vec<(usize, char)> = run.char_indices().collect();
+        for (i, &(at, first)) in chars.iter().enumerate() {
+            let (to, second) = match chars.get(i + 1) {
+                Some(&(next, second)) => (next + second.len_utf8(), Some(second)),
+                None if i == 0 => (run.len(), None),
+                None => break,
+            };
+            let folded: String = [Some(first), second].into_iter().flatten().collect();
+            each(IndexWord {
+                start: start + at,
+                end: start + to,
+                folded: Cow::Owned(folded.to_lowercase()),
+                is_compound: false,
+            });
+        }
+        return;
+    }
+    let folded: String = run
+        .nfkd()
+        // Some letters come apart into others and punctuation: ⒜ is (a).
+        .filter(|c| c.is_alphanumeric() && !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .collect();
+    if !folded.is_empty() && folded.len() <= WORD_BYTES_MAX {
+        each(IndexWord {
+            start,
+            end,
+            folded: Cow::Owned(folded),
+            is_compound: false,
+        });
+    }
+}
+
+fn has_no_spaces(c: char) -> bool {
+    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns the term of a folded word: its stem.
+pub fn term(word: &IndexWord<'_>) -> String {
+    stem::stem(&word.folded).into_owned()
+}
+
+/// Says whether a word says something about a text.
+pub fn is_content(folded: &str) -> bool {
+    is_indexed(folded) && !is_stop(folded)
+}
+
+/// Says whether a word has a place in the index.
+pub fn is_indexed(folded: &str) -> bool {
+    match folded.len() {
+        0 => false,
+        1 => folded.as_bytes()[0].is_ascii_digit() || !folded.is_ascii(),
+        _ => !is_unindexed(folded),
+    }
+}
+
+/// What a record is found by, besides its scope.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexDocument<'a> {
+    pub kind: RecordKind,
+    pub text: &'a str,
+    pub tool: Option<&'a str>,
+    pub path: Option<&'a str>,
+    pub speaker: Option<&'a str>,
+}
+
+impl IndexDocument<'_> {
+    /// Returns the document's terms, each once, with spaces between.
+    pub fn terms(&self) -> String {
+        let mut terms = TermCollector::of(self.text);
+        let (head, tail) = indexed_parts(self.kind, self.text);
+        for text in [Some(head), Some(tail), self.tool, self.path]
+            .into_iter()
+            .flatten()
+        {
+            words(text, |word| terms.add(&word));
+        }
+        if let Some(speaker) = self.speaker {
+            words(speaker, |word| terms.push(Some(SPEAKER), &term(&word)));
+        }
+        terms.out
+    }
+}
+
+/// Returns the parts of a text that are indexed.
+fn indexed_parts(kind: RecordKind, text: &str) -> (&str, &str) {
+    let (head_max, tail_max) = match kind {
+        RecordKind::ToolResult | RecordKind::ToolUse | RecordKind::Artifact | RecordKind::Error => {
+            (OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES)
+        }
+        RecordKind::Prompt
+        | RecordKind::Assistant
+        | RecordKind::Thinking
+        | RecordKind::Approval
+        | RecordKind::Summary => (SPEECH_BYTES_MAX, 0),
+    };
+    if text.len() <= head_max + tail_max {
+        return (text, "");
+    }
+    let head = text.floor_char_boundary(head_max);
+    let tail = text.ceil_char_boundary(text.len() - tail_max);
+    (&text[..head], &text[tail..])
+}
+
+/// What is known is remembered by its hash alone: a text's words are many, and most come again.
+struct TermCollector {
+    seen: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
+    out: String,
+}
+
+/// Sets words and terms apart: a term may read like a word that has no place in the index.
+const TERM_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl TermCollector {
+    fn of(text: &str) -> Self {
+        let words = (text.len() / 4).min(SEEN_MAX);
+        Self {
+            seen: HashSet::with_capacity_and_hasher(words, BuildHasherDefault::default()),
+            out: String::with_capacity(text.len().min(TERMS_BYTES) + 64),
+        }
+    }
+
+    fn add(&mut self, word: &IndexWord<'_>) {
+        if self.seen.insert(hash_word(&word.folded)) && is_indexed(&word.folded) {
+            self.push(None, &stem::stem(&word.folded));
+        }
+    }
+
+    fn push(&mut self, prefix: Option<char>, term: &str) {
+        if prefix.is_none() && !self.seen.insert(hash_word(term) ^ TERM_SALT) {
+            return;
+        }
+        if !self.out.is_empty() {
+            self.out.push(' ');
+        }
+        self.out.extend(prefix);
+        self.out.push_str(term);
+    }
+}
+
+/// A fast hash for the words of our own texts.
+pub fn hash_word(word: &str) -> u64 {
+    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The set takes its places from the low bits and its first guess from the high ones.
+    hash ^ (hash >> 32)
+}
+
+/// Takes a hash for what it is.
+#[derive(Debug, Default)]
+pub struct IdentityHasher(u64);
+
+impl std::hash::Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0 << 8 | u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let document = IndexDocument {
+            kind: RecordKind::Prompt,
+            text,
+            tool: None,
+            path: None,
+            speaker: None,
+        };
+        assert_eq!(document.terms(), expected);
+    }
+
+    #[test]
+    fn identifiers_come_apart() {
+        check("parse_config_file()", "pars config file");
+        check("HttpServer httpServer HTTPServer", "httpserver http server");
+        check("src/search/index.rs:42", "src search index rs 42");
+        check("error[E0308]: --dry-run", "error e0308 dry run");
+        check("IDs and URLs", "id url");
+    }
+
+    #[test]
+    fn words_are_folded_stemmed_and_said_once() {
+        check("The migrations migrated; MIGRATING", "migrat");
+        check("Café CAFE naïve", "cafe naiv");
+        check("don't", "");
+    }
+
+    #[test]
+    fn scripts_without_spaces_become_pairs() {
+        check("数据库迁移", "数据 据库 库迁 迁移");
+        check("שלום עולם", "שלום עולם");
+    }
+
+    #[test]
+    fn data_is_no_word() {
+        check(&"A1b2".repeat(30), "");
+        check("🎉 \0 — …", "");
+    }
+
+    #[test]
+    fn output_is_found_by_its_ends() {
+        let text = format!("first {} last", "middle ".repeat(2000));
+        let text = text.replacen("middle middle", "middle", 1);
+        let (head, tail) = indexed_parts(RecordKind::ToolResult, &text);
+        assert!(head.starts_with("first") && tail.ends_with("last"));
+        assert!(head.len() + tail.len() <= OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES);
+    }
+
+    #[test]
+    fn a_speaker_is_asked_for_apart() {
+        let document = IndexDocument {
+            kind: RecordKind::Prompt,
+            text: "hello",
+            tool: None,
+            path: None,
+            speaker: Some("Mary Ann"),
+        };
+        assert_eq!(document.terms(), "hello =mari =ann");
+    }
+}

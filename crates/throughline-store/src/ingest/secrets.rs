@@ -1,0 +1,148 @@
+//! What is kept of the secrets a session showed, and the cleaning of rows that hold one.
+
+use aho_corasick::AhoCorasick;
+use memory::SessionId;
+use rusqlite::{Transaction, params};
+
+use crate::Store;
+use crate::derived::{digests, summaries};
+use crate::error::Result;
+use crate::ingest::sanitizer::CleanSecrets;
+use crate::ingest::text_filter::TextFilter;
+use crate::ingest::writer::WriterState;
+use crate::records::sessions::SessionRef;
+use crate::records::{self, sessions};
+use crate::texts::logs;
+use crate::texts::logs::LogPiece;
+use redact::{Fingerprint, Redactor, Secret, SessionSecrets};
+
+impl Store {
+    /// Returns what is known of a session's secrets.
+    pub(crate) fn fingerprints(&self, session: &SessionId) -> Result<Vec<Fingerprint>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT x.hash, x.length, x.rule FROM secrets x JOIN sessions s ON s.id = x.session
+                 WHERE s.name = ?1",
+            )?;
+            let rows = statement.query_map([session.as_str()], |row| {
+                Ok(Fingerprint {
+                    hash: row.get(0)?,
+                    len: row.get(1)?,
+                    rule: row.get(2)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// Keeps the fingerprints of a session's secrets, and takes the values out of the rows that were
+/// written before they were known for what they are.
+pub(crate) fn record_secrets(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    redactor: &Redactor,
+    session: SessionRef,
+    secrets: &CleanSecrets,
+) -> Result<()> {
+    for print in &secrets.fingerprints {
+        tx.prepare_cached(
+            "INSERT OR IGNORE INTO secrets (session, hash, length, rule) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![session.id, print.hash, print.len, print.rule])?;
+    }
+    if secrets.fresh.is_empty() {
+        return Ok(());
+    }
+    sessions::bump_revision(tx, session.id)?;
+    digests::scrub(tx, writer, redactor, session, &secrets.fresh)?;
+    summaries::scrub(tx, redactor, session, &secrets.fresh)?;
+    match writer.stored_text.get(session.id) {
+        Some(filter) => {
+            let held = |secret: &&Secret| filter.may_hold(&secret.value);
+            let suspects: Vec<Secret> = secrets.fresh.iter().filter(held).cloned().collect();
+            if !suspects.is_empty() {
+                let values = SecretMatcher::new(redactor, &suspects);
+                scrub_session(tx, writer, session, values, &mut |_| ())?;
+            }
+        }
+        None => {
+            let mut filter = TextFilter::default();
+            let values = SecretMatcher::new(redactor, &secrets.fresh);
+            scrub_session(tx, writer, session, values, &mut |text| filter.add(text))?;
+            writer.stored_text.insert(session.id, filter);
+        }
+    }
+    Ok(())
+}
+
+/// Notes a piece of a log for the sessions whose log it is.
+pub(crate) fn add_piece_to_filters(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    source: i64,
+    piece: &LogPiece,
+) -> Result<()> {
+    if writer.stored_text.is_empty() {
+        return Ok(());
+    }
+    let mut statement =
+        tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
+    let sessions: Vec<i64> = statement
+        .query_map([source], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let is_noted = |session: &i64| writer.stored_text.get(*session).is_some();
+    if !sessions.iter().any(is_noted) {
+        return Ok(());
+    }
+    let text = piece.read_text_at()?;
+    for session in sessions {
+        writer.stored_text.add(session, &text);
+    }
+    Ok(())
+}
+
+/// Values that are taken out of a session's stored text, looked for in one pass over each text.
+pub(crate) struct SecretMatcher<'r> {
+    pub redactor: &'r Redactor,
+    pub seen: SessionSecrets,
+    automaton: Option<AhoCorasick>,
+}
+
+impl<'r> SecretMatcher<'r> {
+    fn new(redactor: &'r Redactor, secrets: &[Secret]) -> Self {
+        Self {
+            redactor,
+            seen: redactor.session_with(secrets),
+            automaton: AhoCorasick::new(secrets.iter().map(|secret| &secret.value)).ok(),
+        }
+    }
+
+    /// Says whether a text holds one of the values. Without an automaton every text is cleaned.
+    pub fn matches(&self, text: &str) -> bool {
+        let automaton = self.automaton.as_ref();
+        automaton.is_none_or(|automaton| automaton.is_match(text))
+    }
+}
+
+/// Takes values out of a session's records and logs, and calls `read` with every text that is left.
+fn scrub_session(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    session: SessionRef,
+    mut values: SecretMatcher<'_>,
+    read: &mut dyn FnMut(&str),
+) -> Result<()> {
+    for stored in records::rows_where_lossy(tx, "session = ?1", &[&session.id])? {
+        read(&stored.text);
+        if !values.matches(&stored.text) {
+            continue;
+        }
+        let clean = values
+            .redactor
+            .clean_in_session(&stored.text, &mut values.seen);
+        let text = clean.into_owned();
+        records::replace_record_text(tx, writer, session, &stored, &text)?;
+    }
+    logs::scrub(tx, session, &mut values, read)
+}

@@ -1,0 +1,124 @@
+//! Which byte sequences the stored text of a session holds, roughly.
+//!
+//! A value that turns out to be a secret must be taken out of the rows that were written before. Reading all
+//! of a session's text for each new secret makes a long session quadratic, and hardly ever finds
+//! anything: a secret is mostly new when it is first recognised. A [`TextFilter`] answers without reading;
+//! it may say yes where the text does not hold the value, never no where it does.
+
+use std::collections::HashMap;
+
+/// The length of the sequences that are remembered. No value that recurs is shorter.
+const SEQUENCE_BYTES: usize = 7;
+/// One of so many sequences is remembered, chosen by its content.
+const SAMPLE_RATE: u64 = 4;
+/// A power of two: one mebibyte for each session.
+const FILTER_BITS: usize = 8 << 20;
+/// Sessions beyond these are read again instead.
+const SESSIONS_MAX: usize = 16;
+
+/// The filters of the sessions that the writer has met a secret of.
+#[derive(Debug, Default)]
+pub(crate) struct TextFilters {
+    sessions: HashMap<i64, TextFilter>,
+}
+
+impl TextFilters {
+    pub fn get(&self, session: i64) -> Option<&TextFilter> {
+        self.sessions.get(&session)
+    }
+
+    /// Keeps a filter that holds all the text a session has in the store.
+    pub fn insert(&mut self, session: i64, filter: TextFilter) {
+        if self.sessions.len() >= SESSIONS_MAX {
+            self.sessions.clear();
+        }
+        self.sessions.insert(session, filter);
+    }
+
+    /// Notes a text that was written for a session.
+    pub fn add(&mut self, session: i64, text: &str) {
+        if let Some(filter) = self.sessions.get_mut(&session) {
+            filter.add(text);
+        }
+    }
+
+    /// Drops a session's filter: the session got text that the filter does not know.
+    pub fn forget(&mut self, session: i64) {
+        self.sessions.remove(&session);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+}
+
+/// A bitmap of hashed byte sequences.
+#[derive(Debug)]
+pub(crate) struct TextFilter {
+    bits: Vec<u64>,
+}
+
+impl Default for TextFilter {
+    fn default() -> Self {
+        Self {
+            bits: vec![0; FILTER_BITS / 64],
+        }
+    }
+}
+
+impl TextFilter {
+    pub fn add(&mut self, text: &str) {
+        for bit in sampled_bits(text.as_bytes()) {
+            self.bits[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    /// Says whether the text may hold the value.
+    pub fn may_hold(&self, value: &str) -> bool {
+        sampled_bits(value.as_bytes()).all(|bit| self.bits[bit / 64] >> (bit % 64) & 1 == 1)
+    }
+}
+
+/// The bits of the sequences that are remembered.
+fn sampled_bits(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    bytes.windows(SEQUENCE_BYTES).filter_map(|sequence| {
+        let mut word = [0; 8];
+        word[..SEQUENCE_BYTES].copy_from_slice(sequence);
+        let hash = u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = hash ^ (hash >> 32);
+        let bit = (hash / SAMPLE_RATE) as usize % FILTER_BITS;
+        hash.is_multiple_of(SAMPLE_RATE).then_some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_was_written_may_be_held() {
+        let mut filter = TextFilter::default();
+        let texts: Vec<String> = (0..500)
+            .map(|n| format!("line {n} of value-{:x}", n * 7919))
+            .collect();
+        for text in &texts {
+            filter.add(text);
+        }
+        for text in &texts {
+            for start in 0..5 {
+                assert!(filter.may_hold(&text[start..]), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn most_other_values_are_not() {
+        let mut filter = TextFilter::default();
+        filter.add(&"the quick brown fox jumps over the lazy dog ".repeat(100));
+        let hash = |n: u32| blake3::hash(&n.to_le_bytes()).to_hex().to_string();
+        let held = (0..100)
+            .filter(|&n| filter.may_hold(&hash(n)[..30]))
+            .count();
+        assert!(held < 5, "{held}");
+    }
+}

@@ -1,0 +1,611 @@
+//! The deletion: one transaction, noun by noun.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use memory::{RecordId, RecordKind, SessionId};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::needles::{LineNumbers, Needles, distinctive_words};
+use super::{ForgetPlan, ForgetReport, traces};
+use crate::derived::{digests, injections, summaries};
+use crate::error::Result;
+use crate::index::{self, digest_rows};
+use crate::ingest::sources;
+use crate::ingest::writer::WriterState;
+use crate::lifecycle::tombstones::{self, TombstoneKey, TombstoneKind};
+use crate::records;
+use crate::records::RecordRow;
+use crate::texts::logs;
+use crate::texts::logs::BlankedPieces;
+use redact::Redactor;
+
+/// Every table, and what forgetting does to it. A test complains of a table that is not here.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
+pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
+    ("records", "deleted"),
+    ("blocks", "blanked"),
+    ("bodies", "deleted with the last reference"),
+    ("search", "deleted, merged where many were"),
+    ("marks", "deleted; no text"),
+    ("raw", "blanked, deleted with the session"),
+    (
+        "sessions",
+        "deleted; a title that quotes a record is taken away",
+    ),
+    ("contexts", "deleted with the last record"),
+    ("workspaces", "deleted with the last session"),
+    ("roots", "deleted with the last session"),
+    ("usage", "deleted with the session"),
+    ("secrets", "deleted with the session"),
+    (
+        "sources",
+        "path and state hidden with the last session; state blanked",
+    ),
+    ("source_sessions", "deleted with the session"),
+    ("skips", "deleted with the last session of the source"),
+    ("drift", "deleted with the last session of the source"),
+    (
+        "facts",
+        "deleted with the last source, or when they fit themselves",
+    ),
+    ("fact_sources", "deleted"),
+    ("fact_looks", "deleted with the session; no text"),
+    (
+        "summaries",
+        "deleted with the session or a record of it, file and all",
+    ),
+    ("extractions", "deleted with the summary; no text"),
+    ("leases", "deleted with the session; no text"),
+    ("model_calls", "lose the session; no text"),
+    ("injections", "deleted with the session"),
+    (
+        "injected",
+        "deleted with the record, the fact or the session",
+    ),
+    (
+        "digests",
+        "deleted with the session; made again without a record",
+    ),
+    ("evictions", "deleted with the session; no text"),
+    (
+        "digest_rows",
+        "taken out of the index with what it says; deleted with the session",
+    ),
+    ("chores", "no text"),
+    ("tombstones", "set; keyed hashes"),
+    ("tombstone_keys", "set; keyed hashes"),
+    ("traces", "noted; no text"),
+];
+
+/// A record on its way out.
+struct ErasedRecord {
+    stored: RecordRow,
+    message: String,
+    ordinal: u32,
+    line: u64,
+    source: i64,
+    context: i64,
+    /// Its log had lost it before it was forgotten.
+    detached: bool,
+}
+
+pub(super) fn erase(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    redactor: &Redactor,
+    doomed: &ForgetPlan,
+    now: Timestamp,
+) -> Result<ForgetReport> {
+    names.index.flush(tx)?;
+    let mut forgotten = ForgetReport::default();
+    traces::mark_pending(tx, now)?;
+    // A workspace stays while a fact is of it, so facts go first.
+    let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
+    forgotten.facts += facts_themselves(tx, keys)?;
+    let singles = singles(tx, doomed)?;
+    let mut going = singles.len();
+    for session in &doomed.session_ids {
+        going += records_of(tx, *session)?;
+    }
+    index::prepare_removal(tx, going)?;
+    erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
+    erase_sessions(
+        tx,
+        names,
+        redactor,
+        &doomed.session_ids,
+        now,
+        &mut forgotten,
+    )?;
+    // What is remembered names numbers that are gone.
+    names.clear_ids();
+    Ok(forgotten)
+}
+
+fn records_of(tx: &Transaction<'_>, session: i64) -> Result<usize> {
+    let sql = "SELECT count(*) FROM records WHERE session = ?1 AND copy = 0";
+    Ok(tx
+        .prepare_cached(sql)?
+        .query_row([session], |row| row.get(0))?)
+}
+
+fn singles(tx: &Transaction<'_>, doomed: &ForgetPlan) -> Result<Vec<ErasedRecord>> {
+    let mut rows = BTreeSet::new();
+    for record in &doomed.records {
+        rows.insert(record.row);
+        let (low, high) = record.id.duplicate_range();
+        let sql = "SELECT row, session FROM records WHERE id BETWEEN ?1 AND ?2";
+        let mut statement = tx.prepare_cached(sql)?;
+        let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
+        while let Some(copy) = copies.next()? {
+            // Since it was listed another fork may have been read.
+            if !doomed.session_ids.contains(&copy.get(1)?) {
+                rows.insert(copy.get(0)?);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for row in rows {
+        all.extend(going(tx, "row = ?1", row)?);
+    }
+    Ok(all)
+}
+
+fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<ErasedRecord>> {
+    let stored = records::rows_where_lossy(tx, condition, &[&value])?;
+    let sql = "SELECT message, ordinal, coalesce(log_line, line), source, context, detached
+        FROM records WHERE row = ?1";
+    let mut statement = tx.prepare_cached(sql)?;
+    let with_place = |stored: RecordRow| {
+        let place = statement.query_row([stored.row], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+                row.get(5)?,
+            ))
+        });
+        let (message, ordinal, line, source, context, detached) = place?;
+        Ok(ErasedRecord {
+            stored,
+            message,
+            ordinal,
+            line,
+            source,
+            context,
+            detached,
+        })
+    };
+    stored.into_iter().map(with_place).collect()
+}
+
+/// Forgets records of sessions that stay.
+fn erase_singles(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    redactor: &Redactor,
+    singles: &[ErasedRecord],
+    now: Timestamp,
+    forgotten: &mut ForgetReport,
+) -> Result<()> {
+    if singles.is_empty() {
+        return Ok(());
+    }
+    let mut graves = BTreeMap::new();
+    for going in singles {
+        let (session, flavor) = name_of(tx, going.stored.session)?;
+        let keys = record_keys(redactor, &session, going);
+        let name = tombstones::copy_key(redactor, going.stored.id).0;
+        let id =
+            tombstones::insert_tombstone(tx, name, TombstoneKind::Record, &flavor, &keys, 1, now)?;
+        graves.insert(going.stored.session, id);
+    }
+    let mut with_digest_row = BTreeSet::new();
+    for session in graves.keys() {
+        if digest_rows::unindex(tx, names, *session)? {
+            with_digest_row.insert(*session);
+        }
+    }
+    erase_records(tx, names, singles)?;
+    forgotten.records += singles.len();
+    forgotten.unreadable += lost_texts(singles);
+    forgotten.facts += facts_of_records(tx, singles)?;
+    let needles = needles(tx, singles)?;
+    let mut sources = BTreeSet::new();
+    for (session, grave) in graves {
+        sources.extend(sources_of(tx, session)?);
+        untitle(tx, redactor, session, grave, &needles)?;
+        digests::retract(tx, session, |text| needles.matches(text))?;
+        records::recount_session(tx, session)?;
+        if with_digest_row.contains(&session) {
+            digest_rows::index(tx, names, session)?;
+        }
+    }
+    sources.extend(singles.iter().map(|going| going.source));
+    let lines = LogLines::of(singles);
+    forgotten.add_blanked(blank_sources(tx, &sources, &needles, &lines)?);
+    contexts(tx, singles)
+}
+
+fn record_keys(redactor: &Redactor, session: &str, going: &ErasedRecord) -> Vec<TombstoneKey> {
+    let ErasedRecord {
+        stored,
+        message,
+        ordinal,
+        ..
+    } = going;
+    let mut keys = vec![
+        tombstones::copy_key(redactor, stored.id),
+        tombstones::entry_key(redactor, session, message, *ordinal, stored.kind),
+    ];
+    if stored.is_lost {
+        return keys;
+    }
+    keys.push(tombstones::text_key(redactor, session, &stored.text));
+    if stored.kind == RecordKind::Prompt {
+        keys.extend(tombstones::prompt_key(redactor, &stored.text));
+    }
+    keys
+}
+
+/// Forgets whole sessions.
+fn erase_sessions(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    redactor: &Redactor,
+    ids: &[i64],
+    now: Timestamp,
+    forgotten: &mut ForgetReport,
+) -> Result<()> {
+    for &id in ids {
+        let (name, flavor) = name_of(tx, id)?;
+        // Its words are looked for in the index once they are no longer there.
+        digest_rows::remove(tx, names, id)?;
+        let all = going(tx, "session = ?1", id)?;
+        let mut keys = vec![tombstones::session_key(redactor, &name)];
+        for going in all.iter().filter(|going| !going.stored.copy) {
+            keys.push(tombstones::copy_key(redactor, going.stored.id));
+            if going.stored.kind == RecordKind::Prompt && !going.stored.is_lost {
+                keys.extend(tombstones::prompt_key(redactor, &going.stored.text));
+            }
+        }
+        tombstones::insert_tombstone(
+            tx,
+            keys[0].0,
+            TombstoneKind::Session,
+            &flavor,
+            &keys,
+            all.len(),
+            now,
+        )?;
+        erase_records(tx, names, &all)?;
+        for going in &all {
+            injections::forget_item(tx, going.stored.id.as_bytes())?;
+        }
+        forgotten.records += all.len();
+        forgotten.unreadable += lost_texts(&all);
+        forgotten.facts += facts_of_session(tx, id)?;
+        forgotten.add_blanked(erase_logs(tx, id, ids, &all)?);
+        forgotten.add_blanked(erase_mentions(tx, id, &name, &flavor)?);
+        erase_session(tx, id, &name)?;
+        contexts(tx, &all)?;
+    }
+    forgotten.sessions += ids.len();
+    Ok(())
+}
+
+/// Takes a session out of its logs: one of its own goes whole, one that it shares is rewritten.
+fn erase_logs(
+    tx: &Transaction<'_>,
+    id: i64,
+    doomed: &[i64],
+    all: &[ErasedRecord],
+) -> Result<BlankedPieces> {
+    let mut blanked = BlankedPieces::default();
+    let mut shared = BTreeSet::new();
+    for source in sources_of(tx, id)? {
+        let sessions = sessions_of(tx, source)?;
+        if sessions.contains(&id) && sessions.iter().all(|id| doomed.contains(id)) {
+            blanked.pieces += logs::delete_log(tx, source)?;
+            sources::hide(tx, source)?;
+        } else {
+            shared.insert(source);
+        }
+    }
+    if shared.is_empty() {
+        return Ok(blanked);
+    }
+    let needles = needles(tx, all)?;
+    blanked.add(blank_sources(tx, &shared, &needles, &LogLines::of(all))?);
+    Ok(blanked)
+}
+
+/// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
+/// last session it was.
+fn erase_mentions(
+    tx: &Transaction<'_>,
+    id: i64,
+    name: &str,
+    flavor: &str,
+) -> Result<BlankedPieces> {
+    let mut values = vec![SessionId::new(name).native().to_owned()];
+    let workspace = "SELECT workspace FROM sessions WHERE id = ?1 AND workspace NOT IN (
+        SELECT workspace FROM sessions WHERE id <> ?1 AND workspace IS NOT NULL)";
+    let folders = format!(
+        "SELECT path FROM roots WHERE workspace IN ({workspace})
+         UNION SELECT cwd FROM sessions WHERE id = ?1 AND cwd IS NOT NULL
+            AND workspace IN ({workspace})"
+    );
+    let mut statement = tx.prepare_cached(&folders)?;
+    let rows = statement.query_map([id], |row| row.get(0))?;
+    values.extend(rows.collect::<Result<Vec<String>, _>>()?);
+    let histories = "SELECT id FROM sources WHERE flavor = ?1 AND NOT forgotten
+        AND (path LIKE '%history.jsonl' OR path LIKE '%session_index.jsonl')
+        AND path NOT LIKE '%chat_history.jsonl'";
+    let mut statement = tx.prepare_cached(histories)?;
+    let rows = statement.query_map([flavor], |row| row.get(0))?;
+    let histories: Vec<i64> = rows.collect::<Result<_, _>>()?;
+    let mut blanked = BlankedPieces::default();
+    for source in histories {
+        blanked.add(logs::blank_lines_naming(tx, source, &values)?);
+    }
+    Ok(blanked)
+}
+
+/// Counts the records whose text could not be read.
+fn lost_texts(all: &[ErasedRecord]) -> usize {
+    all.iter().filter(|going| going.stored.is_lost).count()
+}
+
+/// Tables whose rows belong to one session.
+const SESSIONS_OWN: &[&str] = &[
+    "usage",
+    "secrets",
+    "source_sessions",
+    "digests",
+    "digest_rows",
+    "evictions",
+    "fact_looks",
+];
+
+fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
+    let workspace: Option<i64> = tx
+        .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))?;
+    for table in SESSIONS_OWN {
+        tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
+    }
+    injections::forget_session(tx, name)?;
+    summaries::forget_session(tx, id)?;
+    tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
+    tx.execute(
+        "UPDATE sessions SET parent = NULL WHERE parent = ?1",
+        [name],
+    )?;
+    let Some(workspace) = workspace else {
+        return Ok(());
+    };
+    let lived_in = "SELECT EXISTS (SELECT 1 FROM sessions WHERE workspace = ?1)
+        OR EXISTS (SELECT 1 FROM facts WHERE workspace = ?1)";
+    if tx.query_row(lived_in, [workspace], |row| row.get::<_, bool>(0))? {
+        return Ok(());
+    }
+    let key: String = tx.query_row(
+        "SELECT key FROM workspaces WHERE id = ?1",
+        [workspace],
+        |row| row.get(0),
+    )?;
+    injections::forget_workspace(tx, &key)?;
+    tx.execute("DELETE FROM roots WHERE workspace = ?1", [workspace])?;
+    tx.execute("DELETE FROM workspaces WHERE id = ?1", [workspace])?;
+    Ok(())
+}
+
+fn erase_records(
+    tx: &Transaction<'_>,
+    names: &mut WriterState,
+    all: &[ErasedRecord],
+) -> Result<()> {
+    let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
+    records::delete_records(tx, names, &stored)?;
+    // Words are looked for in the index once what goes is no longer there.
+    names.index.flush(tx)
+}
+
+/// The lines of forgotten records, by source.
+#[derive(Default)]
+struct LogLines {
+    /// In the log as it was last read.
+    current: BTreeMap<i64, LineNumbers>,
+    /// In what the log was before it lost the records.
+    earlier: BTreeMap<i64, LineNumbers>,
+}
+
+impl LogLines {
+    fn of(all: &[ErasedRecord]) -> Self {
+        let mut lines = Self::default();
+        for going in all {
+            let of_sources = if going.detached {
+                &mut lines.earlier
+            } else {
+                &mut lines.current
+            };
+            let of_source = of_sources.entry(going.source).or_default();
+            of_source.insert(going.line);
+        }
+        lines
+    }
+}
+
+/// Returns what to look for in logs and titles: the texts, and the words that only they had.
+fn needles(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<Needles> {
+    let mut needles = Needles::default();
+    for going in all {
+        needles.add(&going.stored.text);
+    }
+    for word in distinctive_words(all.iter().map(|going| going.stored.text.as_str())) {
+        if !index::contains_word(tx, &word)? {
+            needles.add_word(word);
+        }
+    }
+    Ok(needles)
+}
+
+fn blank_sources(
+    tx: &Transaction<'_>,
+    all: &BTreeSet<i64>,
+    needles: &Needles,
+    lines: &LogLines,
+) -> Result<BlankedPieces> {
+    let mut all_blanked = BlankedPieces::default();
+    let none = LineNumbers::new();
+    for source in all {
+        let current = lines.current.get(source).unwrap_or(&none);
+        let earlier = lines.earlier.get(source).unwrap_or(&none);
+        all_blanked.add(logs::blank_forgotten(
+            tx, *source, needles, current, earlier,
+        )?);
+        sources::blank_state(tx, *source, needles)?;
+    }
+    Ok(all_blanked)
+}
+
+/// Takes a title away that was made of a forgotten record, and keeps it away.
+fn untitle(
+    tx: &Transaction<'_>,
+    redactor: &Redactor,
+    session: i64,
+    grave: i64,
+    needles: &Needles,
+) -> Result<()> {
+    let sql = "SELECT name, title FROM sessions WHERE id = ?1 AND title IS NOT NULL";
+    let found: Option<(String, String)> = tx
+        .prepare_cached(sql)?
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((name, title)) = found.filter(|(_, title)| needles.matches(title)) else {
+        return Ok(());
+    };
+    tx.execute(
+        "UPDATE sessions SET title = NULL, title_rank = 0 WHERE id = ?1",
+        [session],
+    )?;
+    tombstones::add(tx, grave, &[tombstones::title_key(redactor, &name, &title)])
+}
+
+/// Returns the sources that may tell what a session said: its own, and those of its agent that are
+/// not one session's, such as histories of prompts.
+fn sources_of(connection: &Connection, session: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT source FROM source_sessions WHERE session = ?1
+        UNION SELECT source FROM records WHERE session = ?1
+        UNION SELECT f.id FROM sources f
+            WHERE f.flavor = (SELECT flavor FROM sessions WHERE id = ?1) AND NOT f.forgotten
+            AND (SELECT count(*) FROM (
+                SELECT 1 FROM source_sessions x WHERE x.source = f.id LIMIT 2)) <> 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([session], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn sessions_of(connection: &Connection, source: i64) -> Result<Vec<i64>> {
+    let sql = "SELECT session FROM source_sessions WHERE source = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([source], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn name_of(connection: &Connection, session: i64) -> Result<(String, String)> {
+    let sql = "SELECT name, flavor FROM sessions WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// Deletes the contexts that no record has any more.
+fn contexts(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<()> {
+    let ids: BTreeSet<i64> = all.iter().map(|going| going.context).collect();
+    for id in ids {
+        tx.prepare_cached(
+            "DELETE FROM contexts WHERE id = ?1
+             AND NOT EXISTS (SELECT 1 FROM records WHERE context = ?1)",
+        )?
+        .execute([id])?;
+    }
+    Ok(())
+}
+
+fn facts_of_records(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<usize> {
+    let mut touched = BTreeSet::new();
+    for going in all {
+        touched.extend(unlink(tx, "record = ?1", &going.stored.id)?);
+        injections::forget_item(tx, going.stored.id.as_bytes())?;
+    }
+    without_source(tx, touched)
+}
+
+fn facts_of_session(tx: &Transaction<'_>, session: i64) -> Result<usize> {
+    let touched = unlink(tx, "session = ?1", &session)?;
+    without_source(tx, touched)
+}
+
+/// Takes sources away and returns the facts that had them.
+fn unlink(
+    tx: &Transaction<'_>,
+    condition: &str,
+    value: &dyn ToSqlValue,
+) -> Result<BTreeSet<Vec<u8>>> {
+    let sql = format!("DELETE FROM fact_sources WHERE {condition} RETURNING fact");
+    let mut statement = tx.prepare_cached(&sql)?;
+    let rows = statement.query_map([value.value()], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+trait ToSqlValue {
+    fn value(&self) -> rusqlite::types::Value;
+}
+
+impl ToSqlValue for i64 {
+    fn value(&self) -> rusqlite::types::Value {
+        (*self).into()
+    }
+}
+
+impl ToSqlValue for RecordId {
+    fn value(&self) -> rusqlite::types::Value {
+        self.as_bytes().to_vec().into()
+    }
+}
+
+/// Deletes those of the facts that have lost their last source.
+fn without_source(tx: &Transaction<'_>, touched: BTreeSet<Vec<u8>>) -> Result<usize> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM fact_sources WHERE fact = ?1)";
+    let mut bare = Vec::new();
+    for fact in touched {
+        if tx
+            .prepare_cached(sql)?
+            .query_row([&fact], |row| row.get(0))?
+        {
+            bare.push(fact);
+        }
+    }
+    facts_themselves(tx, bare.iter().map(Vec::as_slice))
+}
+
+fn facts_themselves<'k>(
+    tx: &Transaction<'_>,
+    keys: impl Iterator<Item = &'k [u8]>,
+) -> Result<usize> {
+    let mut count = 0;
+    for key in keys {
+        tx.execute("DELETE FROM fact_sources WHERE fact = ?1", [key])?;
+        injections::forget_item(tx, key)?;
+        tx.execute(
+            "UPDATE facts SET superseded = NULL WHERE superseded = ?1",
+            [key],
+        )?;
+        count += tx.execute("DELETE FROM facts WHERE id = ?1", [key])?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,181 @@
+//! No column that holds captured text is passed over.
+
+use std::collections::BTreeSet;
+
+use memory::{FactKind, Flavor, SessionId, Trust};
+
+use super::*;
+use crate::{LeaseKind, LeaseOutcome, NewFact, NewSummary, SummaryMethod};
+
+const SECRET: &str = "ghp_aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q";
+
+/// Columns that hold names of our own making, of agents and of models, ids that agents made, and what
+/// is looked at in another way (`content` with the records, `words` with the facts).
+const NOT_TEXT: &[&str] = &[
+    "chores.name",
+    "contexts.model",
+    "digests.outcome",
+    "drift.kind",
+    "evictions.pass",
+    "extractions.way",
+    "facts.kind",
+    "facts.words",
+    "injected.kind",
+    "injections.name",
+    "injections.session",
+    "injections.workspace",
+    "leases.kind",
+    "model_calls.model",
+    "model_calls.outcome",
+    "model_calls.purpose",
+    "records.call",
+    "records.content",
+    "records.message",
+    "secrets.rule",
+    "sessions.flavor",
+    "sessions.kind",
+    "sessions.model",
+    "sessions.name",
+    "sessions.parent",
+    "sessions.version",
+    "skips.why",
+    "sources.flavor",
+    "summaries.last_message",
+    "summaries.way",
+    "tombstones.flavor",
+    "tombstones.kind",
+    "usage.model",
+];
+
+/// A new column must be looked at, or be named above.
+#[test]
+fn every_column_of_text_is_looked_at_or_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let sql = "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND m.name NOT LIKE 'search%' AND m.name NOT LIKE 'sqlite%'
+           AND c.type = 'TEXT' ORDER BY 1";
+    let columns: BTreeSet<String> = store
+        .read(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .unwrap();
+    let places = RECORD_COLUMNS.iter().chain(OTHER_COLUMNS);
+    let mut known: BTreeSet<String> = places
+        .map(|place| format!("{}.{}", place.table, place.column))
+        .collect();
+    known.extend(NOT_TEXT.iter().map(|name| (*name).to_owned()));
+    let passed_over: Vec<_> = columns.difference(&known).collect();
+    let not_there: Vec<_> = known.difference(&columns).collect();
+    assert_eq!((passed_over, not_there), Default::default());
+}
+
+/// A store with a session, notes on it and a fact from it.
+fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
+    let store = Store::open(folder).unwrap();
+    let at = Timestamp::from_second(1_767_600_000).unwrap();
+    let text = r#"{"memory":"export","format":1}
+{"memory":"workspace","key":"example.com/w","roots":["/code/w"]}
+{"memory":"session","id":"claude:s","flavor":"claude","kind":"main","title":"t","workspace":"example.com/w","cwd":"/code/w","branch":"b"}
+{"memory":"source","session":"claude:s","path":"/logs/s.jsonl"}
+{"memory":"record","id":"00112233445566778899aabbccddeeff","session":"claude:s","message":"m","line":1,"ordinal":0,"type":"prompt","trust":"user","tool":"Bash","path":"/code/w/a","tags":["x"],"metadata":{"k":"v"},"cwd":"/code/w","branch":"b","content":"words"}
+"#;
+    let running = std::sync::atomic::AtomicBool::new(false);
+    let taken = store.import(
+        &mut text.as_bytes(),
+        crate::ImportTrust::All,
+        &running,
+        &|_| {},
+    );
+    assert_eq!(taken.unwrap().skipped_lines, []);
+    let session = SessionId::of(Flavor::Claude, "s");
+    let LeaseOutcome::Granted(lease) = store
+        .acquire_lease(&session, LeaseKind::Extraction, at)
+        .unwrap()
+    else {
+        panic!("the lease is free");
+    };
+    let notes = NewSummary {
+        text: "# Notes\n\nwords\n".to_owned(),
+        method: SummaryMethod::Embedded,
+        at,
+        last: None,
+        tokens: memory::Tokens(1),
+        tool_calls: 0,
+        usage: memory::Usage::default(),
+        duration_ms: 0,
+        thresholds: [1, 1, 1],
+    };
+    store.write_summary(&lease, &notes).unwrap();
+    let fact = NewFact {
+        workspace: None,
+        kind: FactKind::Decision,
+        text: "we settled on tabs".to_owned(),
+        tags: vec!["style".to_owned()],
+        trust: Trust::User,
+        pinned: false,
+        at,
+        sources: Vec::new(),
+    };
+    store.remember(fact).unwrap();
+    (store, session)
+}
+
+#[test]
+fn a_secret_in_any_column_goes() {
+    for place in RECORD_COLUMNS.iter().chain(OTHER_COLUMNS) {
+        let TextColumn { table, key, column } = place;
+        let dir = tempfile::tempdir().unwrap();
+        let (store, _) = store_of_one(dir.path());
+        let connection = Connection::open(store.path()).unwrap();
+        if *table == "digests" {
+            let sql = "INSERT INTO digests (session, version, revision, made, outcome, trust, data)
+                 SELECT id, 1, 0, 0, 'unclear', 0, '{}' FROM sessions";
+            connection.execute(sql, []).unwrap();
+        }
+        let planted = format!(r#"["{SECRET}"]"#);
+        let sql = format!(
+            "UPDATE {table} SET {column} = ?1 WHERE {key} = (SELECT max({key}) FROM {table})"
+        );
+        let changed = connection.execute(&sql, [&planted]).unwrap();
+        assert_eq!(changed, 1, "{table}.{column}");
+        drop(connection);
+        check_gone(&store, &format!("{table}.{column}"));
+    }
+}
+
+#[test]
+fn a_secret_in_notes_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, session) = store_of_one(dir.path());
+    let path = store.summary_path(&session);
+    std::fs::write(&path, format!("# Notes\n\nthe token is {SECRET}\n")).unwrap();
+    check_gone(&store, "summary.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(
+        text.contains("the token is [redacted:github-token:"),
+        "{text}"
+    );
+}
+
+#[track_caller]
+fn check_gone(store: &Store, place: &str) {
+    let now = Timestamp::from_second(1_767_700_000).unwrap();
+    let rescan = store.rescan(RescanScope::All, now, &|_| {}).unwrap();
+    assert_eq!(rescan.changed, 1, "{place}");
+    let folder = store.path().parent().unwrap();
+    for file in crate::lifecycle::forget::managed_files(folder).unwrap() {
+        let bytes = std::fs::read(&file.path).unwrap();
+        let found = memchr::memmem::find(&bytes, SECRET.as_bytes());
+        assert_eq!(found, None, "{place} in {}", file.path.display());
+    }
+    assert_eq!(
+        store
+            .rescan(RescanScope::All, now, &|_| {})
+            .unwrap()
+            .changed,
+        0
+    );
+}

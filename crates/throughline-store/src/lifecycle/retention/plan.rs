@@ -1,0 +1,359 @@
+//! What goes: a pure decision over what is held.
+
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp};
+use memory::SessionId;
+use serde::Serialize;
+
+use super::DiskUsage;
+
+/// `delete_after` takes at most one in this many sessions in a run: a wrong clock must not empty
+/// the store.
+const DELETE_AFTER_SHARE: usize = 10;
+/// `delete_after` may take this many sessions in a run, however few the store holds.
+const DELETE_AFTER_COUNT_MIN: usize = 10;
+/// A run that left sessions behind for this limit makes `delete_after` wait this long.
+pub(super) const DELETE_AFTER_PAUSE: SignedDuration = SignedDuration::from_hours(24);
+/// A clock this far ahead of the newest session is taken to be wrong.
+const CLOCK_AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
+/// Logs of other machines may be dated this much ahead.
+const CLOCK_BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// How much may be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetentionPolicy {
+    /// Above it digested sessions go. Below it none does, whatever its age.
+    pub raw_soft_cap_bytes: u64,
+    /// Above it any session may go.
+    pub raw_hard_cap_bytes: u64,
+    /// Digested sessions captured longer ago than this are packed, and are the first to go above
+    /// the soft cap; `None` for no age.
+    pub raw_max_age: Option<SignedDuration>,
+    /// Digested sessions captured longer ago than this go even below the soft cap; `None`, the
+    /// default, for never.
+    pub delete_after: Option<SignedDuration>,
+    /// Above it there is a warning, and nothing goes.
+    pub distilled_cap_bytes: u64,
+    /// The first that matches a session's workspace counts.
+    pub workspaces: Vec<WorkspacePolicy>,
+}
+
+/// What is different for a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspacePolicy {
+    /// A part of the workspace's key.
+    pub workspace: String,
+    pub raw_soft_cap_bytes: Option<u64>,
+    /// `None` where the general age counts, `Some(None)` for never.
+    pub raw_max_age: Option<Option<SignedDuration>>,
+    /// `None` where the general setting counts, `Some(None)` for never.
+    pub delete_after: Option<Option<SignedDuration>>,
+}
+
+impl RetentionPolicy {
+    fn workspace_policy(&self, held: &RetainedSession) -> Option<&WorkspacePolicy> {
+        let key = held.workspace.as_deref()?;
+        let mut all = self.workspaces.iter();
+        all.find(|policy| key.contains(policy.workspace.as_str()))
+    }
+
+    fn max_age(&self, held: &RetainedSession) -> Option<SignedDuration> {
+        let own = self
+            .workspace_policy(held)
+            .and_then(|policy| policy.raw_max_age);
+        own.unwrap_or(self.raw_max_age)
+    }
+
+    fn delete_after(&self, held: &RetainedSession) -> Option<SignedDuration> {
+        let own = self
+            .workspace_policy(held)
+            .and_then(|policy| policy.delete_after);
+        own.unwrap_or(self.delete_after)
+    }
+
+    /// Returns the shortest age at which any session is deleted.
+    pub(super) fn shortest_delete_after(&self) -> Option<SignedDuration> {
+        let own = self.workspaces.iter().filter_map(|own| own.delete_after);
+        own.chain([self.delete_after]).flatten().min()
+    }
+}
+
+/// A session whose raw is in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetainedSession {
+    pub session: SessionId,
+    pub workspace: Option<String>,
+    /// When something last happened in it.
+    pub last: Timestamp,
+    /// When its text was last captured; `None` while the sweep that read it is not over.
+    pub captured: Option<Timestamp>,
+    pub bytes: u64,
+    pub state: RetentionState,
+    /// A pinned fact came from it.
+    pub pinned: bool,
+    /// The agent no longer has its log, or never had one.
+    pub only_copy: bool,
+}
+
+impl RetainedSession {
+    /// Says whether its text was captured longer ago than `age`. A session cannot have been
+    /// captured before something happened in it, so a clock that was behind then does not count.
+    fn is_older_than(&self, age: SignedDuration, now: Timestamp) -> bool {
+        let Some(captured) = self.captured else {
+            return false;
+        };
+        let since = if self.last <= now {
+            captured.max(self.last)
+        } else {
+            captured
+        };
+        now.duration_since(since) > age
+    }
+}
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetentionState {
+    /// Something happened in it a short while ago.
+    Live {
+        digested: bool,
+    },
+    /// It has no digest of its records as they are now.
+    Undigested,
+    Digested,
+}
+
+/// What goes, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EvictionPlan {
+    pub sessions: Vec<PlannedEviction>,
+    pub age: DeleteAfterStatus,
+    /// What is above the hard cap and stays: pinned sessions, and those that were just read.
+    pub over_hard_cap_bytes: u64,
+    /// What is distilled beyond its cap.
+    pub over_distilled_cap_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedEviction {
+    pub session: SessionId,
+    /// Its share of what is held; what it frees is known when it is gone.
+    pub bytes: u64,
+    pub last: Timestamp,
+    pub pass: EvictionPass,
+    /// No digest tells of it.
+    pub data_loss: bool,
+}
+
+/// Which rule let a session go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvictionPass {
+    /// The user's `delete_after_days`, the only rule that counts below the soft cap.
+    DeleteAfter,
+    WorkspaceCap,
+    /// The soft cap, among sessions past `raw_max_age_days`.
+    Age,
+    SoftCap,
+    HardCap,
+    /// The last resort: sessions that are live or have no digest.
+    Overflow,
+}
+
+impl EvictionPass {
+    pub const ALL: &[Self] = &[
+        Self::DeleteAfter,
+        Self::WorkspaceCap,
+        Self::Age,
+        Self::SoftCap,
+        Self::HardCap,
+        Self::Overflow,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DeleteAfter => "delete_after",
+            Self::WorkspaceCap => "workspace_cap",
+            Self::Age => "age",
+            Self::SoftCap => "soft_cap",
+            Self::HardCap => "hard_cap",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// What became of `delete_after`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeleteAfterStatus {
+    #[default]
+    Done,
+    /// So many more sessions are old enough, and wait for another day.
+    HeldBack(usize),
+    /// An earlier run held some back less than a day ago.
+    Paused,
+    /// The clock is behind what the sessions say.
+    ClockBehind,
+    /// The clock is far ahead of everything that was ever seen.
+    ClockAhead,
+}
+
+/// Decides what goes.
+pub fn plan(
+    usage: &DiskUsage,
+    held: &[RetainedSession],
+    policy: &RetentionPolicy,
+    now: Timestamp,
+) -> EvictionPlan {
+    let may_go = |held: &&RetainedSession| !held.pinned && held.captured.is_some();
+    let mut oldest: Vec<&RetainedSession> = held.iter().filter(may_go).collect();
+    oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
+    // What the agent no longer has cannot be read again, so it goes last in every pass.
+    oldest.sort_by_key(|held| held.only_copy);
+    let mut planning = EvictionPlanner {
+        raw_bytes: usage.raw_bytes,
+        oldest,
+        taken: HashSet::new(),
+        plan: EvictionPlan::default(),
+    };
+    planning.plan.age = planning.delete_after(usage, held, policy, now);
+    planning.workspace_caps(policy);
+    let digested = |held: &RetainedSession| held.state == RetentionState::Digested;
+    let is_aged = |held: &RetainedSession| {
+        let max = policy.max_age(held);
+        digested(held) && !held.only_copy && max.is_some_and(|max| held.is_older_than(max, now))
+    };
+    planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::Age, is_aged);
+    planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::SoftCap, digested);
+    planning.evict_until(policy.raw_hard_cap_bytes, EvictionPass::HardCap, digested);
+    let undigested = |held: &RetainedSession| held.state == RetentionState::Undigested;
+    planning.evict_until(
+        policy.raw_hard_cap_bytes,
+        EvictionPass::Overflow,
+        undigested,
+    );
+    planning.evict_until(policy.raw_hard_cap_bytes, EvictionPass::Overflow, |_| true);
+    let over = |bytes: u64, cap: u64| bytes.saturating_sub(cap);
+    planning.plan.over_hard_cap_bytes = over(planning.raw_bytes, policy.raw_hard_cap_bytes);
+    planning.plan.over_distilled_cap_bytes =
+        over(usage.distilled_bytes, policy.distilled_cap_bytes);
+    planning.plan
+}
+
+struct EvictionPlanner<'h> {
+    raw_bytes: u64,
+    /// What may go, the oldest first.
+    oldest: Vec<&'h RetainedSession>,
+    taken: HashSet<&'h SessionId>,
+    plan: EvictionPlan,
+}
+
+impl<'h> EvictionPlanner<'h> {
+    /// Takes what the user wants deleted at this age, unless the clock looks wrong.
+    fn delete_after(
+        &mut self,
+        usage: &DiskUsage,
+        held: &[RetainedSession],
+        policy: &RetentionPolicy,
+        now: Timestamp,
+    ) -> DeleteAfterStatus {
+        let is_old = |held: &RetainedSession| {
+            let max = policy.delete_after(held);
+            held.state == RetentionState::Digested
+                && max.is_some_and(|max| held.is_older_than(max, now))
+        };
+        let old = self.candidates(is_old);
+        if old.is_empty() {
+            return DeleteAfterStatus::Done;
+        }
+        if let Some(wrong) = detect_wrong_clock(usage, held, now) {
+            return wrong;
+        }
+        let paused = |at: Timestamp| now >= at && now.duration_since(at) < DELETE_AFTER_PAUSE;
+        if usage.age_held_back.is_some_and(paused) {
+            return DeleteAfterStatus::Paused;
+        }
+        let max = DELETE_AFTER_COUNT_MIN.max(held.len() / DELETE_AFTER_SHARE);
+        for held in old.iter().take(max) {
+            self.evict(held, EvictionPass::DeleteAfter);
+        }
+        match old.len().saturating_sub(max) {
+            0 => DeleteAfterStatus::Done,
+            more => DeleteAfterStatus::HeldBack(more),
+        }
+    }
+
+    fn workspace_caps(&mut self, policy: &RetentionPolicy) {
+        for own in &policy.workspaces {
+            let Some(cap) = own.raw_soft_cap_bytes else {
+                continue;
+            };
+            let here = self.candidates(|held| policy.workspace_policy(held) == Some(own));
+            let mut bytes: u64 = here.iter().map(|held| held.bytes).sum();
+            for held in here
+                .iter()
+                .filter(|held| held.state == RetentionState::Digested)
+            {
+                if bytes <= cap {
+                    break;
+                }
+                bytes = bytes.saturating_sub(held.bytes);
+                self.evict(held, EvictionPass::WorkspaceCap);
+            }
+        }
+    }
+
+    /// Lets the oldest of some kind go until no more than `cap` is left.
+    fn evict_until(
+        &mut self,
+        cap: u64,
+        pass: EvictionPass,
+        may_go: impl Fn(&RetainedSession) -> bool,
+    ) {
+        for held in self.candidates(may_go) {
+            if self.raw_bytes <= cap {
+                return;
+            }
+            self.evict(held, pass);
+        }
+    }
+
+    /// Returns what is left and may go, the oldest first.
+    fn candidates(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
+        let left = self.oldest.iter().copied();
+        left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
+            .collect()
+    }
+
+    fn evict(&mut self, held: &'h RetainedSession, pass: EvictionPass) {
+        self.raw_bytes = self.raw_bytes.saturating_sub(held.bytes);
+        self.taken.insert(&held.session);
+        self.plan.sessions.push(PlannedEviction {
+            session: held.session.clone(),
+            bytes: held.bytes,
+            last: held.last,
+            pass,
+            data_loss: matches!(
+                held.state,
+                RetentionState::Undigested | RetentionState::Live { digested: false }
+            ),
+        });
+    }
+}
+
+/// Says whether the clock contradicts what the sessions say.
+fn detect_wrong_clock(
+    usage: &DiskUsage,
+    held: &[RetainedSession],
+    now: Timestamp,
+) -> Option<DeleteAfterStatus> {
+    let later = |held: &&RetainedSession| held.last > now + CLOCK_BEHIND_MAX;
+    // One log with a wrong date is not a wrong clock.
+    if held.iter().filter(later).count() * 10 > held.len() {
+        return Some(DeleteAfterStatus::ClockBehind);
+    }
+    let seen = held.iter().map(|held| held.last).chain(usage.newest);
+    let newest = seen.filter(|last| *last <= now + CLOCK_BEHIND_MAX).max()?;
+    (now.duration_since(newest) > CLOCK_AHEAD_MAX).then_some(DeleteAfterStatus::ClockAhead)
+}

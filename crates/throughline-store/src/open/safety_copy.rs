@@ -1,0 +1,124 @@
+//! A copy of the store from before its format changed, kept until the change has proved itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Connection;
+
+use crate::Store;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::salvage::repair;
+
+/// The folder of the copy, beside the store.
+const SAFETY_FOLDER: &str = "safety";
+/// What those who make one wait for.
+const SAFETY_LOCK_FILE: &str = "lock";
+/// How long the copy is kept.
+const SAFETY_RETENTION: SignedDuration = SignedDuration::from_hours(24);
+
+/// Copies a store that is about to be migrated. There is at most one copy, the latest; where the
+/// disk has no room for one, the migration goes on without: it is one transaction.
+pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
+    let folder = folder_of(store);
+    files::create_private_dir(&folder)?;
+    let path = folder.join(format!("format-{format}.db"));
+    // Several processes may find the same old store: one after the other.
+    let _turn = lock_folder(&folder)?;
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found != format {
+        return Ok(());
+    }
+    let aside = folder.join(format!("format-{format}.part"));
+    let written = vacuum_into(connection, &aside);
+    match written {
+        Ok(()) => {}
+        Err(error) if error.is_disk_full() => {
+            files::remove_if_exists(&aside)?;
+            tracing::warn!("no room for a safety copy; the store is brought up to date without");
+            return Ok(());
+        }
+        Err(error) => {
+            files::remove_if_exists(&aside)?;
+            return Err(error);
+        }
+    }
+    for earlier in copy_files(&folder)?.iter().filter(|path| **path != aside) {
+        files::remove_if_exists(earlier)?;
+    }
+    fs::rename(&aside, &path).map_err(Error::io(&path))
+}
+
+/// Waits until nobody else is copying. Where there are no locks, nobody is waited for.
+fn lock_folder(folder: &Path) -> Result<fs::File> {
+    let path = folder.join(SAFETY_LOCK_FILE);
+    files::create_private_file(&path)?;
+    let file = fs::File::open(&path).map_err(Error::io(&path))?;
+    if let Err(error) = file.lock() {
+        tracing::debug!(%error, "the safety copy is made without a lock");
+    }
+    Ok(file)
+}
+
+fn vacuum_into(connection: &Connection, path: &Path) -> Result<()> {
+    files::remove_if_exists(path)?;
+    files::create_private_file(path)?;
+    let name = path.to_string_lossy();
+    connection.execute("VACUUM INTO ?1", [name.as_ref()])?;
+    let file = fs::File::open(path).map_err(Error::io(path))?;
+    file.sync_all().map_err(Error::io(path))
+}
+
+impl Store {
+    /// Lists the copies of the store that are kept beside it: from before a change of its format,
+    /// from before a repair. Whoever forgets something must not leave it in them.
+    pub fn safety_copy_paths(&self) -> Vec<PathBuf> {
+        let folders = [folder_of(&self.path), repair::quarantine_folder(&self.path)];
+        let kept = folders.iter().filter_map(|folder| copy_files(folder).ok());
+        kept.flatten().collect()
+    }
+
+    /// Removes the safety copy; unless `now` is given, whatever its age. Says whether it did.
+    pub fn remove_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
+        let folder = folder_of(&self.path);
+        let mut removed = false;
+        for path in copy_files(&folder)? {
+            if now.is_none_or(|now| is_older(&path, now)) {
+                files::remove_if_exists(&path)?;
+                removed = true;
+            }
+        }
+        if removed {
+            files::remove_if_exists(&folder.join(SAFETY_LOCK_FILE))?;
+            // Another copy may just be coming; the folder then stays.
+            let _not_empty = fs::remove_dir(&folder);
+        }
+        Ok(removed)
+    }
+}
+
+/// Returns the folder of the copy of a store.
+fn folder_of(store: &Path) -> PathBuf {
+    store.with_file_name(SAFETY_FOLDER)
+}
+
+fn is_older(path: &Path, now: Timestamp) -> bool {
+    let made = fs::metadata(path).and_then(|file| file.modified()).ok();
+    made.and_then(|made| Timestamp::try_from(made).ok())
+        .is_some_and(|made| now.duration_since(made) > SAFETY_RETENTION)
+}
+
+fn copy_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(folder)(error)),
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = paths
+        .filter(|path| !path.ends_with(SAFETY_LOCK_FILE))
+        .collect();
+    files.sort();
+    Ok(files)
+}

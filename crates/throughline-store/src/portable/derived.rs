@@ -1,0 +1,295 @@
+//! What Throughline itself made besides facts and digests: notes on sessions, calls of models,
+//! injections.
+
+use std::fs;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use super::line::{bytes, decode_hex, encode_hex};
+use crate::derived::summaries;
+use crate::error::Result;
+use crate::ingest::sanitizer::Sanitizer;
+use crate::records::sessions::timestamp_from_millis;
+
+/// The running notes on a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SummaryLine {
+    pub session: String,
+    pub version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message: Option<String>,
+    pub tokens: u64,
+    pub tool_calls: u64,
+    pub text: String,
+}
+
+/// A call of a model that Throughline made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CallLine {
+    pub at: Timestamp,
+    pub purpose: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    pub model: String,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+    pub outcome: String,
+}
+
+/// What was put before a model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct InjectionLine {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    pub at: Timestamp,
+    /// A keyed hash, in hexadecimal digits.
+    pub prompt: String,
+    pub tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<i64>,
+    pub looked: i64,
+    pub items: Vec<InjectedLine>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct InjectedLine {
+    pub kind: String,
+    pub item: String,
+    pub tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<i64>,
+}
+
+/// Reads the notes on a session. Notes whose file is gone are none.
+pub(super) fn summary(
+    connection: &Connection,
+    session: i64,
+    name: &str,
+) -> Result<Option<SummaryLine>> {
+    let sql = "SELECT version, way, made, last_message, tokens, tool_calls FROM summaries
+         WHERE session = ?1 AND version > 0";
+    let found = connection
+        .prepare_cached(sql)?
+        .query_row([session], |row| {
+            Ok(SummaryLine {
+                session: name.to_owned(),
+                version: row.get(0)?,
+                way: row.get(1)?,
+                made: timestamp_from_millis(row.get(2)?),
+                last_message: row.get(3)?,
+                tokens: row.get(4)?,
+                tool_calls: row.get(5)?,
+                text: String::new(),
+            })
+        })
+        .optional()?;
+    let path = summaries::summary_path_beside(connection, name);
+    Ok(found.and_then(|line| {
+        let text = fs::read_to_string(path).ok()?;
+        Some(SummaryLine { text, ..line })
+    }))
+}
+
+pub(super) fn calls(connection: &Connection) -> Result<Vec<CallLine>> {
+    let sql = "SELECT c.at, c.purpose, s.name, c.model, c.input, c.output, c.cache_read,
+            c.cache_write, c.usd, c.outcome
+         FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
+         ORDER BY c.at, c.purpose, s.name, c.model, c.input, c.output, c.id";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        Ok(CallLine {
+            at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
+            purpose: row.get(1)?,
+            session: row.get(2)?,
+            model: row.get(3)?,
+            input: row.get(4)?,
+            output: row.get(5)?,
+            cache_read: row.get(6)?,
+            cache_write: row.get(7)?,
+            usd: row.get(8)?,
+            outcome: row.get(9)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn injections(connection: &Connection) -> Result<Vec<InjectionLine>> {
+    let sql = "SELECT name, session, workspace, at, prompt, tokens, verdict, looked, id
+         FROM injections ORDER BY at, name, id";
+    let items = "SELECT kind, item, tokens, used FROM injected WHERE injection = ?1
+         ORDER BY position";
+    let mut statement = connection.prepare(sql)?;
+    let mut items = connection.prepare(items)?;
+    let rows = statement.query_map([], |row| {
+        let injected = items.query_map([row.get::<_, i64>(8)?], injected)?;
+        Ok(InjectionLine {
+            name: row.get(0)?,
+            session: row.get(1)?,
+            workspace: row.get(2)?,
+            at: timestamp_from_millis(row.get(3)?).unwrap_or_default(),
+            prompt: encode_hex(&row.get::<_, Vec<u8>>(4)?),
+            tokens: row.get(5)?,
+            verdict: row.get(6)?,
+            looked: row.get(7)?,
+            items: injected.collect::<Result<_, _>>()?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn injected(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
+    Ok(InjectedLine {
+        kind: row.get(0)?,
+        item: encode_hex(&row.get::<_, Vec<u8>>(1)?),
+        tokens: row.get(2)?,
+        used: row.get(3)?,
+    })
+}
+
+/// Takes secrets out of every text of a line.
+pub(super) trait CleanLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self;
+}
+
+fn cleaned(door: &Sanitizer<'_>, text: &str) -> String {
+    door.clean_text(text).as_str().to_owned()
+}
+
+impl CleanLine for SummaryLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
+        Self {
+            session: cleaned(door, &self.session),
+            way: self.way.map(|text| cleaned(door, &text)),
+            last_message: self.last_message.map(|text| cleaned(door, &text)),
+            text: cleaned(door, &self.text),
+            ..self
+        }
+    }
+}
+
+impl CleanLine for CallLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
+        Self {
+            purpose: cleaned(door, &self.purpose),
+            session: self.session.map(|text| cleaned(door, &text)),
+            model: cleaned(door, &self.model),
+            outcome: cleaned(door, &self.outcome),
+            ..self
+        }
+    }
+}
+
+impl CleanLine for InjectionLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
+        Self {
+            name: cleaned(door, &self.name),
+            session: self.session.map(|text| cleaned(door, &text)),
+            workspace: self.workspace.map(|text| cleaned(door, &text)),
+            ..self
+        }
+    }
+}
+
+/// Writes the notes on a session that has none.
+pub(super) fn write_summary(tx: &Transaction<'_>, line: &SummaryLine) -> Result<()> {
+    let sql = "INSERT INTO summaries (session, looked, version, way, made, last_message, tokens,
+            tool_calls)
+         SELECT id, 0, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
+         ON CONFLICT (session) DO UPDATE SET version = excluded.version, way = excluded.way,
+            made = excluded.made, last_message = excluded.last_message,
+            tokens = excluded.tokens, tool_calls = excluded.tool_calls
+         WHERE version = 0";
+    let written = tx.prepare_cached(sql)?.execute(params![
+        line.session,
+        line.version,
+        line.way,
+        line.made.map(Timestamp::as_millisecond),
+        line.last_message,
+        line.tokens,
+        line.tool_calls,
+    ])?;
+    if written > 0 {
+        let path = summaries::summary_path_beside(tx, &line.session);
+        summaries::replace_summary_file(&path, &line.text)?;
+    }
+    Ok(())
+}
+
+/// Enters a call into the ledger unless it stands there.
+pub(super) fn write_call(tx: &Transaction<'_>, line: &CallLine) -> Result<()> {
+    let sql = "INSERT INTO model_calls (at, purpose, session, model, input, output, cache_read,
+            cache_write, usd, outcome)
+         SELECT ?1, ?2, (SELECT id FROM sessions WHERE name = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10
+         WHERE NOT EXISTS (SELECT 1 FROM model_calls WHERE at = ?1 AND purpose = ?2
+            AND model = ?4 AND input = ?5 AND output = ?6 AND outcome = ?10)";
+    tx.prepare_cached(sql)?.execute(params![
+        line.at.as_millisecond(),
+        line.purpose,
+        line.session,
+        line.model,
+        line.input,
+        line.output,
+        line.cache_read,
+        line.cache_write,
+        line.usd,
+        line.outcome,
+    ])?;
+    Ok(())
+}
+
+/// Writes the account of an injection unless it is there.
+pub(super) fn write_injection(tx: &Transaction<'_>, line: &InjectionLine) -> Result<()> {
+    let sql =
+        "INSERT INTO injections (name, session, workspace, at, prompt, tokens, verdict, looked)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+         WHERE NOT EXISTS (SELECT 1 FROM injections WHERE name = ?1 AND at = ?4)
+         RETURNING id";
+    let prompt = decode_hex(&line.prompt).unwrap_or_default();
+    let written: Option<i64> = tx
+        .prepare_cached(sql)?
+        .query_row(
+            params![
+                line.name,
+                line.session,
+                line.workspace,
+                line.at.as_millisecond(),
+                prompt,
+                line.tokens,
+                line.verdict,
+                line.looked,
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let Some(injection) = written else {
+        return Ok(());
+    };
+    let sql = "INSERT INTO injected (injection, position, kind, item, tokens, used)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    for (position, item) in line.items.iter().enumerate() {
+        if let (Some(id), Ok(position)) = (bytes(&item.item), i64::try_from(position)) {
+            tx.prepare_cached(sql)?.execute(params![
+                injection,
+                position,
+                item.kind,
+                id,
+                item.tokens,
+                item.used
+            ])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What has changed since somebody last looked: records that came, and what was forgotten.
+//!
+//! The rows' own numbers are the order, so a listener can go on after a restart of either side, and
+//! hears of what other processes wrote. Facts and summaries change in place: there whoever listens compares.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use memory::{FactId, RecordId, RecordKind, SessionId};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
+
+use crate::Store;
+use crate::error::Result;
+use crate::records::kind_from_number;
+use crate::records::sessions::timestamp_from_millis;
+
+/// Up to where somebody has heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedPosition {
+    pub record: i64,
+    pub tombstone: i64,
+}
+
+/// A record that came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeedRecord {
+    pub row: i64,
+    pub id: RecordId,
+    pub kind: RecordKind,
+    pub at: Option<jiff::Timestamp>,
+    pub session: SessionId,
+    pub workspace: Option<String>,
+}
+
+/// What has changed, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FeedChanges {
+    pub new_records: Vec<FeedRecord>,
+    /// The numbers of tombstones, and how many records lie under each.
+    pub forgotten: Vec<(i64, u64)>,
+}
+
+/// A fact or a summary as it stands, in short.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VersionedItem {
+    Fact(FactId),
+    Summary(SessionId),
+}
+
+impl Store {
+    /// Returns every fact and summary with a number that is another once it has changed.
+    pub fn item_versions(&self) -> Result<BTreeMap<VersionedItem, u64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, text, tags, kind, trust, pinned, seen, times, superseded FROM facts",
+            )?;
+            let facts = statement.query_map([], |row| {
+                let mut hasher = DefaultHasher::new();
+                for column in 1..=8 {
+                    hash_value(row.get_ref(column)?, &mut hasher);
+                }
+                let id = FactId::from_bytes(row.get(0)?);
+                Ok((VersionedItem::Fact(id), hasher.finish()))
+            })?;
+            let mut all: BTreeMap<_, _> = facts.collect::<Result<_, _>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name, m.version FROM summaries m JOIN sessions s ON s.id = m.session
+                 WHERE m.version > 0",
+            )?;
+            let summaries = statement.query_map([], |row| {
+                let session = SessionId::new(row.get::<_, String>(0)?);
+                Ok((VersionedItem::Summary(session), row.get(1)?))
+            })?;
+            for summary in summaries {
+                let (standing, version) = summary?;
+                all.insert(standing, version);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Returns where the feed stands now.
+    pub fn feed_end(&self) -> Result<FeedPosition> {
+        self.read(latest_position)
+    }
+
+    /// Returns what came after `heard`, at most `limit` of each kind, and moves it on.
+    ///
+    /// Rows that went give their numbers to others: where the last row is before what was heard,
+    /// it is gone on from there.
+    pub fn changes_since(&self, heard: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            let last = latest_position(connection)?;
+            heard.record = heard.record.min(last.record);
+            heard.tombstone = heard.tombstone.min(last.tombstone);
+            let mut statement = connection.prepare_cached(
+                "SELECT r.row, r.id, r.kind, r.at, s.name, w.key FROM records r
+                 JOIN sessions s ON s.id = r.session
+                 LEFT JOIN workspaces w ON w.id = s.workspace
+                 WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
+            )?;
+            let came = statement.query_map(params![heard.record, limit], read_new_record)?;
+            let came: Vec<_> = came.collect::<Result<_, _>>()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT id, records FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2",
+            )?;
+            let forgotten = statement.query_map(params![heard.tombstone, limit], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            let forgotten: Vec<(i64, u64)> = forgotten.collect::<Result<_, _>>()?;
+            heard.record = came.last().map_or(heard.record, |last| last.row);
+            heard.tombstone = forgotten.last().map_or(heard.tombstone, |last| last.0);
+            Ok(FeedChanges {
+                new_records: came,
+                forgotten,
+            })
+        })
+    }
+}
+
+fn hash_value(value: ValueRef<'_>, hasher: &mut DefaultHasher) {
+    match value {
+        ValueRef::Null => 0_u8.hash(hasher),
+        ValueRef::Integer(number) => number.hash(hasher),
+        ValueRef::Real(number) => number.to_bits().hash(hasher),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.hash(hasher),
+    }
+}
+
+fn latest_position(connection: &Connection) -> Result<FeedPosition> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
+    Ok(FeedPosition {
+        record: number("SELECT coalesce(max(row), 0) FROM records")?,
+        tombstone: number("SELECT coalesce(max(id), 0) FROM tombstones")?,
+    })
+}
+
+fn read_new_record(row: &Row<'_>) -> rusqlite::Result<FeedRecord> {
+    Ok(FeedRecord {
+        row: row.get(0)?,
+        id: RecordId::from_bytes(row.get(1)?),
+        kind: kind_from_number(row.get(2)?),
+        at: timestamp_from_millis(row.get(3)?),
+        session: SessionId::new(row.get::<_, String>(4)?),
+        workspace: row.get(5)?,
+    })
+}

@@ -1,0 +1,437 @@
+//! Sessions, and the contexts of their records.
+
+use jiff::Timestamp;
+use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, SessionPatch, Usage};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::Store;
+use crate::error::Result;
+use crate::index::digest_rows;
+use crate::ingest::sanitizer::CleanSession;
+use crate::ingest::writer::WriterState;
+use crate::records::{self, workspaces};
+use redact::CleanString;
+
+/// What the writer remembers of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionRef {
+    pub id: i64,
+    pub workspace: i64,
+    pub flavor: Flavor,
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    pub flavor: Option<Flavor>,
+    /// A part of the workspace's key or root.
+    pub workspace: Option<String>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// Subagents too.
+    pub all_kinds: bool,
+    /// Only those whose logs are gone.
+    pub gone: bool,
+    pub limit: usize,
+}
+
+impl Store {
+    /// Lists sessions, the latest first.
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&list_sql())?;
+            let rows = statement.query_map(
+                params![
+                    filter.flavor.map(Flavor::name),
+                    filter.workspace,
+                    filter.since.map(Timestamp::as_millisecond),
+                    filter.until.map(Timestamp::as_millisecond),
+                    filter.all_kinds,
+                    i64::try_from(filter.limit).unwrap_or(i64::MAX),
+                    filter.gone,
+                ],
+                read_session,
+            )?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns the sessions whose own or full id starts with `prefix`; at most `limit`.
+    pub fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
+        let sql = format!(
+            "{SESSION_SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
+                OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
+             {SESSION_GROUP} ORDER BY length(s.name), s.name LIMIT ?2"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![prefix, limit], read_session)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns when a session's last record was made.
+    pub fn session_end(&self, session: &SessionId) -> Result<Option<Timestamp>> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE name = ?1")?;
+            let found = statement.query_row([session.as_str()], |row| row.get(0));
+            Ok(timestamp_from_millis(found.optional()?.flatten()))
+        })
+    }
+
+    /// Returns when the last of the sessions that a fact was taken from ended.
+    pub fn fact_session_end(&self, fact: FactId) -> Result<Option<Timestamp>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT max(coalesce(s.ended, s.started)) FROM fact_sources x
+                 JOIN sessions s ON s.id = x.session WHERE x.fact = ?1",
+            )?;
+            Ok(timestamp_from_millis(
+                statement.query_row([fact.as_bytes()], |row| row.get(0))?,
+            ))
+        })
+    }
+
+    /// Returns the sessions that `parent` started.
+    pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
+        let sql = format!(
+            "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([parent.as_str()], read_session)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+/// Returns the sessions with these numbers, in the order of the numbers.
+pub(crate) fn sessions_by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
+    let list = serde_json::to_string(ids).unwrap_or_default();
+    let sql = format!(
+        "{SESSION_SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {SESSION_GROUP} ORDER BY s.id"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([list], read_session)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Notes that something of a session has changed, so that its digest is no longer current.
+pub(crate) fn bump_revision(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sessions SET revision = revision + 1 WHERE id = ?1")?
+        .execute([session])?;
+    Ok(())
+}
+
+/// Notes that text of a session was captured. The next retention run writes down when.
+pub(crate) fn clear_capture_time(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE sessions SET captured = NULL WHERE id = ?1")?
+        .execute([session])?;
+    Ok(())
+}
+
+/// Reads sessions with their usage. [`SESSION_GROUP`] must follow the condition: the usage of each session is
+/// added up by way of its index, so a few sessions cost no more than their own rows of `usage`.
+const SESSION_SELECT: &str = "
+    SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
+           s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
+           CAST(total(max(u.input, 0)) AS INTEGER), CAST(total(max(u.output, 0)) AS INTEGER),
+           CAST(total(max(u.cache_read, 0)) AS INTEGER),
+           CAST(total(max(u.cache_write, 0)) AS INTEGER),
+           CAST(total(max(u.reasoning, 0)) AS INTEGER), sum(u.cost_usd),
+           f.path, f.gone, d.outcome, e.records,
+           (SELECT count(*) FROM source_sessions x JOIN records r INDEXED BY records_detached
+                ON r.source = x.source AND r.detached AND r.session = s.id
+            WHERE x.session = s.id)
+    FROM sessions s
+    LEFT JOIN digests d ON d.session = s.id
+    LEFT JOIN evictions e ON e.session = s.id
+    LEFT JOIN workspaces w ON w.id = s.workspace
+    LEFT JOIN sources f ON f.id = (
+        SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
+    LEFT JOIN usage u ON u.session = s.id";
+
+const SESSION_GROUP: &str = "GROUP BY s.id";
+
+/// Returns the statement that lists sessions: it first chooses the sessions, then reads the rest of
+/// what is known of those alone.
+fn list_sql() -> String {
+    format!(
+        "{SESSION_SELECT} WHERE s.id IN (
+             SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
+             WHERE (?1 IS NULL OR s.flavor = ?1)
+               AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
+                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
+               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
+               AND (?4 IS NULL OR s.started < ?4)
+               AND (?5 OR s.kind <> 'subagent') AND s.records > 0
+               AND (NOT ?7 OR NOT EXISTS (
+                    SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
+                    WHERE x.session = s.id AND NOT y.gone))
+             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)
+         {SESSION_GROUP} ORDER BY coalesce(s.ended, s.started) DESC, s.name"
+    )
+}
+
+fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let flavor: String = row.get(1)?;
+    let kind: String = row.get(2)?;
+    let count = |index: usize| -> rusqlite::Result<u64> {
+        Ok(row.get::<_, Option<u64>>(index)?.unwrap_or_default())
+    };
+    Ok(Session {
+        id: SessionId::new(row.get::<_, String>(0)?),
+        // A store of a later version may hold agents that this one does not know.
+        flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
+        kind: SessionKind::from_name(&kind),
+        title: row.get(3)?,
+        workspace: row.get(4)?,
+        cwd: row.get(5)?,
+        branch: row.get(6)?,
+        model: row.get(7)?,
+        version: row.get(8)?,
+        parent: row.get::<_, Option<String>>(9)?.map(SessionId::new),
+        started: timestamp_from_millis(row.get(10)?),
+        ended: timestamp_from_millis(row.get(11)?),
+        records: count(12)?,
+        prompts: count(13)?,
+        tool_calls: count(14)?,
+        errors: count(15)?,
+        usage: Usage {
+            input: count(16)?,
+            output: count(17)?,
+            cache_read: count(18)?,
+            cache_write: count(19)?,
+            reasoning: count(20)?,
+        },
+        cost_usd: row.get(21)?,
+        source: row.get(22)?,
+        source_gone: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
+        outcome: row
+            .get::<_, Option<String>>(24)?
+            .map(|name| Outcome::from_name(&name)),
+        evicted: count(25)?,
+        detached: count(26)?,
+    })
+}
+
+/// Returns a session by its number.
+pub(crate) fn session_by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
+    let sql = format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row([id], read_session).optional()?)
+}
+
+pub(crate) fn timestamp_from_millis(millis: Option<i64>) -> Option<Timestamp> {
+    millis.and_then(|millis| Timestamp::from_millisecond(millis).ok())
+}
+
+/// Writes what is known of a session now. Mirrors `SessionPatch::merge`.
+pub(crate) fn upsert(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    session: &CleanSession,
+    title: Option<&CleanString>,
+) -> Result<()> {
+    let workspace = match &session.workspace {
+        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, writer, key, root)?),
+        None => None,
+    };
+    let before = find_or_insert_session(tx, writer, &session.name, session.patch.flavor)?;
+    let patch = &session.patch;
+    let has_digest_row = digest_rows::unindex(tx, writer, before.id)?;
+    tx.prepare_cached(
+        "UPDATE sessions SET
+            kind = CASE WHEN kind = 'subagent' THEN kind ELSE coalesce(?2, kind) END,
+            title = CASE WHEN ?3 IS NULL THEN title
+                WHEN ?4 > title_rank OR title IS NULL OR (?4 = title_rank AND NOT ?11) THEN ?3
+                ELSE title END,
+            title_rank = CASE WHEN ?3 IS NOT NULL THEN max(?4, title_rank) ELSE title_rank END,
+            workspace = coalesce(workspace, ?5),
+            cwd = coalesce(cwd, ?6),
+            branch = coalesce(?7, branch),
+            model = coalesce(?8, model),
+            version = coalesce(?9, version),
+            parent = coalesce(parent, ?10)
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        before.id,
+        patch.kind.map(SessionKind::name),
+        title.map(CleanString::as_str),
+        patch.title.as_ref().map_or(0, |title| title.rank.number()),
+        workspace,
+        session.cwd.as_ref().map(CleanString::as_str),
+        session.branch.as_ref().map(CleanString::as_str),
+        session.model.as_ref().map(CleanString::as_str),
+        session.version.as_ref().map(CleanString::as_str),
+        session.parent.as_ref().map(CleanString::as_str),
+        patch
+            .title
+            .as_ref()
+            .is_some_and(|title| title.rank.yields_to_equal()),
+    ])?;
+    update_times(tx, before.id, patch)?;
+    if let (0, Some(workspace)) = (before.workspace, workspace) {
+        let known = SessionRef {
+            workspace,
+            ..before
+        };
+        writer
+            .sessions
+            .insert(session.name.as_str().to_owned(), known);
+        records::reindex_records(tx, writer, before, known)?;
+    }
+    if has_digest_row {
+        digest_rows::index(tx, writer, before.id)?;
+    }
+    Ok(())
+}
+
+/// Widens the times of a session. Times in a log replace those of files.
+fn update_times(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> {
+    let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+    if patch.started.or(patch.ended).is_some() {
+        tx.prepare_cached(
+            "UPDATE sessions SET
+                started = iif(dated_by_file, ?2,
+                    min(coalesce(started, ?2), coalesce(?2, started))),
+                ended = iif(dated_by_file, ?3, max(coalesce(ended, ?3), coalesce(?3, ended))),
+                dated_by_file = 0
+             WHERE id = ?1",
+        )?
+        .execute(params![session, millis(patch.started), millis(patch.ended)])?;
+    } else if let Some(at) = millis(patch.file_time) {
+        tx.prepare_cached(
+            "UPDATE sessions SET started = coalesce(started, ?2),
+                ended = max(coalesce(ended, ?2), ?2), dated_by_file = 1
+             WHERE id = ?1 AND (dated_by_file OR (started IS NULL AND ended IS NULL))",
+        )?
+        .execute([session, at])?;
+    }
+    Ok(())
+}
+
+/// Returns when a session was last active, as far as is known.
+pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Option<Timestamp>> {
+    let millis: Option<Option<i64>> = connection
+        .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE id = ?1")?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    Ok(timestamp_from_millis(millis.flatten()))
+}
+
+/// Returns what the writer needs to know of a session by its number.
+pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<SessionRef>> {
+    let found: Option<(i64, String)> = connection
+        .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.and_then(|(workspace, flavor)| {
+        Some(SessionRef {
+            id,
+            workspace,
+            flavor: Flavor::from_name(&flavor)?,
+        })
+    }))
+}
+
+/// Returns a session's number, making its row when there is none.
+pub(crate) fn find_or_insert_session(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    name: &CleanString,
+    flavor: Flavor,
+) -> Result<SessionRef> {
+    if let Some(known) = writer.sessions.get(name.as_str()) {
+        return Ok(*known);
+    }
+    let found = find_session(tx, name.as_str())?;
+    let known = match found {
+        Some((id, workspace)) => SessionRef {
+            id,
+            workspace,
+            flavor,
+        },
+        None => {
+            tx.prepare_cached("INSERT INTO sessions (name, flavor) VALUES (?1, ?2)")?
+                .execute(params![name.as_str(), flavor.name()])?;
+            SessionRef {
+                id: tx.last_insert_rowid(),
+                workspace: 0,
+                flavor,
+            }
+        }
+    };
+    writer.sessions.insert(name.as_str().to_owned(), known);
+    Ok(known)
+}
+
+fn find_session(connection: &Connection, name: &str) -> Result<Option<(i64, i64)>> {
+    Ok(connection
+        .prepare_cached("SELECT id, coalesce(workspace, 0) FROM sessions WHERE name = ?1")?
+        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+/// Returns the number of the place where a record was made.
+pub(crate) fn find_or_insert_context(
+    tx: &Transaction<'_>,
+    writer: &mut WriterState,
+    context: &[CleanString; 3],
+) -> Result<i64> {
+    let [cwd, branch, model] = context;
+    let key = (
+        cwd.as_str().to_owned(),
+        branch.as_str().to_owned(),
+        model.as_str().to_owned(),
+    );
+    if let Some(id) = writer.contexts.get(&key) {
+        return Ok(*id);
+    }
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO contexts (cwd, branch, model) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET cwd = excluded.cwd RETURNING id",
+        )?
+        .query_row(params![key.0, key.1, key.2], |row| row.get(0))?;
+    writer.contexts.insert(key, id);
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Session start reads one page of sessions; it must not add up the usage of all of them.
+    #[test]
+    fn the_usage_of_sessions_is_read_by_its_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection =
+            crate::open::connection::open_writer(&dir.path().join("t.db"), None).unwrap();
+        for sql in [
+            list_sql(),
+            format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}"),
+            format!(
+                "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
+            ),
+        ] {
+            let explained = format!("EXPLAIN QUERY PLAN {sql}");
+            let mut plan = connection.prepare(&explained).unwrap();
+            let steps = plan.raw_query().mapped(|row| row.get::<_, String>(3));
+            let steps: Vec<_> = steps.map(Result::unwrap).collect();
+            let usage = steps.iter().filter(|step| step.contains(" u"));
+            assert!(
+                usage.clone().count() > 0
+                    && usage.clone().all(|step| step.contains("usage_by_session")),
+                "{steps:#?}"
+            );
+            assert!(
+                !steps.iter().any(|step| step.contains("MATERIALIZE")),
+                "{steps:#?}"
+            );
+        }
+    }
+}

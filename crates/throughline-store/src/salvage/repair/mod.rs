@@ -1,0 +1,190 @@
+//! Repair: a new store of everything that can still be read of a damaged one.
+//!
+//! The damaged file is read page by page ([`salvage`], by the [`layout`] of its tables), what is left
+//! is made whole ([`consistency`]), and the new store takes the place of the old, which is kept beside it
+//! untouched: one quarantine, the last. The old file goes only when the new one is complete, and
+//! from then on whoever opens the store finishes the exchange: killed at any point, there is the old
+//! store or the new one.
+
+mod consistency;
+mod layout;
+mod salvage;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+use serde::Serialize;
+
+use crate::Store;
+use crate::backup::swap;
+use crate::encryption::StoreFileKind;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::open::migrations;
+use crate::open::{connection, lock};
+use crate::salvage::pages::DatabaseImage;
+
+/// Where the new store is made.
+const WORKSHOP: &str = "repair";
+/// The new store, whole.
+const READY: &str = "ready.db";
+/// Where the damaged store is kept.
+const QUARANTINE: &str = "quarantine";
+/// The files of a store, by what is added to its name.
+const PARTS: [&str; 3] = ["", "-wal", "-shm"];
+
+/// What a repair saved and what it could not.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RepairReport {
+    /// Records that are there, each as it was written.
+    pub records: u64,
+    pub lost_records: u64,
+    /// How many records each session lost.
+    pub sessions: BTreeMap<String, u64>,
+    /// The lost records, as far as their ids are known.
+    pub lost_ids: Vec<String>,
+    /// Tables of which pages or rows could not be read: how many of each.
+    pub hurt: BTreeMap<String, (usize, usize)>,
+    /// Logs that the next sweep reads again from their start.
+    pub reread: Vec<String>,
+    /// Logs of what was lost that are gone.
+    pub gone: Vec<String>,
+    /// What was once forgotten might come back if the logs were read again, so they are not.
+    pub may_return: bool,
+    /// Logs that are not read again for that reason.
+    pub held_back: Vec<String>,
+    /// Where the damaged store is.
+    pub quarantine: PathBuf,
+}
+
+/// Makes a new store of what can be read of the one in a folder. Nobody else may be using it.
+pub fn repair(folder: &Path) -> Result<RepairReport> {
+    let _alone = lock::lock_exclusive(folder)?;
+    swap::recover_swap(folder)?;
+    let store = Store::database_path(folder);
+    if let StoreFileKind::Encrypted(_) = StoreFileKind::of(&store)? {
+        return Err(Error::InvalidFile {
+            path: store,
+            why: "it is encrypted, and a repair reads plain files only; restore a backup"
+                .to_owned(),
+        });
+    }
+    let workshop = folder.join(WORKSHOP);
+    files::remove_dir_if_exists(&workshop)?;
+    files::create_private_dir(&workshop)?;
+    let made = make(&store, &workshop);
+    let mut repaired = match made {
+        Ok(repaired) => repaired,
+        Err(error) => {
+            files::remove_dir_if_exists(&workshop)?;
+            return Err(error);
+        }
+    };
+    repaired.quarantine = move_to_quarantine(folder, &store)?;
+    let ready = workshop.join(READY);
+    rename(&workshop.join("new.db"), &ready)?;
+    files::sync_folder(&workshop)?;
+    finish(folder)?;
+    Ok(repaired)
+}
+
+/// Exchanges the stores, where a new one is ready. The old one's log must not be found by the new.
+pub(crate) fn finish(folder: &Path) -> Result<()> {
+    let workshop = folder.join(WORKSHOP);
+    let ready = workshop.join(READY);
+    if !ready.exists() {
+        return Ok(());
+    }
+    let store = Store::database_path(folder);
+    for part in &PARTS[1..] {
+        files::remove_if_exists(&files::with_suffix(&store, part))?;
+    }
+    rename(&ready, &store)?;
+    files::sync_folder(folder)?;
+    files::remove_dir_if_exists(&workshop)
+}
+
+/// Says whether a new store waits to take its place.
+pub(crate) fn is_unfinished(folder: &Path) -> bool {
+    folder.join(WORKSHOP).join(READY).exists()
+}
+
+fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
+    let image = DatabaseImage::open(store, &files::with_suffix(store, "-wal"))?;
+    let path = workshop.join("new.db");
+    let mut new = connection::create_at_format(&path, format(&image))?;
+    // Nobody else sees it before it is whole, so it needs no log, which would be as large as itself.
+    new.pragma_update(None, "journal_mode", "memory")?;
+    let transaction = new.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let salvaged = salvage::salvage(&image, &transaction)?;
+    if salvaged.kept_rows.is_empty() {
+        return Err(Error::NothingRecoverable {
+            path: store.to_owned(),
+        });
+    }
+    // Rows are found by the tables of their own format, and made whole by those of today's.
+    migrations::run_migrations(&transaction, &path, migrations::current_format())?;
+    let mut repaired = consistency::make_consistent(&transaction, &salvaged)?;
+    transaction.commit()?;
+    repaired.hurt = salvaged
+        .damage
+        .into_iter()
+        .map(|(table, hurt)| (table, (hurt.pages, hurt.rows)))
+        .collect();
+    close(new, &path)?;
+    Ok(repaired)
+}
+
+/// Returns the format of a damaged store: what its header says, or else ours.
+fn format(image: &DatabaseImage) -> i64 {
+    let known = migrations::current_format();
+    let is_ours = image.header_u32(68).map(i64::from) == Some(migrations::APPLICATION_ID);
+    match image.header_u32(60).map(i64::from) {
+        Some(format) if is_ours && (1..=known).contains(&format) => format,
+        _ => known,
+    }
+}
+
+/// Brings everything into the one file, on disk.
+fn close(connection: Connection, path: &Path) -> Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    connection.close().map_err(|(_, error)| error)?;
+    let file = fs::File::open(path).map_err(Error::io(path))?;
+    file.sync_all().map_err(Error::io(path))
+}
+
+/// Keeps the damaged store as it is, in the place of one from an earlier repair.
+fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
+    let (kept, coming) = (
+        folder.join(QUARANTINE),
+        folder.join(format!("{QUARANTINE}.new")),
+    );
+    files::remove_dir_if_exists(&coming)?;
+    files::create_private_dir(&coming)?;
+    for part in PARTS {
+        let from = files::with_suffix(store, part);
+        let to = files::with_suffix(&coming.join("throughline.db"), part);
+        if !from.exists() {
+            continue;
+        }
+        // The same file under a second name costs no room; not every file system has that.
+        if fs::hard_link(&from, &to).is_err() {
+            fs::copy(&from, &to).map_err(Error::io(&to))?;
+        }
+    }
+    files::remove_dir_if_exists(&kept)?;
+    rename(&coming, &kept)?;
+    Ok(kept)
+}
+
+/// Returns where the damaged state of a store is kept.
+pub(crate) fn quarantine_folder(store: &Path) -> PathBuf {
+    store.with_file_name(QUARANTINE)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(Error::io(to))
+}

@@ -1,0 +1,201 @@
+//! Short texts, compressed together: alone each would hardly shrink.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::error::{Error, Result};
+
+/// Larger blocks compress better, smaller ones are read faster: a question reads a hundred texts from as many blocks.
+pub(crate) const BLOCK_BYTES: usize = 16 << 10;
+/// A block's texts, even the last and longest, stay below this.
+const BLOCK_BYTES_MAX: usize = 64 << 20;
+/// zstd 3 compresses these texts as well as much slower levels do.
+pub(crate) const ZSTD_LEVEL: i32 = 3;
+
+/// The blocks that something lies in, and what lies in one, in order: every table that keeps texts in
+/// blocks must be here, or a repair takes its texts for nobody's.
+pub(crate) const USED_BLOCKS_SQL: &str = "SELECT block FROM records WHERE block IS NOT NULL
+    UNION SELECT block FROM raw WHERE block IS NOT NULL";
+pub(crate) const BLOCK_TEXTS_SQL: &str = "SELECT start, size FROM records WHERE block = ?1
+    UNION SELECT start, length FROM raw WHERE block = ?1 ORDER BY 1, 2";
+
+pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
+    tx.prepare_cached("INSERT INTO blocks (data) VALUES (?1)")?
+        .execute([data])?;
+    Ok(tx.last_insert_rowid())
+}
+
+/// Returns a text by its place in an uncompressed block.
+pub(crate) fn slice_text(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
+    let lost = || Error::MissingText(format!("block {id}"));
+    let text = bytes.get(start..).and_then(|text| text.get(..size));
+    let text = text.ok_or_else(lost)?;
+    String::from_utf8(text.to_vec()).map_err(|_| lost())
+}
+
+/// Returns all of a block's texts.
+pub(crate) fn read_whole_block(connection: &Connection, id: i64) -> Result<String> {
+    String::from_utf8(read_block(connection, id)?)
+        .map_err(|_| Error::MissingText(format!("block {id}")))
+}
+
+/// Deletes a block that nothing refers to any more, and says whether it is gone.
+pub(crate) fn delete_unused_block(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+    tx.prepare_cached(
+        "DELETE FROM blocks WHERE id = ?1
+         AND NOT EXISTS (SELECT 1 FROM records WHERE block = ?1)
+         AND NOT EXISTS (SELECT 1 FROM raw WHERE block = ?1)",
+    )?
+    .execute([id])?;
+    let is_there: bool = tx
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM blocks WHERE id = ?1)")?
+        .query_row([id], |row| row.get(0))?;
+    Ok(!is_there)
+}
+
+/// The last blocks that were read, decompressed.
+pub(crate) struct BlockCache {
+    capacity: usize,
+    cached: RefCell<CachedBlocks>,
+}
+
+#[derive(Default)]
+struct CachedBlocks {
+    /// The last block that was loaded comes first.
+    blocks: VecDeque<(i64, Vec<u8>)>,
+    /// Created once, because creating one takes as long as decompressing a block.
+    decompressor: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl std::fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockCache").finish_non_exhaustive()
+    }
+}
+
+impl BlockCache {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            capacity: capacity.max(1),
+            cached: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn read_text(
+        &self,
+        connection: &Connection,
+        id: i64,
+        start: usize,
+        size: usize,
+    ) -> Result<String> {
+        let mut cached = self.cached.borrow_mut();
+        let at = match cached.blocks.iter().position(|block| block.0 == id) {
+            Some(at) => at,
+            None => {
+                cached.load(connection, id, self.capacity)?;
+                0
+            }
+        };
+        slice_text(&cached.blocks[at].1, id, start, size)
+    }
+}
+
+impl CachedBlocks {
+    /// Loads a block to the front, into the buffer of the oldest one where the cache is full.
+    fn load(&mut self, connection: &Connection, id: i64, capacity: usize) -> Result<()> {
+        let lost = || Error::MissingText(format!("block {id}"));
+        let oldest = (self.blocks.len() >= capacity).then(|| self.blocks.pop_back());
+        let mut buffer = oldest.flatten().map(|block| block.1).unwrap_or_default();
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| lost())?),
+        };
+        let mut statement = connection.prepare_cached("SELECT data FROM blocks WHERE id = ?1")?;
+        let mut rows = statement.query([id])?;
+        let row = rows.next()?.ok_or_else(lost)?;
+        let ValueRef::Blob(data) = row.get_ref(0)? else {
+            return Err(lost());
+        };
+        buffer.clear();
+        buffer.reserve(decompressed_size(data));
+        decompressor
+            .decompress_to_buffer(data, &mut buffer)
+            .map_err(|_| lost())?;
+        self.blocks.push_front((id, buffer));
+        Ok(())
+    }
+}
+
+fn decompressed_size(data: &[u8]) -> usize {
+    let size = zstd::bulk::Decompressor::upper_bound(data);
+    size.unwrap_or(BLOCK_BYTES_MAX).min(BLOCK_BYTES_MAX)
+}
+
+/// Takes a text out of its block; the others stay where they are.
+pub(crate) fn blank_text(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
+    blank_texts(tx, id, &[(start, size)])
+}
+
+/// Takes several texts out of their block.
+pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
+    if delete_unused_block(tx, id)? {
+        return Ok(());
+    }
+    let mut bytes = match read_block(tx, id) {
+        Ok(bytes) => bytes,
+        Err(error @ Error::MissingText(_)) => {
+            // None of its texts can be read any more, but its bytes may hold what is to go.
+            tracing::warn!(%error, "an unreadable block is deleted");
+            tx.prepare_cached("DELETE FROM blocks WHERE id = ?1")?
+                .execute([id])?;
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    for (start, size) in parts {
+        let rest = bytes.get_mut(*start..);
+        if let Some(text) = rest.and_then(|text| text.get_mut(..*size)) {
+            text.fill(b' ');
+        }
+    }
+    let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)
+        .map_err(|_| Error::MissingText(format!("block {id}")))?;
+    tx.prepare_cached("UPDATE blocks SET data = ?2 WHERE id = ?1")?
+        .execute(params![id, data])?;
+    Ok(())
+}
+
+/// Takes everything out of a block but the texts at these places, which are in order.
+pub(crate) fn blank_all_except(
+    tx: &Transaction<'_>,
+    id: i64,
+    kept: &[(usize, usize)],
+) -> Result<()> {
+    let size = read_block(tx, id)?.len();
+    let mut end = 0;
+    let mut gaps = Vec::new();
+    for (start, length) in kept.iter().copied().chain([(size, 0)]) {
+        if end < start {
+            gaps.push((end, start - end));
+        }
+        end = end.max(start.saturating_add(length));
+    }
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    blank_texts(tx, id, &gaps)
+}
+
+/// Returns the texts of a block, uncompressed.
+pub(crate) fn read_block(connection: &Connection, id: i64) -> Result<Vec<u8>> {
+    let lost = || Error::MissingText(format!("block {id}"));
+    let data: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT data FROM blocks WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    let data = data.ok_or_else(lost)?;
+    zstd::bulk::decompress(&data, decompressed_size(&data)).map_err(|_| lost())
+}
