@@ -12,7 +12,7 @@ pub mod conversation;
 pub mod flavor;
 pub mod git;
 pub mod hook;
-pub mod lenient;
+pub mod json;
 pub mod lines;
 pub mod rows;
 pub mod scope;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::scalar::Text;
 use crate::flavor::history::{HistoryFormat, HistoryPrompt};
+use crate::json::Text;
 use crate::time::{self, Time};
 use crate::{Source, tail};
 

@@ -14,6 +14,7 @@ use super::usage::LastUsage;
 use super::wire::{self, Record};
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
 /// How many entries a summary may lie behind the one it summarises.
@@ -210,7 +211,7 @@ fn is_automated(record: &Record<'_>) -> bool {
     let entrypoint = record.entrypoint.get().unwrap_or("sdk-");
     entrypoint.starts_with("sdk-")
         && (record.entrypoint.get().is_some() || record.prompt_source.is("sdk"))
-        && !wire::part::<wire::Origin<'_>>(record.origin)
+        && !json::parse_or_default::<wire::Origin<'_>>(record.origin)
             .kind
             .is("human")
 }

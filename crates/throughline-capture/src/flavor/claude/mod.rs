@@ -20,7 +20,6 @@ mod pins;
 mod prompt;
 mod queue;
 mod result;
-mod scalar;
 mod usage;
 mod wire;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::discover::session_in_name;
-use super::text::Text;
 use crate::flavor::history::{HistoryFormat, HistoryPrompt};
+use crate::json::Text;
 use crate::time::Time;
 use crate::{Source, tail};
 
@@ -71,7 +71,7 @@ fn for_each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
 impl HistoryFormat for CodexHistory {
     fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>> {
         let typed: CodexHistoryLine<'_> = serde_json::from_str(object)?;
-        let (Some(session), Some(at)) = (typed.session_id.some(), typed.ts.0) else {
+        let (Some(session), Some(at)) = (typed.session_id.get(), typed.ts.0) else {
             return Ok(None);
         };
         Ok(Some(HistoryPrompt {

@@ -9,8 +9,9 @@ use memory::{
 use super::discover;
 use super::speech::SpokenEvent;
 use super::state::CodexReaderState;
-use super::wire::{self, lenient};
+use super::wire;
 use crate::adapter::{load_state, save_state};
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
@@ -70,8 +71,8 @@ impl CodexLogReader {
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
         let read: wire::Line<'_> = serde_json::from_str(object)?;
-        let metadata = lenient::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
-        let ordinal = lenient::<u64>(read.ordinal);
+        let metadata = json::parse::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
+        let ordinal = json::parse::<u64>(read.ordinal);
         let at = CodexPosition {
             line,
             time: read.timestamp.0,
@@ -113,13 +114,13 @@ impl CodexLogReader {
         object: &str,
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
-        match (read.kind.some(), read.record_type.some()) {
+        match (read.kind.get(), read.record_type.get()) {
             (Some(_), _) => self.read_item(at, &serde_json::from_str(object)?, out),
             (None, Some("state")) => {}
             (None, Some(other)) => out.count_unknown(other),
             (None, None) => {
                 let meta: wire::SessionMeta<'_> = serde_json::from_str(object)?;
-                if meta.id.some().is_some() {
+                if meta.id.get().is_some() {
                     self.read_session_meta(&meta, out);
                 } else {
                     out.count_unknown("untyped");

@@ -24,7 +24,6 @@ mod speech;
 mod state;
 #[cfg(test)]
 mod tests;
-pub(super) mod text;
 mod usage;
 mod wire;
 

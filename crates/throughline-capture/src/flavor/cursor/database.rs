@@ -14,7 +14,7 @@ use store::foreign::ForeignDatabase;
 use super::bubble::{CursorConversation, is_finished};
 use super::{discover, wire};
 use crate::adapter::{load_state, save_state};
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::{InputLine, ParseOutput, Source, lines};
 
 const COMPOSERS: &str = "composer.composerData";

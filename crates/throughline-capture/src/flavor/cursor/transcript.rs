@@ -206,7 +206,7 @@ fn typed_prompt(text: &str) -> Option<&str> {
     Some(typed.trim()).filter(|typed| !typed.is_empty())
 }
 
-fn piece_key(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
+fn piece_key(piece: &crate::json::Lenient<wire::Piece<'_>>) -> String {
     let Some(piece) = &piece.0 else {
         return String::new();
     };

@@ -7,7 +7,7 @@ use memory::{Usage, UsageEntry};
 use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::{database, wire};
 use crate::adapter::{load_state, save_state};
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]

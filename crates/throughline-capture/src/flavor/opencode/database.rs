@@ -12,7 +12,7 @@ use store::foreign::{ForeignDatabase, ForeignRow};
 use super::part::OpencodeTurn;
 use super::{session, wire};
 use crate::adapter::{load_state, save_state};
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::time::{self, Time};
 use crate::{InputLine, ParseOutput, lines, rows};
 
