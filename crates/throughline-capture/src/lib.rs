@@ -12,15 +12,15 @@ pub mod conversation;
 pub mod flavor;
 pub mod git;
 pub mod hook;
-pub mod lenient;
+pub mod json;
 pub mod lines;
-#[cfg(test)]
-mod made;
 pub mod rows;
 pub mod scope;
 pub mod source;
 pub mod sweep;
 pub mod tail;
+#[cfg(test)]
+mod test_support;
 pub mod time;
 pub mod tools;
 pub mod unread;

@@ -50,7 +50,7 @@ impl SourceError {
 
 /// Lists the logs below the roots. Links that lead out of a root are not followed, nor are pipes
 /// and devices opened. A root that does not exist is an agent that is not installed.
-pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovery {
+pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
     let mut found = Discovery::default();
     for start in walk_starts(adapters, roots) {
         start.walk(&mut found).visit_path(&start.path, 0);
@@ -61,7 +61,7 @@ pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovery {
 /// Lists those logs that [`discover`] would find at these paths: files, or folders with all that
 /// lies in them. What is beside a database (its log) stands for the database.
 pub fn discover_paths(
-    adapters: &[&dyn Adapter],
+    adapters: &[&Adapter],
     roots: &[Root],
     paths: &BTreeSet<PathBuf>,
 ) -> Discovery {
@@ -86,7 +86,7 @@ struct WalkStart<'a> {
     path: PathBuf,
     /// The folder that links must not lead out of.
     root: PathBuf,
-    adapters: Vec<&'a dyn Adapter>,
+    adapters: Vec<&'a Adapter>,
     reads_content: bool,
     is_named_file: bool,
 }
@@ -113,7 +113,7 @@ impl<'a> WalkStart<'a> {
     }
 }
 
-fn walk_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<WalkStart<'a>> {
+fn walk_starts<'a>(adapters: &[&'a Adapter], roots: &[Root]) -> Vec<WalkStart<'a>> {
     let mut all = Vec::new();
     for root in roots {
         let asked: Vec<_> = adapters
@@ -162,10 +162,7 @@ const UNAMBIGUOUS_NAMES: &[Flavor] = &[
 
 /// Returns the folders to walk below a root. A root with folders named after agents (`claude`,
 /// `.codex`) is a collection of their homes, and only those are looked at.
-fn agent_homes<'a>(
-    adapters: &[&'a dyn Adapter],
-    root: &Path,
-) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
+fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a Adapter>)> {
     let mut homes = Vec::new();
     let mut sure = false;
     for adapter in adapters {
@@ -198,10 +195,10 @@ fn shares_home(flavor: Flavor, home: Flavor) -> bool {
 }
 
 /// An adapter, and how it would read a file.
-type AdapterClaim<'a> = (&'a dyn Adapter, SourceFormat);
+type AdapterClaim<'a> = (&'a Adapter, SourceFormat);
 
 struct SourceWalk<'a, 'b> {
-    adapters: &'a [&'b dyn Adapter],
+    adapters: &'a [&'b Adapter],
     root: &'a Path,
     /// Look into each file to decide whose it is.
     reads_content: bool,

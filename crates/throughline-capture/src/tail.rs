@@ -86,7 +86,7 @@ pub fn source_stamp(source: &Source) -> io::Result<SourceIdentity> {
 
 /// Reads what is new in a source and hands it to `emit` in chunks, until that says stop.
 pub fn read_source(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
@@ -146,7 +146,7 @@ pub fn read_source(
 }
 
 fn read_database(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,

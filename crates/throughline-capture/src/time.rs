@@ -1,7 +1,9 @@
 //! Times as agents write them.
 
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer};
+
+use crate::json::Scalar;
 
 /// Before any agent, and after any that we will read: such a time is a mistake, not a date.
 const PLAUSIBLE_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
@@ -40,51 +42,11 @@ pub struct Time(pub Option<Timestamp>);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TimeVisitor)
-    }
-}
-
-struct TimeVisitor;
-
-impl<'de> Visitor<'de> for TimeVisitor {
-    type Value = Time;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a time as text or number")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Time, E> {
-        Ok(Time(parse_iso(text)))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Time, E> {
-        Ok(Time(from_number(number as f64)))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Time, E> {
-        Ok(Time(from_number(number as f64)))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Time, E> {
-        Ok(Time(from_number(number)))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Time, E> {
-        Ok(Time(None))
-    }
-
-    fn visit_unit<E>(self) -> Result<Time, E> {
-        Ok(Time(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Time, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Time(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Time, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Time(None))
+        Ok(Self(match Scalar::deserialize(deserializer)? {
+            Scalar::Text(text) => parse_iso(&text),
+            Scalar::Number(number) => from_number(number),
+            Scalar::True | Scalar::Other => None,
+        }))
     }
 }
 

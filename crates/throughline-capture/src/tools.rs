@@ -5,9 +5,11 @@ use std::borrow::Cow;
 
 use memory::FileModification;
 use memory::command::{self, CallFiles};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::json::{Lenient, Text};
 
 /// The arguments we know, of any tool. A value of another type than we expect is a slip of the
 /// model's, or another tool's meaning of the word; it takes nothing from the rest.
@@ -24,9 +26,9 @@ struct ToolArguments<'a> {
         alias = "AbsolutePath",
         alias = "TargetFile"
     )]
-    file_path: Text<'a>,
+    file_path: Lenient<Text<'a>>,
     #[serde(borrow)]
-    path: Text<'a>,
+    path: Lenient<Text<'a>>,
     #[serde(
         borrow,
         alias = "old_str",
@@ -35,7 +37,7 @@ struct ToolArguments<'a> {
         alias = "oldText",
         alias = "TargetContent"
     )]
-    old_string: Text<'a>,
+    old_string: Lenient<Text<'a>>,
     #[serde(
         borrow,
         alias = "new_str",
@@ -45,7 +47,7 @@ struct ToolArguments<'a> {
         alias = "new_source",
         alias = "ReplacementContent"
     )]
-    new_string: Text<'a>,
+    new_string: Lenient<Text<'a>>,
     #[serde(
         borrow,
         alias = "file_text",
@@ -54,22 +56,22 @@ struct ToolArguments<'a> {
         alias = "code_edit",
         alias = "CodeContent"
     )]
-    content: Text<'a>,
+    content: Lenient<Text<'a>>,
     #[serde(borrow)]
-    diff: Text<'a>,
+    diff: Lenient<Text<'a>>,
     /// A list; kept unread until it is known to be one.
     #[serde(borrow)]
     edits: Option<&'a RawValue>,
     #[serde(borrow, alias = "patchText")]
-    input: Text<'a>,
+    input: Lenient<Text<'a>>,
     #[serde(borrow)]
-    patch: Text<'a>,
+    patch: Lenient<Text<'a>>,
 }
 
 impl<'a> ToolArguments<'a> {
     fn named_file(&self) -> Option<&str> {
         let named = [&self.file_path, &self.path];
-        let mut named = named.into_iter().filter_map(|text| text.0.as_deref());
+        let mut named = named.into_iter().filter_map(|text| text.as_deref());
         named.find(|path| !path.is_empty())
     }
 
@@ -79,17 +81,17 @@ impl<'a> ToolArguments<'a> {
             .edits
             .and_then(|edits| serde_json::from_str(edits.get()).ok())
             .unwrap_or_default();
-        let replaced = |old: &Text<'_>, new: &Text<'_>| {
+        let replaced = |old: &Lenient<Text<'_>>, new: &Lenient<Text<'_>>| {
             diff(
-                old.0.as_deref().unwrap_or_default(),
-                new.0.as_deref().unwrap_or_default(),
+                old.as_deref().unwrap_or_default(),
+                new.as_deref().unwrap_or_default(),
             )
         };
         let text = if !edits.is_empty() {
             let edits = edits.iter().map(|e| replaced(&e.old_string, &e.new_string));
             edits.collect::<Vec<_>>().join("\n")
-        } else if let Some(content) = self.content.0.as_ref().or(self.diff.0.as_ref()) {
-            content.to_string()
+        } else if let Some(content) = self.content.as_deref().or(self.diff.as_deref()) {
+            content.to_owned()
         } else {
             replaced(&self.old_string, &self.new_string)
         };
@@ -107,7 +109,7 @@ struct EditArguments<'a> {
         alias = "oldText",
         alias = "oldString"
     )]
-    old_string: Text<'a>,
+    old_string: Lenient<Text<'a>>,
     #[serde(
         borrow,
         alias = "new_str",
@@ -115,21 +117,7 @@ struct EditArguments<'a> {
         alias = "newText",
         alias = "newString"
     )]
-    new_string: Text<'a>,
-}
-
-/// A text, or nothing where something else stands in its place.
-#[derive(Default)]
-struct Text<'a>(Option<Cow<'a, str>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
-        let raw = <&RawValue>::deserialize(deserializer)?;
-        let text = serde_json::from_str::<Borrowed<'_>>(raw.get()).ok();
-        Ok(Self(text.map(|Borrowed(text)| text)))
-    }
+    new_string: Lenient<Text<'a>>,
 }
 
 /// Returns the file that a call is about.
@@ -315,7 +303,9 @@ fn find_patch<'a>(input: &'a str, parsed: &ToolArguments<'a>) -> Option<Cow<'a, 
         return Some(Cow::Borrowed(input));
     }
     let fields = [&parsed.input, &parsed.patch];
-    let mut fields = fields.into_iter().filter_map(|field| field.0.as_ref());
+    let mut fields = fields
+        .into_iter()
+        .filter_map(|field| field.0.as_ref()?.0.as_ref());
     if let Some(patch) = fields.find(|text| text.contains(PATCH_BEGIN)) {
         return Some(patch.clone());
     }

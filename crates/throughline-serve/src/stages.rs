@@ -40,7 +40,7 @@ pub struct StageSettings {
 /// Whose logs are read, and where they lie.
 #[derive(Clone)]
 pub struct LogSources {
-    pub adapters: Vec<&'static dyn Adapter>,
+    pub adapters: Vec<&'static Adapter>,
     pub roots: Vec<Root>,
     pub scope: CaptureScope,
     pub threads: usize,

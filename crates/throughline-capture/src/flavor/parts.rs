@@ -5,7 +5,7 @@ use memory::{Block, CallId, FileModification, ToolUse};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::lenient;
+use crate::json;
 
 /// A text, a part, or a list of both.
 #[derive(Debug, Default)]
@@ -14,25 +14,25 @@ pub struct GeminiContent(pub Vec<GeminiPart>);
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GeminiPart {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub text: Option<String>,
     /// The text is the model's thinking.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub thought: bool,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub function_call: Option<FunctionCall>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub function_response: Option<FunctionResponse>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub inline_data: Option<InlineData>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct FunctionCall {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub name: String,
     pub args: Option<Box<RawValue>>,
 }
@@ -40,9 +40,9 @@ pub struct FunctionCall {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct FunctionResponse {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub name: Option<String>,
     pub response: Option<Box<RawValue>>,
 }
@@ -50,9 +50,9 @@ pub struct FunctionResponse {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InlineData {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     mime_type: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     data: String,
 }
 
@@ -140,9 +140,9 @@ impl FunctionResponse {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct Response {
-            #[serde(deserialize_with = "lenient::or_default")]
+            #[serde(deserialize_with = "json::or_default")]
             output: Option<String>,
-            #[serde(deserialize_with = "lenient::or_default")]
+            #[serde(deserialize_with = "json::or_default")]
             error: Option<String>,
         }
         let raw = self.response.as_ref().map_or("", |raw| raw.get());
@@ -168,9 +168,9 @@ pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileMo
     #[serde(rename_all = "camelCase")]
     struct FileDiff {
         file_diff: String,
-        #[serde(default, deserialize_with = "lenient::or_default")]
+        #[serde(default, deserialize_with = "json::or_default")]
         file_path: Option<String>,
-        #[serde(default, deserialize_with = "lenient::or_default")]
+        #[serde(default, deserialize_with = "json::or_default")]
         file_name: Option<String>,
     }
     let shown: FileDiff = serde_json::from_str(display.get()).ok()?;

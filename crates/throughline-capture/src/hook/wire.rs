@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 
 type Text = Lenient<String>;
 

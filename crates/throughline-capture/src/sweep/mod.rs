@@ -79,7 +79,7 @@ pub struct SweepReport {
 
 /// What a sweep needs besides the store.
 pub struct SweepPlan<'a> {
-    pub adapters: &'a [&'a dyn Adapter],
+    pub adapters: &'a [&'a Adapter],
     pub discovery: Discovery,
     pub scope: &'a CaptureScope,
     pub threads: usize,

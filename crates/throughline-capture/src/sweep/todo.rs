@@ -12,7 +12,7 @@ use crate::{Adapter, Source, tail};
 /// The sources that must be read, and what became of the others.
 pub(super) struct SweepWorklist<'a> {
     pub sources: Vec<&'a Source>,
-    pub adapters: &'a [&'a dyn Adapter],
+    pub adapters: &'a [&'a Adapter],
     pub cursors: &'a HashMap<[u8; 16], Cursor>,
     pub seen_keys: HashSet<[u8; 16]>,
     pub discovered: usize,
@@ -70,7 +70,7 @@ impl<'a> SweepWorklist<'a> {
         todo
     }
 
-    pub fn adapter_for(&self, index: usize) -> Option<&'a dyn Adapter> {
+    pub fn adapter_for(&self, index: usize) -> Option<&'a Adapter> {
         let flavor = self.sources.get(index)?.flavor;
         self.adapters
             .iter()

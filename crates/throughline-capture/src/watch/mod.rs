@@ -44,7 +44,7 @@ const RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 /// What is watched, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions<'a> {
-    pub adapters: &'a [&'a dyn Adapter],
+    pub adapters: &'a [&'a Adapter],
     pub roots: &'a [Root],
     pub scope: &'a CaptureScope,
     pub threads: usize,

@@ -146,7 +146,7 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
 
 /// What carrying things out needs besides the store.
 pub struct FollowUpEnv<'a> {
-    pub adapters: &'a [&'a dyn Adapter],
+    pub adapters: &'a [&'a Adapter],
     /// Where the agents keep their logs.
     pub roots: &'a [Root],
     pub scope: &'a CaptureScope,

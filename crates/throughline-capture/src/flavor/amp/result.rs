@@ -7,7 +7,7 @@ use super::wire;
 
 /// Returns a tool's result, unless it is still to come.
 pub fn tool_result(part: &wire::Part<'_>) -> Option<ToolResult> {
-    let call = part.tool_use_id.some().or(part.api_tool_use_id.some())?;
+    let call = part.tool_use_id.get().or(part.api_tool_use_id.get())?;
     let call = Some(CallId::new(call));
     let Some(run) = part.run else {
         let content: Value = serde_json::from_str(part.content?.get()).ok()?;

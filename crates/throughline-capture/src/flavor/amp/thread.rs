@@ -5,12 +5,12 @@ use memory::{
     Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch,
     Title, TitleRank, ToolUse, Usage, UsageEntry,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{result, wire};
 use crate::calls::OpenCalls;
-use crate::flavor::uri;
+use crate::flavor::names;
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
 /// Reads one thread.
@@ -50,10 +50,6 @@ impl LogReader for AmpThreadReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read(line, text, out));
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// What is known while a document is read.
@@ -70,7 +66,7 @@ struct AmpThread {
 impl AmpThread {
     fn of(thread: &wire::Thread<'_>, named: &str) -> Self {
         Self {
-            session: SessionId::of(Flavor::Amp, thread.id.some().unwrap_or(named)),
+            session: SessionId::of(Flavor::Amp, thread.id.get().unwrap_or(named)),
             cwd: None,
             branch: None,
             at: thread.created.0,
@@ -83,12 +79,12 @@ impl AmpThread {
         if thread.messages.is_empty() {
             return;
         }
-        let environment: wire::Environment<'_> = lenient(thread.env);
+        let environment: wire::Environment<'_> = json::parse_or_default(thread.env);
         let tree = environment.initial.trees.first();
         let repository = tree.and_then(|tree| tree.repository.as_ref());
-        self.cwd = tree.and_then(|tree| tree.uri.some()).map(uri::path_of_uri);
+        self.cwd = tree.and_then(|tree| tree.uri.get()).map(names::path_of_uri);
         self.branch = repository.and_then(|repository| {
-            let branch = repository.branch.some()?;
+            let branch = repository.branch.get()?;
             Some(
                 branch
                     .strip_prefix("refs/heads/")
@@ -96,16 +92,16 @@ impl AmpThread {
                     .to_owned(),
             )
         });
-        let meta: wire::ThreadMeta = lenient(thread.meta);
+        let meta: wire::ThreadMeta = json::parse_or_default(thread.meta);
         out.push(LogEntry::Session(SessionPatch {
-            title: thread.title.to_owned().map(|text| Title {
+            title: thread.title.to_text().map(|text| Title {
                 text,
                 rank: TitleRank::Generated,
             }),
             cwd: self.cwd.clone(),
-            remote: repository.and_then(|repository| repository.url.to_owned()),
+            remote: repository.and_then(|repository| repository.url.to_text()),
             branch: self.branch.clone(),
-            version: environment.initial.platform.client_version.to_owned(),
+            version: environment.initial.platform.client_version.to_text(),
             started: thread.created.0,
             ended: meta
                 .traces
@@ -117,8 +113,8 @@ impl AmpThread {
     }
 
     fn emit_message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut ParseOutput) {
-        let usage: wire::Usage<'_> = lenient(message.usage);
-        let meta: wire::MessageMeta = lenient(message.meta);
+        let usage: wire::Usage<'_> = json::parse_or_default(message.usage);
+        let meta: wire::MessageMeta = json::parse_or_default(message.meta);
         self.at = meta.sent_at.0.or(usage.timestamp.0).or(self.at);
         let blocks = self.blocks(message.content, out);
         let (role, origin) = match message.role.as_str() {
@@ -139,7 +135,7 @@ impl AmpThread {
             out.push(LogEntry::Message(Message {
                 at: self.at,
                 blocks,
-                model: usage.model.to_owned(),
+                model: usage.model.to_text(),
                 cwd: self.cwd.clone(),
                 branch: self.branch.clone(),
                 line: number,
@@ -172,15 +168,17 @@ impl AmpThread {
         if let Ok(text) = serde_json::from_str::<String>(content.get()) {
             return some_text(text).into_iter().collect();
         }
-        let parts: Vec<&RawValue> = lenient(Some(content));
-        let parts = parts.into_iter().map(|part| lenient(Some(part)));
+        let parts: Vec<&RawValue> = json::parse_or_default(Some(content));
+        let parts = parts
+            .into_iter()
+            .map(|part| json::parse_or_default(Some(part)));
         parts.filter_map(|part| self.block(&part, out)).collect()
     }
 
     fn block(&mut self, part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
         match part.kind.as_str() {
             "text" => some_text(part.text.as_str().to_owned()),
-            "thinking" => part.thinking.to_owned().map(Block::Thinking),
+            "thinking" => part.thinking.to_text().map(Block::Thinking),
             "redacted_thinking" => None,
             "tool_use" => {
                 let mut call = ToolUse {
@@ -198,9 +196,9 @@ impl AmpThread {
                 Some(Block::ToolResult(result))
             }
             "image" => {
-                let image: wire::Image<'_> = lenient(part.source);
+                let image: wire::Image<'_> = json::parse_or_default(part.source);
                 Some(Block::Image {
-                    media_type: image.media.some().unwrap_or("image").to_owned(),
+                    media_type: image.media.get().unwrap_or("image").to_owned(),
                     size_bytes: image.data.as_str().len() as u64 / 4 * 3,
                 })
             }
@@ -233,7 +231,7 @@ impl AmpThread {
             session: self.session.clone(),
             key: format!("{}/{number}/{when}", self.session),
             at: self.at,
-            model: said.model.to_owned(),
+            model: said.model.to_text(),
             usage,
             cost_usd: None,
         }));
@@ -251,10 +249,4 @@ fn is_user_content(block: &Block) -> bool {
 
 fn some_text(text: String) -> Option<Block> {
     (!text.trim().is_empty()).then_some(Block::Text(text))
-}
-
-/// Reads a field, or nothing where it holds something else than we expect.
-fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
-    json.and_then(|json| serde_json::from_str(json.get()).ok())
-        .unwrap_or_default()
 }

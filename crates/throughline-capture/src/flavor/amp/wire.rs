@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::codex::text::Text;
+use crate::json::Text;
 use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]

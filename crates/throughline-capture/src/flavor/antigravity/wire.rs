@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::lenient;
+use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
@@ -14,17 +14,17 @@ pub struct Step {
     #[serde(rename = "type")]
     pub kind: String,
     /// "USER_EXPLICIT", "MODEL" or "SYSTEM".
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub source: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub status: String,
     #[serde(default)]
     pub created_at: Time,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub content: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub thinking: String,
-    #[serde(default, deserialize_with = "lenient::each")]
+    #[serde(default, deserialize_with = "json::valid_items")]
     pub tool_calls: Vec<ToolCall>,
 }
 
@@ -32,7 +32,7 @@ pub struct Step {
 pub struct ToolCall {
     pub name: String,
     /// Each value is JSON again, as text.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     args: BTreeMap<String, Value>,
 }
 

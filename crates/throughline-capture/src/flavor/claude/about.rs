@@ -6,13 +6,16 @@ use super::conversation::UserTurnAuthor;
 use super::log::{self, ClaudeLogReader};
 use super::prompt::{self, UserText};
 use super::wire::{self, Record};
+use crate::adapter::save_state;
+use crate::json;
 use crate::{InputLine, ParseOutput};
 
 impl ClaudeLogReader {
     pub fn read_system(&mut self, record: &Record<'_>, line: InputLine<'_>, out: &mut ParseOutput) {
         let block = match record.subtype.get().unwrap_or("") {
             "compact_boundary" => {
-                let metadata: wire::CompactMetadata<'_> = wire::part(record.compact_metadata);
+                let metadata: wire::CompactMetadata<'_> =
+                    json::parse_or_default(record.compact_metadata);
                 Block::Boundary(Boundary {
                     trigger: metadata.trigger.get().map(str::to_owned),
                     tokens_before: metadata.pre_tokens.0.map(|_| metadata.pre_tokens.count()),
@@ -67,8 +70,8 @@ impl ClaudeLogReader {
         else {
             return;
         };
-        let attachment: wire::Attachment<'_> = wire::part(Some(raw));
-        let origin: wire::Origin<'_> = wire::part(attachment.origin);
+        let attachment: wire::Attachment<'_> = json::parse_or_default(Some(raw));
+        let origin: wire::Origin<'_> = json::parse_or_default(attachment.origin);
         let by_person = attachment.kind.is("queued_command")
             && attachment
                 .command_mode
@@ -96,7 +99,7 @@ impl ClaudeLogReader {
                 let text = content_text(record);
                 let state = self.state.clone();
                 let queue = &mut self.state.queue;
-                queue.enqueue(&text, line, &mut self.pins, || log::state_json(&state));
+                queue.enqueue(&text, line, &mut self.pins, || save_state(&state));
             }
             "dequeue" => {
                 self.state.queue.pop(&mut self.pins);
@@ -163,7 +166,7 @@ const IGNORED_SUBTYPES: &[&str] = &[
 
 /// Returns an API error's own words, from wherever they are nested.
 fn error_text(record: &Record<'_>) -> String {
-    let mut failure: wire::Failure<'_> = wire::part(record.error);
+    let mut failure: wire::Failure<'_> = json::parse_or_default(record.error);
     let (kind, status) = (failure.kind.get().map(str::to_owned), failure.status.0);
     /// An error of the client, in it the API's answer, in it the error.
     const NESTED_MAX: usize = 4;
@@ -171,7 +174,7 @@ fn error_text(record: &Record<'_>) -> String {
         if let Some(text) = failure.message.get().or(failure.formatted.get()) {
             return text.to_owned();
         }
-        failure = wire::part(failure.error);
+        failure = json::parse_or_default(failure.error);
     }
     match (kind, status) {
         (Some(kind), _) => kind,
@@ -189,7 +192,7 @@ fn refusal_text(record: &Record<'_>) -> String {
 
 /// Returns a record's own text, of whichever shape.
 fn content_text(record: &Record<'_>) -> String {
-    let content: wire::Content<'_> = wire::part(record.content);
+    let content: wire::Content<'_> = json::parse_or_default(record.content);
     let texts: Vec<_> = content
         .0
         .into_iter()

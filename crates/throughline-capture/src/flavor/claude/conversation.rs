@@ -12,6 +12,8 @@ use super::prompt::{self, UserText};
 use super::result;
 use super::usage;
 use super::wire::{self, Record};
+use crate::adapter::save_state;
+use crate::json;
 use crate::{InputLine, ParseOutput, tools};
 
 impl ClaudeLogReader {
@@ -219,8 +221,7 @@ impl ClaudeLogReader {
                 block.kind.is("tool_use") && block.name.get().is_some_and(tools::is_write_tool);
             if let Some(call) = block.id.get().filter(|_| edits) {
                 let state = &self.state;
-                self.pins
-                    .pin(call.to_owned(), line, || log::state_json(state));
+                self.pins.pin(call.to_owned(), line, || save_state(state));
             }
         }
     }
@@ -267,7 +268,7 @@ impl UserTurnAuthor {
         if record.is_compact_summary.0 {
             return Self::Summarizer;
         }
-        let origin: wire::Origin<'_> = wire::part(record.origin);
+        let origin: wire::Origin<'_> = json::parse_or_default(record.origin);
         let foreign = origin.kind.get().is_some_and(|kind| kind != "human");
         if record.is_meta.0
             || record.prompt_source.is("system")
@@ -287,7 +288,7 @@ impl UserTurnAuthor {
 fn add_media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut ParseOutput) {
     match block.kind.get().unwrap_or("") {
         kind @ ("image" | "document") => {
-            let source: wire::Source<'_> = wire::part(block.source);
+            let source: wire::Source<'_> = json::parse_or_default(block.source);
             blocks.push(Block::Image {
                 media_type: source.media_type.get().unwrap_or(kind).to_owned(),
                 size_bytes: source.data.0,
@@ -316,7 +317,7 @@ fn result_text(content: wire::Content<'_>) -> String {
         match block.kind.get().unwrap_or("") {
             "text" => parts.push(block.text.into_string()),
             kind @ ("image" | "document") => {
-                let source: wire::Source<'_> = wire::part(block.source);
+                let source: wire::Source<'_> = json::parse_or_default(block.source);
                 let media = source.media_type.get().unwrap_or(kind);
                 parts.push(format!("[{kind}: {media}, {} bytes]", source.data.0));
             }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::discover::LogOwner;
 use super::log;
-use super::scalar::Text;
+use crate::json::Text;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Deserialize, Default)]
@@ -43,9 +43,5 @@ impl LogReader for SubagentMetaReader {
             out.push(LogEntry::Session(patch));
             Ok(())
         });
-    }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
     }
 }

@@ -6,8 +6,7 @@ use memory::{FileModification, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::scalar::{Flag, Number, Text};
-use super::wire;
+use crate::json::{self, Flag, Number, Text};
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -38,7 +37,7 @@ struct Hunk<'a> {
 /// Adds what `toolUseResult` knows to the result it belongs to.
 pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    let detail: ResultDetail<'_> = wire::part(raw);
+    let detail: ResultDetail<'_> = json::parse_or_default(raw);
     // A command that was stopped half-way did not do what it was to do.
     result.is_error |= detail.interrupted.0;
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate")]
@@ -52,7 +51,7 @@ pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     };
     let mut diff = structured_patch(detail.structured_patch);
     if diff.is_empty() && (detail.kind.is("create") || detail.kind.is("update")) {
-        diff = wire::part::<Text<'_>>(detail.content).into_string();
+        diff = json::parse_or_default::<Text<'_>>(detail.content).into_string();
     }
     if !diff.is_empty() {
         result.changes.push(FileModification {
@@ -63,7 +62,7 @@ pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
 }
 
 fn structured_patch(raw: Option<&RawValue>) -> String {
-    let hunks: Vec<Hunk<'_>> = wire::part(raw);
+    let hunks: Vec<Hunk<'_>> = json::parse_or_default(raw);
     let mut diff = String::new();
     for hunk in &hunks {
         let [old_start, old_lines, new_start, new_lines] = [

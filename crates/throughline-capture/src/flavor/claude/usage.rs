@@ -4,8 +4,8 @@ use memory::{SessionId, Usage, UsageEntry};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::scalar::Number;
 use super::wire;
+use crate::json::{self, Number};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -46,7 +46,7 @@ pub fn usage_entry(
 ) -> Option<UsageEntry> {
     let raw = message.usage?;
     let key = usage_key(record, message)?;
-    let usage = parse_usage(&wire::part(Some(raw)));
+    let usage = parse_usage(&json::parse_or_default(Some(raw)));
     let said = Some((key, usage));
     if usage.total() == 0 || last.0 == said {
         return None;
@@ -72,8 +72,8 @@ fn usage_key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<S
 }
 
 fn parse_usage(wire: &WireUsage<'_>) -> Usage {
-    let by_lifetime: CacheCreation = wire::part(wire.cache_creation);
-    let details: OutputDetails = wire::part(wire.output_tokens_details);
+    let by_lifetime: CacheCreation = json::parse_or_default(wire.cache_creation);
+    let details: OutputDetails = json::parse_or_default(wire.output_tokens_details);
     let by_lifetime = by_lifetime.ephemeral_5m_input_tokens.count()
         + by_lifetime.ephemeral_1h_input_tokens.count();
     Usage {

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::scalar::{EncodedSize, Flag, Number, Text};
+use crate::json::{EncodedSize, Flag, Number, Text};
 use crate::time::Time;
 
 /// The envelope of any record: the conversation's and the ones about it.
@@ -77,12 +77,6 @@ pub struct Record<'a> {
     pub ai_title: Text<'a>,
     #[serde(borrow)]
     pub last_prompt: Text<'a>,
-}
-
-/// Reads a part that was left raw; one of another shape is as good as none.
-pub fn part<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default()
 }
 
 /// What the model API was sent or answered.

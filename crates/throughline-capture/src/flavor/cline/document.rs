@@ -7,7 +7,7 @@ use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, Titl
 use super::conversation::ClineConversation;
 use super::discover::ClineFile;
 use super::{shown, wire};
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason};
 
 #[derive(Debug)]

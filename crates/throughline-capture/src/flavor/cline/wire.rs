@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::time::Time;
 
 /// A message as a model API takes it, with what the programs note beside it.

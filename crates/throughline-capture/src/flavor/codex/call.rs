@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::log::{CodexLogReader, CodexPosition};
 use super::output::CodexOutput;
-use super::text::Text;
-use super::wire::{self, Item};
+use super::wire::Item;
+use crate::json::{self, Text};
 use crate::{ParseOutput, tools};
 
 impl CodexLogReader {
@@ -22,7 +22,7 @@ impl CodexLogReader {
         input: &str,
         out: &mut ParseOutput,
     ) {
-        if item.call_id.some().is_none() && tool.is_empty() {
+        if item.call_id.get().is_none() && tool.is_empty() {
             return out.count_unknown(&format!(
                 "response_item/{} without name",
                 item.kind.as_str()
@@ -52,7 +52,7 @@ impl CodexLogReader {
     }
 
     fn new_call(&mut self, item: &Item<'_>, tool: &str, input: &str) -> (MessageId, ToolUse) {
-        let told = item.call_id.some().or(item.id.some());
+        let told = item.call_id.get().or(item.id.get());
         let id = self
             .state
             .content_id(&["call", told.unwrap_or_default(), tool, input]);
@@ -75,7 +75,7 @@ impl CodexLogReader {
         let id = self
             .state
             .content_id(&["result", item.call_id.as_str(), &output.content]);
-        let call = item.call_id.some().map(CallId::new);
+        let call = item.call_id.get().map(CallId::new);
         let signal = call.as_ref().and_then(|call| self.state.signals.take(call));
         let (said_code, said_failed) =
             signal.map_or((None, false), |signal| (signal.exit_code, signal.failed));
@@ -120,7 +120,7 @@ const PATCH_APPLIED: &str = "Success. Updated the following files";
 /// Returns the tool's name as the model knows it, which may be a slip of the model.
 pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
     let name = item.name.as_str();
-    match item.namespace.some() {
+    match item.namespace.get() {
         None => Cow::Borrowed(name),
         Some(space) if name.starts_with(space) => Cow::Borrowed(name),
         Some(space) => {
@@ -148,7 +148,7 @@ pub fn found_tool_names(tools: Option<&RawValue>) -> String {
         }
     }
     let mut names = String::new();
-    for tool in wire::lenient::<Vec<Tool<'_>>>(tools).unwrap_or_default() {
+    for tool in json::parse::<Vec<Tool<'_>>>(tools).unwrap_or_default() {
         add(&tool, "", &mut names);
     }
     names

@@ -6,8 +6,9 @@ use super::index;
 use super::log::{CodexLogReader, CodexPosition};
 use super::state::CallSignal;
 use super::usage::TokenTotals;
-use super::wire::{self, Event, lenient};
+use super::wire::{self, Event};
 use crate::ParseOutput;
+use crate::json;
 
 impl CodexLogReader {
     pub(super) fn read_event(
@@ -24,7 +25,7 @@ impl CodexLogReader {
                 self.note_signal(event.call_id.as_str(), event, mcp_failed(event));
             }
             "item_completed" => {
-                if let Some(item) = lenient::<Event<'_>>(event.item) {
+                if let Some(item) = json::parse::<Event<'_>>(event.item) {
                     self.read_completed_item(at, &item, out);
                 }
             }
@@ -64,15 +65,15 @@ impl CodexLogReader {
         // A replay tells its parent's name too.
         let own = event
             .thread_id
-            .some()
+            .get()
             .is_none_or(|thread| thread == session.native());
-        if let Some(name) = event.thread_name.some().filter(|_| own) {
+        if let Some(name) = event.thread_name.get().filter(|_| own) {
             out.push(LogEntry::Session(index::name_patch(session, name)));
         }
     }
 
     fn emit_usage(&mut self, at: CodexPosition<'_>, event: &Event<'_>, out: &mut ParseOutput) {
-        let Some(info) = lenient::<wire::TokenInfo>(event.info) else {
+        let Some(info) = json::parse::<wire::TokenInfo>(event.info) else {
             return;
         };
         let last = info
@@ -96,7 +97,7 @@ impl CodexLogReader {
     }
 
     pub(super) fn note_signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {
-        let exit_code = lenient::<i64>(event.exit_code);
+        let exit_code = json::parse::<i64>(event.exit_code);
         if !call.is_empty() && (failed || exit_code.is_some()) {
             self.state.signals.note(CallSignal {
                 call: CallId::new(call),
@@ -113,7 +114,7 @@ impl CodexLogReader {
         event: &Event<'_>,
         out: &mut ParseOutput,
     ) {
-        let Some(text) = event.text.some() else {
+        let Some(text) = event.text.get() else {
             return;
         };
         if self
@@ -156,10 +157,10 @@ impl CodexLogReader {
         by: &str,
         out: &mut ParseOutput,
     ) {
-        let body = lenient::<wire::ErrorBody<'_>>(event.error);
+        let body = json::parse::<wire::ErrorBody<'_>>(event.error);
         let text = match (by, &body) {
             ("error", None) => event.message.as_str(),
-            (_, Some(body)) => body.message.some().unwrap_or(event.message.as_str()),
+            (_, Some(body)) => body.message.get().unwrap_or(event.message.as_str()),
             _ => "",
         };
         let other = if by == "error" { "turn" } else { "error" };
@@ -180,7 +181,7 @@ fn mcp_failed(event: &Event<'_>) -> bool {
             || result.ok.as_deref().is_some_and(failed)
     }
     event.status.as_str() == "failed"
-        || lenient::<wire::McpResult<'_>>(event.result).is_some_and(|result| failed(&result))
+        || json::parse::<wire::McpResult<'_>>(event.result).is_some_and(|result| failed(&result))
 }
 
 /// Events that repeat content, or say nothing of it.

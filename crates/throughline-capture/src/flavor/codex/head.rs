@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 use super::log::CodexLogReader;
 use super::prompt;
-use super::text::Text;
-use super::wire::{self, lenient};
+use super::wire;
 use crate::ParseOutput;
+use crate::json::{self, Text};
 
 impl CodexLogReader {
     pub(super) fn read_session_meta(
@@ -16,7 +16,7 @@ impl CodexLogReader {
         meta: &wire::SessionMeta<'_>,
         out: &mut ParseOutput,
     ) {
-        let Some(id) = meta.id.some() else { return };
+        let Some(id) = meta.id.get() else { return };
         match &self.state.session {
             None => self.state.session = Some(id.to_owned()),
             Some(own) if own == id => return,
@@ -35,26 +35,26 @@ impl CodexLogReader {
         }
         let source = CodexSessionOrigin::parse(meta.source);
         self.state.subagent = source.kind == Some(SessionKind::Subagent);
-        self.state.own_from = lenient(meta.subagent_history_start_ordinal).unwrap_or(0);
+        self.state.own_from = json::parse(meta.subagent_history_start_ordinal).unwrap_or(0);
         self.state.parent = source
             .parent
-            .or_else(|| meta.parent_thread_id.to_owned())
-            .or_else(|| meta.forked_from_id.to_owned())
+            .or_else(|| meta.parent_thread_id.to_text())
+            .or_else(|| meta.forked_from_id.to_text())
             .or_else(|| {
-                lenient::<wire::HistoryBase<'_>>(meta.history_base)?
+                json::parse::<wire::HistoryBase<'_>>(meta.history_base)?
                     .thread_id
-                    .to_owned()
+                    .to_text()
             })
             .filter(|parent| parent != id);
-        let git = lenient::<wire::Git<'_>>(meta.git);
-        self.state.branch = git.as_ref().and_then(|git| git.branch.to_owned());
-        self.state.cwd = meta.cwd.to_owned();
+        let git = json::parse::<wire::Git<'_>>(meta.git);
+        self.state.branch = git.as_ref().and_then(|git| git.branch.to_text());
+        self.state.cwd = meta.cwd.to_text();
         let patch = SessionPatch {
             kind: source.kind,
             cwd: self.state.cwd.clone(),
-            remote: git.and_then(|git| git.repository_url.to_owned()),
+            remote: git.and_then(|git| git.repository_url.to_text()),
             branch: self.state.branch.clone(),
-            version: meta.cli_version.to_owned(),
+            version: meta.cli_version.to_text(),
             parent: self.parent(),
             started: meta.timestamp.0,
             ..self.patch()
@@ -67,11 +67,11 @@ impl CodexLogReader {
         turn: &wire::TurnContext<'_>,
         out: &mut ParseOutput,
     ) {
-        if let Some(cwd) = turn.cwd.some() {
+        if let Some(cwd) = turn.cwd.get() {
             self.set_missing_cwd(cwd, out);
             self.state.cwd = Some(cwd.to_owned());
         }
-        if let Some(model) = turn.model.some()
+        if let Some(model) = turn.model.get()
             && self.state.model.as_deref() != Some(model)
         {
             self.state.model = Some(model.to_owned());
@@ -143,11 +143,11 @@ impl CodexSessionOrigin {
             #[serde(borrow, default)]
             parent_thread_id: Text<'a>,
         }
-        if let Some(by) = lenient::<Subagent<'_>>(source) {
-            let spawned = lenient::<Spawned<'_>>(Some(by.subagent));
+        if let Some(by) = json::parse::<Subagent<'_>>(source) {
+            let spawned = json::parse::<Spawned<'_>>(Some(by.subagent));
             return Self {
                 kind: Some(SessionKind::Subagent),
-                parent: spawned.and_then(|by| by.thread_spawn.parent_thread_id.to_owned()),
+                parent: spawned.and_then(|by| by.thread_spawn.parent_thread_id.to_text()),
             };
         }
         let automated = matches!(&*wire::as_text(source), "exec" | "mcp");

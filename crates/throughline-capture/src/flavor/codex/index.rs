@@ -12,16 +12,12 @@ impl LogReader for CodexIndexReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |object, out| {
             let entry: IndexEntry<'_> = serde_json::from_str(object)?;
-            if let (Some(id), Some(name)) = (entry.id.some(), entry.thread_name.some()) {
+            if let (Some(id), Some(name)) = (entry.id.get(), entry.thread_name.get()) {
                 let session = SessionId::of(Flavor::Codex, id);
                 out.push(LogEntry::Session(name_patch(session, name)));
             }
             Ok(())
         });
-    }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
     }
 }
 

@@ -67,7 +67,7 @@ impl CodexLogReader {
     fn read_message(&mut self, at: CodexPosition<'_>, item: &Item<'_>, out: &mut ParseOutput) {
         let parts = wire::parts(item.content);
         let mut names = vec!["message", item.role.as_str()];
-        names.extend(parts.iter().filter_map(|part| part.text.some()));
+        names.extend(parts.iter().filter_map(|part| part.text.get()));
         let id = self.state.content_id(&names);
         match item.role.as_str() {
             "assistant" => {
@@ -135,7 +135,7 @@ impl CodexLogReader {
         let texts: Vec<&str> = summary
             .iter()
             .chain(&content)
-            .filter_map(|part| part.text.some())
+            .filter_map(|part| part.text.get())
             .collect();
         // Most are encrypted, with nothing to read.
         if texts.is_empty() {
@@ -167,7 +167,7 @@ impl CodexLogReader {
         out: &mut ParseOutput,
     ) {
         let parts = wire::parts(item.content);
-        let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.some()).collect();
+        let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.get()).collect();
         let text = texts.join("\n");
         let other = if by == "item" {
             "communication"
@@ -227,7 +227,7 @@ impl CodexLogReader {
 }
 
 fn block(part: &Part<'_>) -> Option<Block> {
-    match part.text.some() {
+    match part.text.get() {
         Some(text) => Some(Block::Text(text.to_owned())),
         None => output::image(part),
     }

@@ -9,7 +9,9 @@ use memory::{
 use super::discover;
 use super::speech::SpokenEvent;
 use super::state::CodexReaderState;
-use super::wire::{self, lenient};
+use super::wire;
+use crate::adapter::{load_state, save_state};
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
@@ -54,9 +56,7 @@ impl CodexLogReader {
             session_in_name: discover::session_in_name(&source.path),
             is_document: source.format == SourceFormat::Document,
             // A state that we cannot read is one of another version: the names stay the same.
-            state: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            state: load_state(state),
             applied: Vec::new(),
             unwritten: Vec::new(),
             marks: Vec::new(),
@@ -71,8 +71,8 @@ impl CodexLogReader {
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
         let read: wire::Line<'_> = serde_json::from_str(object)?;
-        let metadata = lenient::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
-        let ordinal = lenient::<u64>(read.ordinal);
+        let metadata = json::parse::<wire::ItemMetadata>(read.metadata).unwrap_or_default();
+        let ordinal = json::parse::<u64>(read.ordinal);
         let at = CodexPosition {
             line,
             time: read.timestamp.0,
@@ -114,13 +114,13 @@ impl CodexLogReader {
         object: &str,
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
-        match (read.kind.some(), read.record_type.some()) {
+        match (read.kind.get(), read.record_type.get()) {
             (Some(_), _) => self.read_item(at, &serde_json::from_str(object)?, out),
             (None, Some("state")) => {}
             (None, Some(other)) => out.count_unknown(other),
             (None, None) => {
                 let meta: wire::SessionMeta<'_> = serde_json::from_str(object)?;
-                if meta.id.some().is_some() {
+                if meta.id.get().is_some() {
                     self.read_session_meta(&meta, out);
                 } else {
                     out.count_unknown("untyped");
@@ -260,20 +260,16 @@ impl LogReader for CodexLogReader {
     }
 
     fn state(&self) -> String {
-        to_json(&self.state)
+        save_state(&self.state)
     }
 
     fn resume_point(&self) -> Option<ResumePoint> {
         self.marks.first().map(|mark| ResumePoint {
             line: mark.line,
             offset: mark.offset,
-            state: to_json(&mark.state),
+            state: save_state(&mark.state),
         })
     }
-}
-
-fn to_json(state: &CodexReaderState) -> String {
-    serde_json::to_string(state).unwrap_or_default()
 }
 
 /// Returns a summary without the sentence that introduces it to the next model.

@@ -6,8 +6,8 @@ use memory::Block;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::Text;
 use super::wire::{self, Part};
+use crate::json::Text;
 
 /// A tool's output, taken out of its wrapping.
 #[derive(Debug, Default, PartialEq)]
@@ -39,7 +39,7 @@ pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
 
 /// Returns the image of a part, without its bytes.
 pub fn image(part: &Part<'_>) -> Option<Block> {
-    let url = part.image_url.some()?;
+    let url = part.image_url.get()?;
     let (media_type, size_bytes) = match url.strip_prefix("data:").and_then(|u| u.split_once(',')) {
         Some((head, data)) => (
             head.split(';').next().unwrap_or(head),

@@ -3,7 +3,8 @@
 use memory::{CallId, FileModification};
 
 use super::log::{CodexLogReader, CodexPosition};
-use super::wire::{Event, FileChange, FileChanges, lenient};
+use super::wire::{Event, FileChange, FileChanges};
+use crate::json;
 
 impl CodexLogReader {
     /// Notes what a patch did, for the result of its call. A result that was read before the
@@ -15,7 +16,7 @@ impl CodexLogReader {
             .is_some_and(|success| success.get() == "false")
             || matches!(event.status.as_str(), "failed" | "declined");
         self.note_signal(call, event, failed);
-        let Some(files) = lenient::<FileChanges<'_>>(event.changes) else {
+        let Some(files) = json::parse::<FileChanges<'_>>(event.changes) else {
             return;
         };
         let changes: Vec<FileModification> = files
@@ -58,10 +59,7 @@ fn patched_change(path: String, change: &FileChange<'_>) -> FileModification {
 }
 
 fn change_diff(change: &FileChange<'_>, deleted: bool) -> String {
-    let text = change
-        .unified_diff
-        .some()
-        .unwrap_or(change.content.as_str());
+    let text = change.unified_diff.get().unwrap_or(change.content.as_str());
     if deleted {
         let lines = text.lines().take(DELETED_LINES_MAX);
         return lines
@@ -69,7 +67,7 @@ fn change_diff(change: &FileChange<'_>, deleted: bool) -> String {
             .collect::<Vec<_>>()
             .join("\n");
     }
-    match change.move_path.some() {
+    match change.move_path.get() {
         Some(to) => format!("*** Move to: {to}\n{text}"),
         None => text.to_owned(),
     }

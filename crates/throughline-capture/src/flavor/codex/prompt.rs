@@ -6,8 +6,8 @@
 
 use serde_json::value::RawValue;
 
-use super::text::Text;
-use super::wire::{Part, Passthrough, lenient};
+use super::wire::{Part, Passthrough};
+use crate::json::{self, Text};
 
 /// How the texts begin that Codex itself says in the user's role.
 const HARNESS_PREFIXES: &[&str] = &[
@@ -48,7 +48,7 @@ pub enum PartAuthor {
 
 /// Returns the author of each part.
 pub fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
-    let told = lenient::<Passthrough<'_>>(passthrough);
+    let told = json::parse::<Passthrough<'_>>(passthrough);
     let author = |(at, part): (usize, &Part<'_>)| {
         if is_harness(part.text.as_str()) {
             return PartAuthor::Program;
@@ -57,8 +57,8 @@ pub fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<P
             return PartAuthor::Person;
         };
         let metadata = told.content_item_metadata.get(at);
-        let provenance = metadata.and_then(|part| part.provenance.as_ref()?.kind.some());
-        let kind = told.content_item_kinds.get(at).and_then(Text::some);
+        let provenance = metadata.and_then(|part| part.provenance.as_ref()?.kind.get());
+        let kind = told.content_item_kinds.get(at).and_then(Text::get);
         match (provenance, kind) {
             (Some("user"), _) => PartAuthor::Person,
             (Some("harness" | "skills" | "plugins" | "hooks" | "apps"), _) => PartAuthor::Program,

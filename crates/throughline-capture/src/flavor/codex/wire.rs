@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::Text;
+use crate::json::{self, Text};
 use crate::time::Time;
 
 /// One line: an envelope around a payload, or, before September 2025, the bare item itself.
@@ -276,7 +276,7 @@ pub struct Part<'a> {
 
 impl Part<'_> {
     pub fn is_empty(&self) -> bool {
-        self.text.some().or(self.image_url.some()).is_none()
+        self.text.get().or(self.image_url.get()).is_none()
     }
 }
 
@@ -289,19 +289,10 @@ pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
         Some(b'[') => serde_json::from_str(json).unwrap_or_default(),
         Some(b'{') => serde_json::from_str(json).map_or_else(|_| Vec::new(), |part| vec![part]),
         _ => vec![Part {
-            text: read(json).unwrap_or_default(),
+            text: serde_json::from_str(json).unwrap_or_default(),
             image_url: Text(None),
         }],
     }
-}
-
-/// Reads a raw value as what it should be; what is of another shape is not there.
-pub fn lenient<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
-    read(raw?.get())
-}
-
-fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
-    serde_json::from_str(json).ok()
 }
 
 /// Returns a value as text: a string decoded, anything else as its JSON, `null` as nothing.
@@ -309,7 +300,7 @@ pub fn as_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     let Some(json) = raw.map(RawValue::get) else {
         return Cow::Borrowed("");
     };
-    match lenient::<Text<'_>>(raw) {
+    match json::parse::<Text<'_>>(raw) {
         Some(Text(Some(text))) => text,
         _ => Cow::Borrowed(json),
     }

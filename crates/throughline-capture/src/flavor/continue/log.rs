@@ -8,12 +8,12 @@ use memory::{
     Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
     SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire;
 use crate::calls::OpenCalls;
-use crate::flavor::uri;
+use crate::flavor::names;
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines, time};
 
 /// The index is a line for each session; beyond this it is something else.
@@ -40,9 +40,9 @@ impl ContinueReader {
     ) -> serde_json::Result<()> {
         let session: wire::Session<'_> = serde_json::from_str(text)?;
         let named = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let native = session.session_id.some().unwrap_or(&named);
+        let native = session.session_id.get().unwrap_or(&named);
         let mut reading = ContinueSession {
-            cwd: session.workspace_directory.some().map(uri::path_of_uri),
+            cwd: session.workspace_directory.get().map(names::path_of_uri),
             started: self.session_start(native),
             ..ContinueSession::of(native)
         };
@@ -79,10 +79,6 @@ impl LogReader for ContinueReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read_session(line, text, out));
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// What is known while a document is read.
@@ -117,14 +113,14 @@ impl ContinueSession {
 
     fn emit_session(&self, session: &wire::Session<'_>, out: &mut ParseOutput) {
         // A session is called this until it has been given a title.
-        let title = session.title.some().filter(|title| *title != "New Session");
+        let title = session.title.get().filter(|title| *title != "New Session");
         out.push(LogEntry::Session(SessionPatch {
             title: title.map(|title| Title {
                 text: title.to_owned(),
                 rank: TitleRank::Generated,
             }),
             cwd: self.cwd.clone(),
-            model: session.chat_model_title.to_owned(),
+            model: session.chat_model_title.to_text(),
             started: self.started,
             ..self.patch()
         }));
@@ -146,7 +142,7 @@ impl ContinueSession {
             }
             other => out.count_unknown(&format!("message/{other}")),
         }
-        if let Some(summary) = item.conversation_summary.some() {
+        if let Some(summary) = item.conversation_summary.get() {
             let blocks = vec![
                 Block::Boundary(Boundary::default()),
                 Block::Summary(summary.to_owned()),
@@ -194,30 +190,30 @@ impl ContinueSession {
         if message.role.as_str() == "thinking" {
             said = said.into_iter().map(as_thinking).collect();
         }
-        let reasoning: wire::Reasoning<'_> = lenient(item.reasoning);
-        if let Some(text) = reasoning.text.some() {
+        let reasoning: wire::Reasoning<'_> = json::parse_or_default(item.reasoning);
+        if let Some(text) = reasoning.text.get() {
             said.insert(0, Block::Thinking(text.to_owned()));
         }
         let states: Vec<wire::ToolCallState<'_>> = match item.tool_call_states {
-            Some(states) => lenient(Some(states)),
+            Some(states) => json::parse_or_default(Some(states)),
             None => item
                 .tool_call_state
-                .map(|state| lenient(Some(state)))
+                .map(|state| json::parse_or_default(Some(state)))
                 .into_iter()
                 .collect(),
         };
-        let calls: Vec<wire::ToolCall<'_>> = lenient(message.tool_calls);
+        let calls: Vec<wire::ToolCall<'_>> = json::parse_or_default(message.tool_calls);
         let mut known = BTreeSet::new();
         let from_states = states.iter().map(|state| &state.tool_call);
         for call in calls.iter().chain(from_states) {
-            if known.insert(call.id.as_str()) && call.function.name.some().is_some() {
+            if known.insert(call.id.as_str()) && call.function.name.get().is_some() {
                 let mut call = tool_use(call);
                 self.calls.open(&mut call);
                 said.push(Block::ToolUse(call));
             }
         }
-        let logs: Vec<wire::PromptLog<'_>> = lenient(item.prompt_logs);
-        let model = logs.last().and_then(|log| log.model_title.to_owned());
+        let logs: Vec<wire::PromptLog<'_>> = json::parse_or_default(item.prompt_logs);
+        let model = logs.last().and_then(|log| log.model_title.to_text());
         let at = reasoning.end_at.0.or(reasoning.start_at.0);
         let id = self.emit_message(
             ContinueMessage {
@@ -249,7 +245,7 @@ impl ContinueSession {
         if !matches!(status, "done" | "errored" | "canceled") {
             return;
         }
-        let call = state.tool_call_id.some().or(state.tool_call.id.some());
+        let call = state.tool_call_id.get().or(state.tool_call.id.get());
         let call = call.unwrap_or_default();
         self.told.insert(call.to_owned());
         let texts = state.output.iter().map(|output| output.content.as_str());
@@ -317,7 +313,7 @@ impl ContinueSession {
         if blocks.is_empty() {
             return None;
         }
-        let id = match said.message.id.some() {
+        let id = match said.message.id.get() {
             Some(id) => MessageId::new(format!("{id}{}", said.part)),
             None => {
                 let content = said.message.content.map_or("", RawValue::get);
@@ -344,7 +340,7 @@ impl ContinueSession {
         model: Option<String>,
         out: &mut ParseOutput,
     ) -> bool {
-        let said: wire::Usage = lenient(usage);
+        let said: wire::Usage = json::parse_or_default(usage);
         let cache_read = said.prompt_tokens_details.cached_tokens;
         let cache_write = said.prompt_tokens_details.cache_write_tokens;
         let usage = Usage {
@@ -424,7 +420,7 @@ fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Bloc
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return some_text(text).into_iter().collect();
     }
-    let parts: Vec<wire::Part<'_>> = lenient(Some(content));
+    let parts: Vec<wire::Part<'_>> = json::parse_or_default(Some(content));
     let blocks = parts
         .into_iter()
         .filter_map(|part| match part.kind.as_str() {
@@ -461,10 +457,4 @@ fn inline_image(url: &str) -> (String, u64) {
         }
         None => ("image".to_owned(), 0),
     }
-}
-
-/// Reads a field, or nothing where it holds something else than we expect.
-fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
-    json.and_then(|json| serde_json::from_str(json.get()).ok())
-        .unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::lenient;
+use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
@@ -28,10 +28,7 @@ pub struct Event<'a> {
 
 impl Event<'_> {
     pub fn data<T: DeserializeOwned + Default>(&self) -> T {
-        let data = self
-            .data
-            .and_then(|data| serde_json::from_str(data.get()).ok());
-        data.unwrap_or_default()
+        json::parse_or_default(self.data)
     }
 }
 
@@ -39,28 +36,28 @@ impl Event<'_> {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Start {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub session_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub copilot_version: Option<String>,
     pub start_time: Time,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub selected_model: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub context: Context,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub cwd: Option<String>,
     /// `owner/name`.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub repository: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub host_type: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub branch: Option<String>,
 }
 
@@ -68,31 +65,31 @@ pub struct Context {
 #[serde(rename_all = "camelCase", default)]
 pub struct UserMessage {
     /// What was typed; `transformedContent` is what the model got.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub content: String,
     /// Who wrote it, when no person did.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub source: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AssistantMessage {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub api_call_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub content: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub reasoning_text: Option<String>,
-    #[serde(deserialize_with = "lenient::each")]
+    #[serde(deserialize_with = "json::valid_items")]
     pub tool_requests: Vec<ToolRequest>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub output_tokens: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
 }
 
@@ -100,44 +97,44 @@ pub struct AssistantMessage {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolRequest {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tool_call_id: String,
-    #[serde(alias = "toolName", deserialize_with = "lenient::or_default")]
+    #[serde(alias = "toolName", deserialize_with = "json::or_default")]
     pub name: String,
     /// An object, or a text that holds one.
     pub arguments: Option<Box<RawValue>>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolComplete {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tool_call_id: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub success: bool,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub result: ToolText,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub error: ToolText,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub shell_execution: ShellExecution,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct ToolText {
-    #[serde(alias = "message", deserialize_with = "lenient::or_default")]
+    #[serde(alias = "message", deserialize_with = "json::or_default")]
     pub content: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ShellExecution {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub exit_code: Option<i64>,
 }
 
@@ -145,89 +142,89 @@ pub struct ShellExecution {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct News {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub content: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub message: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub reason: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub title: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub new_model: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tool_call_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub agent_display_name: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Permission {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub request_id: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub permission_request: PermissionRequest,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub result: PermissionResult,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionRequest {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub kind: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub full_command_text: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub intention: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct PermissionResult {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub kind: String,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Compaction {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub success: bool,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub trigger: Option<String>,
     #[serde(
         alias = "preTruncationTokensInMessages",
-        deserialize_with = "lenient::or_default"
+        deserialize_with = "json::or_default"
     )]
     pub pre_compaction_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub summary_content: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub compaction_tokens_used: Option<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct UsageRecord {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub usage: Option<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Shutdown {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub model_metrics: BTreeMap<String, Metrics>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Metrics {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub usage: Tokens,
 }
 
@@ -235,18 +232,18 @@ pub struct Metrics {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub api_call_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub input_tokens: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub output_tokens: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub cache_read_tokens: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub cache_write_tokens: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub reasoning_tokens: u64,
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::discover::CursorLocation;
 use super::wire;
+use crate::adapter::save_state;
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
@@ -69,7 +70,7 @@ impl LogReader for CursorTranscriptReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }
 
@@ -205,7 +206,7 @@ fn typed_prompt(text: &str) -> Option<&str> {
     Some(typed.trim()).filter(|typed| !typed.is_empty())
 }
 
-fn piece_key(piece: &crate::lenient::Lenient<wire::Piece<'_>>) -> String {
+fn piece_key(piece: &crate::json::Lenient<wire::Piece<'_>>) -> String {
     let Some(piece) = &piece.0 else {
         return String::new();
     };

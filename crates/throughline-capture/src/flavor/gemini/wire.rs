@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::flavor::parts::GeminiContent;
-use crate::lenient;
+use crate::json;
 use crate::time::Time;
 
 /// What tells the records of a `.jsonl` apart.
@@ -22,54 +22,50 @@ pub struct Mark {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Session {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub session_id: Option<String>,
     #[serde(alias = "start_time")]
     pub start_time: Time,
     pub last_updated: Time,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub kind: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub summary: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub directories: Vec<String>,
-    #[serde(deserialize_with = "lenient::each", alias = "history")]
+    #[serde(deserialize_with = "json::valid_items", alias = "history")]
     pub messages: Vec<Message>,
 }
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Message {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(alias = "ts")]
     pub timestamp: Time,
-    #[serde(
-        rename = "type",
-        alias = "role",
-        deserialize_with = "lenient::or_default"
-    )]
+    #[serde(rename = "type", alias = "role", deserialize_with = "json::or_default")]
     pub kind: String,
     #[serde(alias = "parts")]
     pub content: GeminiContent,
     /// What the user typed, where the content holds more than that.
     pub display_content: Option<GeminiContent>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
-    #[serde(deserialize_with = "lenient::each")]
+    #[serde(deserialize_with = "json::valid_items")]
     pub thoughts: Vec<Thought>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tokens: Option<Tokens>,
-    #[serde(deserialize_with = "lenient::each")]
+    #[serde(deserialize_with = "json::valid_items")]
     pub tool_calls: Vec<ToolCall>,
 }
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub struct Thought {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub subject: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub description: String,
 }
 
@@ -77,28 +73,28 @@ pub struct Thought {
 #[derive(Deserialize, Default, Debug, Clone, Copy)]
 #[serde(default)]
 pub struct Tokens {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub input: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub output: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub cached: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub thoughts: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tool: u64,
 }
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub id: String,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub name: String,
     pub args: Option<Box<RawValue>>,
     pub result: Option<GeminiContent>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub status: String,
     pub timestamp: Time,
     pub result_display: Option<Box<RawValue>>,

@@ -63,13 +63,13 @@ impl KimiLocation {
             let parent = state
                 .agents
                 .get(agent)
-                .and_then(|agent| agent.parent_agent_id.some());
+                .and_then(|agent| agent.parent_agent_id.get());
             session_id(name(directory), parent.unwrap_or("main"))
         });
         Self {
             session: session_id(name(directory), agent),
             parent,
-            cwd: state.work_dir.to_owned(),
+            cwd: state.work_dir.to_text(),
         }
     }
 }

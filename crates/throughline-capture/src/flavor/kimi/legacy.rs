@@ -5,6 +5,7 @@ use memory::{Origin, Role};
 use super::log::{KimiLogReader, KimiPosition, part_block};
 use super::wire;
 use crate::ParseOutput;
+use crate::json;
 
 impl KimiLogReader {
     pub(super) fn read_legacy(
@@ -13,15 +14,15 @@ impl KimiLogReader {
         message: &wire::Legacy<'_>,
         out: &mut ParseOutput,
     ) {
-        let payload: wire::Payload<'_> = wire::lenient(message.payload);
+        let payload: wire::Payload<'_> = json::parse_or_default(message.payload);
         match message.kind.as_str() {
             "TurnBegin" | "SteerInput" => {
                 self.emit_prompt(at, Origin::Human, wire::text(payload.user_input), out);
             }
             "ContentPart" => {
-                let part: wire::Part<'_> = wire::lenient(message.payload);
+                let part: wire::Part<'_> = json::parse_or_default(message.payload);
                 if let Some(block) = part_block(&part, out) {
-                    let text = part.text.some().unwrap_or(part.think.as_str());
+                    let text = part.text.get().unwrap_or(part.think.as_str());
                     let id = self.state.chain.link(&[part.kind.as_str(), text]);
                     self.emit_answer(at, id, None, block, out);
                 }
@@ -36,7 +37,13 @@ impl KimiLogReader {
             "ToolResult" => {
                 let call = payload.tool_call_id.as_str();
                 let id = self.state.chain.link(&["result", call]);
-                self.emit_result(at, id, call, &wire::lenient(payload.return_value), out);
+                self.emit_result(
+                    at,
+                    id,
+                    call,
+                    &json::parse_or_default(payload.return_value),
+                    out,
+                );
             }
             "StatusUpdate" => self.emit_usage(at, None, payload.token_usage, out),
             "CompactionBegin" | "CompactionEnd" => {

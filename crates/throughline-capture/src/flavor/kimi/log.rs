@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 
 use super::discover::KimiLocation;
 use super::{prompt, wire};
+use crate::adapter::save_state;
 use crate::calls::OpenCalls;
+use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one agent's log.
@@ -65,25 +67,25 @@ impl KimiLogReader {
         self.emit_session(at, out);
         match read.kind.as_str() {
             "turn.prompt" | "turn.steer" => {
-                let origin = wire::lenient(read.origin);
+                let origin = json::parse_or_default(read.origin);
                 let (origin, text) = prompt::classify_prompt(&origin, wire::text(read.input));
                 self.emit_prompt(at, origin, text, out);
             }
             "context.append_message" => {
-                self.read_context_message(at, &wire::lenient(read.message), out)
+                self.read_context_message(at, &json::parse_or_default(read.message), out)
             }
             "context.append_loop_event" => {
                 if let Some(event) = read.event {
                     self.read_event(at, &serde_json::from_str(event.get())?, out);
                 }
             }
-            "usage.record" => self.emit_usage(at, read.model.to_owned(), read.usage, out),
+            "usage.record" => self.emit_usage(at, read.model.to_text(), read.usage, out),
             "permission.record_approval_result" => self.emit_approval(at, &read, out),
-            "full_compaction.begin" => self.state.compacting = read.source.to_owned(),
+            "full_compaction.begin" => self.state.compacting = read.source.to_text(),
             "context.apply_compaction" => self.emit_compaction(at, &read, out),
             "config.update" | "profile.bind" => self.update_config(&read, out),
             "" if read.message.is_some() => {
-                self.read_legacy(at, &wire::lenient(read.message), out);
+                self.read_legacy(at, &json::parse_or_default(read.message), out);
             }
             kind if IGNORED_PREFIXES.iter().any(|known| kind.starts_with(known)) => {}
             kind => out.count_unknown(kind),
@@ -139,7 +141,7 @@ impl KimiLogReader {
         message: &wire::ContextMessage<'_>,
         out: &mut ParseOutput,
     ) {
-        let origin: wire::Origin<'_> = wire::lenient(message.origin);
+        let origin: wire::Origin<'_> = json::parse_or_default(message.origin);
         match (
             message.role.as_str(),
             origin.kind.as_str(),
@@ -168,12 +170,12 @@ impl KimiLogReader {
     fn read_event(&mut self, at: KimiPosition, event: &wire::Event<'_>, out: &mut ParseOutput) {
         match event.kind.as_str() {
             "content.part" => {
-                let part: wire::Part<'_> = wire::lenient(event.part);
+                let part: wire::Part<'_> = json::parse_or_default(event.part);
                 let Some(block) = part_block(&part, out) else {
                     return;
                 };
                 let id = MessageId::new(event.uuid.as_str());
-                self.emit_answer(at, id, event.step_uuid.some(), block, out);
+                self.emit_answer(at, id, event.step_uuid.get(), block, out);
             }
             "tool.call" => {
                 let input = event.args.map_or("", RawValue::get);
@@ -182,12 +184,12 @@ impl KimiLogReader {
                 let (call, step) = (event.tool_call_id.as_str(), event.step_uuid.as_str());
                 let id = MessageId::new(format!("{step}/{call}"));
                 let use_ = self.new_call(call, event.name.as_str(), input);
-                self.emit_answer(at, id, event.step_uuid.some(), use_, out);
+                self.emit_answer(at, id, event.step_uuid.get(), use_, out);
             }
             "tool.result" => {
                 let call = event.tool_call_id.as_str();
                 let id = self.state.chain.link(&["result", call]);
-                self.emit_result(at, id, call, &wire::lenient(event.result), out);
+                self.emit_result(at, id, call, &json::parse_or_default(event.result), out);
             }
             "step.begin" | "step.end" => {}
             other => out.count_unknown(&format!("event/{other}")),
@@ -247,9 +249,9 @@ impl KimiLogReader {
     }
 
     fn emit_approval(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
-        let decision: wire::Decision<'_> = wire::lenient(read.result);
+        let decision: wire::Decision<'_> = json::parse_or_default(read.result);
         let mut text = format!("{}: {}", decision.decision.as_str(), read.action.as_str());
-        if let Some(feedback) = decision.feedback.some() {
+        if let Some(feedback) = decision.feedback.get() {
             text = format!("{text}: {feedback}");
         }
         let id = self.state.chain.link(&["approval", &text]);
@@ -265,11 +267,11 @@ impl KimiLogReader {
     fn emit_compaction(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
         let boundary = Boundary {
             trigger: self.state.compacting.take(),
-            tokens_before: wire::lenient(read.tokens_before),
+            tokens_before: json::parse_or_default(read.tokens_before),
             ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
-        blocks.extend(read.summary.to_owned().map(Block::Summary));
+        blocks.extend(read.summary.to_text().map(Block::Summary));
         let id = self
             .state
             .chain
@@ -281,9 +283,9 @@ impl KimiLogReader {
     }
 
     fn update_config(&mut self, read: &wire::Line<'_>, out: &mut ParseOutput) {
-        let environment: wire::Environment<'_> = wire::lenient(read.environment);
-        let cwd = read.cwd.some().or(environment.cwd.some());
-        let model = read.model_alias.some();
+        let environment: wire::Environment<'_> = json::parse_or_default(read.environment);
+        let cwd = read.cwd.get().or(environment.cwd.get());
+        let model = read.model_alias.get();
         let known = (self.state.cwd.as_deref(), self.state.model.as_deref());
         let (cwd, model) = (cwd.or(known.0), model.or(known.1));
         if (cwd, model) == known {
@@ -306,7 +308,7 @@ impl KimiLogReader {
         usage: Option<&RawValue>,
         out: &mut ParseOutput,
     ) {
-        let said: wire::Usage = wire::lenient(usage);
+        let said: wire::Usage = json::parse_or_default(usage);
         let usage = Usage {
             input: said.input_other,
             output: said.output,
@@ -395,11 +397,11 @@ const IGNORED_PREFIXES: &[&str] = &[
 /// Returns a part of an answer, if it says something.
 pub fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
-        "text" => part.text.to_owned().map(Block::Text),
+        "text" => part.text.to_text().map(Block::Text),
         "think" => part
             .think
-            .some()
-            .or(part.text.some())
+            .get()
+            .or(part.text.get())
             .map(|t| Block::Thinking(t.to_owned())),
         other => {
             out.count_unknown(&format!("content/{other}"));
@@ -422,6 +424,6 @@ impl LogReader for KimiLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }

@@ -23,7 +23,7 @@ impl KimiSessionFileReader {
     fn read(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let state: wire::State<'_> = serde_json::from_str(text)?;
         let directory = self.path.parent().map(name).unwrap_or_default();
-        let title = state.title.to_owned().map(|text| Title {
+        let title = state.title.to_text().map(|text| Title {
             text,
             rank: if state.is_custom_title {
                 TitleRank::Custom
@@ -33,16 +33,16 @@ impl KimiSessionFileReader {
         });
         out.push(LogEntry::Session(SessionPatch {
             title,
-            cwd: state.work_dir.to_owned(),
+            cwd: state.work_dir.to_text(),
             started: state.created_at.0,
             ended: state.updated_at.0,
             ..SessionPatch::new(session_id(directory, "main"), Flavor::Kimi)
         }));
         for (agent, about) in state.agents.iter().filter(|(agent, _)| *agent != "main") {
-            let parent = about.parent_agent_id.some().unwrap_or("main");
+            let parent = about.parent_agent_id.get().unwrap_or("main");
             out.push(LogEntry::Session(SessionPatch {
                 kind: Some(SessionKind::Subagent),
-                cwd: state.work_dir.to_owned(),
+                cwd: state.work_dir.to_text(),
                 parent: Some(session_id(directory, parent)),
                 ..SessionPatch::new(session_id(directory, agent), Flavor::Kimi)
             }));
@@ -54,9 +54,5 @@ impl KimiSessionFileReader {
 impl LogReader for KimiSessionFileReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read(text, out));
-    }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
     }
 }

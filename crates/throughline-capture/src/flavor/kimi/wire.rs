@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::codex::text::Text;
+use crate::json::{self, Text};
 use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
@@ -210,12 +210,6 @@ pub struct Function<'a> {
     pub arguments: Text<'a>,
 }
 
-/// Reads a field, or nothing where it holds something else than we expect.
-pub fn lenient<'a, T: Deserialize<'a> + Default>(json: Option<&'a RawValue>) -> T {
-    json.and_then(|json| serde_json::from_str(json.get()).ok())
-        .unwrap_or_default()
-}
-
 /// Returns the text of a field that is a text or a list of parts.
 pub fn text(json: Option<&RawValue>) -> String {
     let Some(json) = json else {
@@ -224,7 +218,7 @@ pub fn text(json: Option<&RawValue>) -> String {
     if let Ok(text) = serde_json::from_str::<String>(json.get()) {
         return text;
     }
-    let parts: Vec<Part<'_>> = lenient(Some(json));
-    let texts = parts.iter().filter_map(|part| part.text.some());
+    let parts: Vec<Part<'_>> = json::parse_or_default(Some(json));
+    let texts = parts.iter().filter_map(|part| part.text.get());
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::Lenient;
+use crate::json::Lenient;
 use crate::time::Time;
 
 #[derive(Deserialize, Default)]

@@ -7,6 +7,7 @@ use memory::{
 use serde::{Deserialize, Serialize};
 
 use super::{discover, said, wire};
+use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
@@ -35,9 +36,7 @@ impl PiLogReader {
         Self {
             named: discover::session_in_name(&path).to_owned(),
             // A state that we cannot read is one of another version: the names stay the same.
-            state: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            state: load_state(state),
         }
     }
 
@@ -69,14 +68,14 @@ impl PiLogReader {
                 push_message(message, blocks, out);
             }
             "model_change" => {
-                let model = line.model_id.to_owned();
+                let model = line.model_id.to_text();
                 out.push(LogEntry::Session(SessionPatch {
                     model,
                     ..self.patch()
                 }));
             }
             "session_info" => {
-                if let Some(name) = line.name.some() {
+                if let Some(name) = line.name.get() {
                     self.emit_title(name, TitleRank::Custom, out);
                 }
             }
@@ -87,12 +86,12 @@ impl PiLogReader {
     }
 
     fn read_header(&mut self, header: &wire::Line<'_>, out: &mut ParseOutput) {
-        self.state.session = header.id.to_owned();
-        self.state.cwd = header.cwd.to_owned();
-        let parent = header.parent_session.some().map(discover::session_in_name);
+        self.state.session = header.id.to_text();
+        self.state.cwd = header.cwd.to_text();
+        let parent = header.parent_session.get().map(discover::session_in_name);
         out.push(LogEntry::Session(SessionPatch {
-            cwd: header.cwd.to_owned(),
-            model: header.model_id.to_owned(),
+            cwd: header.cwd.to_text(),
+            model: header.model_id.to_text(),
             parent: parent.map(|parent| SessionId::of(Flavor::Pi, parent)),
             started: header.timestamp.0,
             ..self.patch()
@@ -157,7 +156,7 @@ impl PiLogReader {
         origin: Origin,
         blocks: &[Block],
     ) -> Message {
-        let id = match line.id.some() {
+        let id = match line.id.get() {
             Some(id) => MessageId::new(id),
             None => {
                 // A branch copies its entries with their times, while many sessions begin with
@@ -207,6 +206,6 @@ impl LogReader for PiLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }

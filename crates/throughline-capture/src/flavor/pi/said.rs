@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::log::{PiLogReader, push_message};
 use super::wire;
 use crate::ParseOutput;
+use crate::json;
 
 impl PiLogReader {
     pub(super) fn read_message(
@@ -79,12 +80,12 @@ impl PiLogReader {
         }
         // An aborted answer has a message too, which only says that the user stopped it.
         if message.stop_reason.as_str() == "error"
-            && let Some(error) = message.error_message.some()
+            && let Some(error) = message.error_message.get()
         {
             blocks.push(Block::Error(error.to_owned()));
         }
         let mut said = self.new_message(number, line, Role::Assistant, Origin::Model, &blocks);
-        said.model = message.model.to_owned();
+        said.model = message.model.to_text();
         let at = said.at;
         push_message(said, blocks, out);
         let bill = usage_entry(self.session(), at, message);
@@ -113,8 +114,8 @@ impl PiLogReader {
         }
         let is_error = message.is_error.unwrap_or_default();
         let mut result = ToolResult {
-            call: message.tool_call_id.some().map(CallId::new),
-            tool: message.tool_name.to_owned(),
+            call: message.tool_call_id.get().map(CallId::new),
+            tool: message.tool_name.to_text(),
             is_error,
             exit_code: is_error.then(|| exit_code(&content)).flatten(),
             content,
@@ -159,19 +160,14 @@ pub fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return some_text(text).into_iter().collect();
     }
-    let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(content.get()) else {
-        return Vec::new();
-    };
-    let parts = parts
-        .into_iter()
-        .filter_map(|part| serde_json::from_str::<wire::Part<'_>>(part.get()).ok());
+    let parts = json::parse_items(Some(content)).into_iter();
     parts.filter_map(|part| content_block(&part, out)).collect()
 }
 
 fn content_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
         "text" => some_text(part.text.as_str().to_owned()),
-        "thinking" => part.thinking.to_owned().map(Block::Thinking),
+        "thinking" => part.thinking.to_text().map(Block::Thinking),
         "toolCall" => Some(Block::ToolUse(ToolUse {
             call: CallId::new(part.id.as_str()),
             tool: part.name.as_str().to_owned(),
@@ -263,7 +259,7 @@ fn usage_entry(
         session,
         key: format!("pi:{asked}/{model}/{counted}"),
         at,
-        model: message.model.to_owned(),
+        model: message.model.to_text(),
         usage,
         cost_usd: said.cost.map(|cost| cost.total),
     })

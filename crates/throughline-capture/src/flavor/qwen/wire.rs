@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::flavor::parts::GeminiContent;
-use crate::lenient;
+use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
@@ -12,39 +12,39 @@ use crate::time::Time;
 pub struct Record {
     #[serde(rename = "type")]
     pub kind: String,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub subtype: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub uuid: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub session_id: Option<String>,
     #[serde(default)]
     pub timestamp: Time,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub cwd: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub version: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub git_branch: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub model: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub message: Message,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub usage_metadata: Option<Tokens>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub tool_call_result: CallResult,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub system_payload: Payload,
     /// Who wrote it, where that is said.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub provenance: Option<String>,
     /// The subagent that a record is of.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub agent_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub agent_name: Option<String>,
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "json::or_default")]
     pub is_sidechain: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct Message {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallResult {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub call_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub status: Option<String>,
     pub result_display: Option<Box<RawValue>>,
 }
@@ -69,27 +69,27 @@ pub struct CallResult {
 #[serde(rename_all = "camelCase", default)]
 pub struct Payload {
     /// What the user typed.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub display_text: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub custom_title: Option<String>,
     /// "auto" or "manual"; the first versions did not say, and had only titles given by hand.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub title_source: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub parent_session_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub model_id: Option<String>,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub info: CompressionInfo,
-    #[serde(deserialize_with = "lenient::each")]
+    #[serde(deserialize_with = "json::valid_items")]
     pub compressed_history: Vec<Message>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompressionInfo {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub original_token_count: Option<u64>,
 }
 
@@ -98,16 +98,16 @@ pub struct CompressionInfo {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub prompt_token_count: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub candidates_token_count: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub cached_content_token_count: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub thoughts_token_count: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub tool_use_prompt_token_count: u64,
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "json::or_default")]
     pub total_token_count: u64,
 }

@@ -1,23 +1,34 @@
-//! Fields read for what they should be and passed over when they are something else: one odd
-//! value must not cost the line it stands on.
+//! Fields that hold a text, a number or a flag, read in one pass over the line.
+//!
+//! A field of another type reads as absent; its value is skipped, not stored.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A text, borrowed from the line unless it has escapes.
+/// A text, borrowed from the line unless it contains escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text<'a>(pub Option<Cow<'a, str>>);
 
 impl<'a> Text<'a> {
-    /// Returns the text if there is any.
+    /// Returns the text unless it is absent or empty.
     pub fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
+    /// Returns the text, empty if it is absent.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
     pub fn is(&self, word: &str) -> bool {
         self.0.as_deref() == Some(word)
+    }
+
+    /// Returns a copy of the text unless it is absent or empty.
+    pub fn to_text(&self) -> Option<String> {
+        self.get().map(str::to_owned)
     }
 
     pub fn into_cow(self) -> Cow<'a, str> {
@@ -29,16 +40,16 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A flag; all but `true` is false.
+/// A flag; every value but `true` reads as false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flag(pub bool);
 
-/// A number, or nothing.
+/// A number, or `None` for a value of another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Number(pub Option<f64>);
 
 impl Number {
-    /// Returns the number as a count; below zero counts nothing.
+    /// Returns the number as a count, and 0 for a negative or absent one.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -49,9 +60,19 @@ impl Number {
     }
 }
 
-/// How many bytes a base64 text stands for; the text itself is not kept.
+/// The size in bytes of what a base64 text encodes; the text itself is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodedSize(pub u64);
+
+/// A JSON value, reduced to the types that have no parts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    Number(f64),
+    True,
+    /// `false`, `null`, a list or an object.
+    Other,
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -64,10 +85,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(matches!(
-            Scalar::deserialize(deserializer)?,
-            Scalar::True
-        )))
+        let scalar = Scalar::deserialize(deserializer)?;
+        Ok(Self(matches!(scalar, Scalar::True)))
     }
 }
 
@@ -92,14 +111,7 @@ impl<'de> Deserialize<'de> for EncodedSize {
     }
 }
 
-enum Scalar<'a> {
-    Text(Cow<'a, str>),
-    Number(f64),
-    True,
-    Other,
-}
-
-impl<'de> Scalar<'de> {
+impl<'de> Deserialize<'de> for Scalar<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ScalarVisitor)
     }
@@ -158,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_values_are_no_values() {
+    fn a_value_of_another_type_is_absent() {
         for json in ["null", "7", "[1]", r#"{"a":1}"#, "true"] {
             assert_eq!(serde_json::from_str::<Text<'_>>(json).unwrap(), Text(None));
         }
@@ -167,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_is_borrowed() {
+    fn a_text_without_escapes_is_borrowed() {
         let text: Text<'_> = serde_json::from_str(r#""plain""#).unwrap();
         assert!(matches!(text.0, Some(Cow::Borrowed("plain"))));
     }
 
     #[test]
-    fn an_image_is_measured() {
+    fn base64_is_measured_without_its_padding() {
         let size: EncodedSize = serde_json::from_str(r#""aGVsbG8=""#).unwrap();
         assert_eq!(size, EncodedSize(5));
     }

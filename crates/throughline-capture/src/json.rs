@@ -1,10 +1,38 @@
-//! Fields read for what they should be and passed over when they are something else: one odd value
-//! must not cost the object it stands in.
+//! Tolerant reading of foreign JSON: one field of an unexpected type must not cost the object that
+//! contains it.
+//!
+//! The hot formats use the types of [`scalar`], which cost one pass over the line. [`Lenient`] and
+//! the `deserialize_with` functions below take any type, at the price of a second pass over the
+//! field. Fields that are large or change their type between versions stay a [`RawValue`] in the
+//! wire types and are read with [`parse`] or [`parse_or_default`] when they are needed.
+
+mod scalar;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::value::RawValue;
 
-/// A value, or nothing where something else stands in its place.
+pub use scalar::{EncodedSize, Flag, Number, Scalar, Text};
+
+/// Reads a raw value; `None` if it is absent or has another shape.
+pub fn parse<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// Reads a raw value; the default if it is absent or has another shape.
+pub fn parse_or_default<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    parse(raw).unwrap_or_default()
+}
+
+/// Reads a list of raw values one by one and drops the items that have another shape.
+pub fn parse_items<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Vec<T> {
+    let items: Vec<&RawValue> = parse_or_default(raw);
+    items
+        .into_iter()
+        .filter_map(|item| parse(Some(item)))
+        .collect()
+}
+
+/// A field that is `None` where the JSON holds a value of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lenient<T>(pub Option<T>);
 
@@ -22,7 +50,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
 }
 
 impl Lenient<String> {
-    /// Returns the text if there is any.
+    /// Returns the text unless it is absent or empty.
     pub fn text(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
@@ -31,8 +59,15 @@ impl Lenient<String> {
         self.0.as_deref() == Some(word)
     }
 
+    /// Returns the text unless it is absent or blank.
     pub fn into_text(self) -> Option<String> {
         self.0.filter(|text| !text.trim().is_empty())
+    }
+}
+
+impl Lenient<Text<'_>> {
+    pub fn as_deref(&self) -> Option<&str> {
+        self.0.as_ref()?.0.as_deref()
     }
 }
 
@@ -43,18 +78,14 @@ impl Lenient<bool> {
 }
 
 impl Lenient<f64> {
-    /// Returns the number as a count; below zero counts nothing.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "casts of floats saturate, and counts stay far below 2^53"
-    )]
+    /// Returns the number as a count, and 0 for a negative or absent one.
     pub fn count(self) -> u64 {
-        self.0.map_or(0, |number| number as u64)
+        Number(self.0).count()
     }
 }
 
-/// Reads a field, or takes its default where something else stands in its place.
+/// Reads a field, or its default where the JSON holds a value of another type. For use with
+/// `#[serde(deserialize_with)]`.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -64,8 +95,9 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// Reads the items of a list that are what they should be.
-pub fn each<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+/// Reads the items of a list that have the expected type and drops the others. For use with
+/// `#[serde(deserialize_with)]`.
+pub fn valid_items<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,
@@ -82,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_odd_value_is_no_value() {
+    fn a_value_of_another_type_is_none() {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct Entry {
@@ -102,7 +134,7 @@ mod tests {
     struct Fields {
         #[serde(deserialize_with = "super::or_default")]
         name: Option<String>,
-        #[serde(deserialize_with = "super::each")]
+        #[serde(deserialize_with = "super::valid_items")]
         counts: Vec<u64>,
     }
 
@@ -113,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_value_costs_only_itself() {
+    fn a_value_of_another_type_costs_only_itself() {
         check(r#"{"name":"a","counts":[1,2]}"#, Some("a"), &[1, 2]);
         check(r#"{"name":{"a":1},"counts":[1,"x",3]}"#, None, &[1, 3]);
         check(r#"{"name":null,"counts":"x"}"#, None, &[]);
