@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use serve::ServeContext;
 use serve::daemon::{self, DaemonError, DaemonInfo, DaemonOptions, ExitReason, StartupFiles};
 use serve::http::HttpLimits;
-use serve::stages::{LogSources, StageSettings};
+use serve::stages::StageSettings;
 use store::Store;
 
 use crate::commands::App;
@@ -111,7 +111,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
                 .into_iter()
                 .chain(app.environment.program.clone()),
         ),
-        sources: logs(app)?,
+        sources: ingest::sources(app, &LogArgs::default())?,
         stages,
         limits: HttpLimits {
             requests_per_second: app.config.serve.requests_per_second,
@@ -169,17 +169,6 @@ pub fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
         model_provider: ConfiguredModel::of(app),
         summary: summary.then(|| model::summary_settings(app)).transpose()?,
         policy: retention.policy(),
-    })
-}
-
-fn logs(app: &App<'_>) -> anyhow::Result<LogSources> {
-    let adapters = ingest::adapters(app, &LogArgs::default())?;
-    Ok(LogSources {
-        roots: ingest::default_roots(app, &adapters),
-        adapters,
-        scope: app.config.scope(),
-        threads: ingest::threads(app),
-        archive: app.config.capture.archive,
     })
 }
 
