@@ -62,7 +62,7 @@ fn recognise_source(path: &Path) -> io::Result<Option<Source>> {
 
 /// Reads every message of a source.
 pub fn read_messages(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     now: Timestamp,
 ) -> io::Result<Vec<Message>> {

@@ -52,7 +52,7 @@ impl SourceError {
 
 /// Lists the logs below the roots. Links that lead out of a root are not followed, and pipes and
 /// devices are not opened. A root that does not exist is no error: its agent is not installed.
-pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovery {
+pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
     let mut found = Discovery::default();
     for start in walk_starts(adapters, roots) {
         start.walk(&mut found).visit_path(&start.path, 0);
@@ -63,7 +63,7 @@ pub fn discover(adapters: &[&dyn Adapter], roots: &[Root]) -> Discovery {
 /// Lists those logs that [`discover`] would find at these paths, which are files or whole folders.
 /// The write-ahead log of a database stands for the database.
 pub(crate) fn discover_paths(
-    adapters: &[&dyn Adapter],
+    adapters: &[&Adapter],
     roots: &[Root],
     paths: &BTreeSet<PathBuf>,
 ) -> Discovery {
@@ -88,7 +88,7 @@ struct WalkStart<'a> {
     path: PathBuf,
     /// The folder that links must not lead out of.
     root: PathBuf,
-    adapters: Vec<&'a dyn Adapter>,
+    adapters: Vec<&'a Adapter>,
     reads_content: bool,
     is_named_file: bool,
 }
@@ -114,7 +114,7 @@ impl<'a> WalkStart<'a> {
     }
 }
 
-fn walk_starts<'a>(adapters: &[&'a dyn Adapter], roots: &[Root]) -> Vec<WalkStart<'a>> {
+fn walk_starts<'a>(adapters: &[&'a Adapter], roots: &[Root]) -> Vec<WalkStart<'a>> {
     let mut all = Vec::new();
     for root in roots {
         let asked: Vec<_> = adapters
@@ -164,10 +164,7 @@ const UNAMBIGUOUS_NAMES: &[Flavor] = &[
 
 /// Returns the folders to walk below a root, each with its adapters. A root with folders named after
 /// agents (`claude`, `.codex`) is a collection of their homes, and only those are walked.
-fn agent_homes<'a>(
-    adapters: &[&'a dyn Adapter],
-    root: &Path,
-) -> Vec<(PathBuf, Vec<&'a dyn Adapter>)> {
+fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a Adapter>)> {
     let mut homes = Vec::new();
     let mut is_collection = false;
     for adapter in adapters {
@@ -202,10 +199,10 @@ fn shares_home(flavor: Flavor, home: Flavor) -> bool {
 }
 
 /// An adapter, and how it would read a file.
-type AdapterClaim<'a> = (&'a dyn Adapter, SourceFormat);
+type AdapterClaim<'a> = (&'a Adapter, SourceFormat);
 
 struct SourceWalk<'a, 'b> {
-    adapters: &'a [&'b dyn Adapter],
+    adapters: &'a [&'b Adapter],
     root: &'a Path,
     /// The content of each file decides which adapter reads it.
     reads_content: bool,

@@ -15,13 +15,13 @@ pub mod git;
 pub mod hook;
 pub mod lenient;
 pub mod lines;
-#[cfg(test)]
-mod made;
 pub mod rows;
 pub mod scope;
 pub mod sources;
 pub mod sweep;
 pub mod tail;
+#[cfg(test)]
+mod test_support;
 pub mod time;
 pub mod tools;
 pub mod unread;

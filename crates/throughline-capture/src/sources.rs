@@ -16,7 +16,7 @@ use crate::{Adapter, CaptureScope};
 #[derive(Clone)]
 pub struct Sources {
     /// The adapters of the captured agents.
-    pub adapters: Vec<&'static dyn Adapter>,
+    pub adapters: Vec<&'static Adapter>,
     pub roots: Vec<Root>,
     /// The roots are all folders of all captured agents. Only then does a log that discovery does
     /// not find count as gone.
@@ -74,11 +74,11 @@ impl Sources {
     }
 
     /// Returns the adapter that reads the logs of an agent.
-    pub(crate) fn adapter(&self, flavor: Flavor) -> Option<&'static dyn Adapter> {
+    pub(crate) fn adapter(&self, flavor: Flavor) -> Option<&'static Adapter> {
         self.adapters_of(flavor).next()
     }
 
-    fn adapters_of(&self, flavor: Flavor) -> impl Iterator<Item = &'static dyn Adapter> {
+    fn adapters_of(&self, flavor: Flavor) -> impl Iterator<Item = &'static Adapter> {
         let adapters = self.adapters.iter().copied();
         adapters.filter(move |adapter| adapter.flavor() == flavor)
     }

@@ -87,7 +87,7 @@ pub fn source_stamp(source: &Source) -> io::Result<SourceIdentity> {
 
 /// Reads what is new in a source and hands it to `emit` in chunks, until `emit` breaks off.
 pub fn read_source(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
@@ -147,7 +147,7 @@ pub fn read_source(
 }
 
 fn read_database(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,

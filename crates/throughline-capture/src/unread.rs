@@ -98,7 +98,7 @@ struct TailEntries {
 
 /// Returns the entries behind the cursor, or `None` where the source has not changed.
 fn read_behind_cursor(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
     now: Timestamp,
@@ -137,7 +137,7 @@ fn read_behind_cursor(
 }
 
 fn read_lines(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     source: &Source,
     cursor: Option<&Cursor>,
 ) -> io::Result<TailEntries> {

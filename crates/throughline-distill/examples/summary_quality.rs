@@ -68,7 +68,7 @@ struct Score {
 
 /// Reads all sessions; one that lies in several files is taken from the longest.
 fn sessions(folders: &[PathBuf]) -> BTreeMap<SessionId, Vec<Message>> {
-    let adapters: Vec<&'static dyn Adapter> = ADAPTERS.to_vec();
+    let adapters: Vec<&'static Adapter> = ADAPTERS.to_vec();
     let mut sessions: BTreeMap<SessionId, Vec<Message>> = BTreeMap::new();
     let roots: Vec<_> = (folders.iter())
         .map(|path| Root {

@@ -105,10 +105,6 @@ impl<P: HistoryFormat> LogReader for HistoryReader<P> {
         });
     }
 
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
-
     fn resume_point(&self) -> Option<ResumePoint> {
         self.resume_at.clone()
     }

@@ -3,8 +3,6 @@
 mod aider;
 mod amp;
 mod antigravity;
-#[cfg(test)]
-mod check;
 pub(crate) mod claude;
 mod cline;
 pub(crate) mod codex;
@@ -16,42 +14,41 @@ mod goose;
 pub(crate) mod grok;
 mod history;
 mod kimi;
+mod names;
 pub(crate) mod opencode;
 mod parts;
 mod pi;
 mod qwen;
 mod roo;
-#[cfg(test)]
-mod trial;
-mod uri;
+mod vscode;
 
 use memory::Flavor;
 
 use crate::Adapter;
 
 /// Every agent we can read.
-pub const ADAPTERS: &[&dyn Adapter] = &[
-    &claude::Claude,
-    &codex::Codex,
-    &grok::Grok,
-    &gemini::Gemini,
-    &opencode::Opencode,
-    &copilot::Copilot,
-    &pi::Pi,
-    &cursor::Cursor,
-    &cline::Cline,
-    &roo::Roo,
-    &goose::Goose,
-    &aider::Aider,
-    &r#continue::Continue,
-    &amp::Amp,
-    &qwen::Qwen,
-    &kimi::Kimi,
-    &antigravity::Antigravity,
+pub const ADAPTERS: &[&Adapter] = &[
+    &claude::CLAUDE,
+    &codex::CODEX,
+    &grok::GROK,
+    &gemini::GEMINI,
+    &opencode::OPENCODE,
+    &copilot::COPILOT,
+    &pi::PI,
+    &cursor::CURSOR,
+    &cline::CLINE,
+    &roo::ROO,
+    &goose::GOOSE,
+    &aider::AIDER,
+    &r#continue::CONTINUE,
+    &amp::AMP,
+    &qwen::QWEN,
+    &kimi::KIMI,
+    &antigravity::ANTIGRAVITY,
 ];
 
 /// Returns the adapter of a flavor.
-pub fn adapter_for(flavor: Flavor) -> Option<&'static dyn Adapter> {
+pub fn adapter_for(flavor: Flavor) -> Option<&'static Adapter> {
     ADAPTERS
         .iter()
         .copied()

@@ -278,7 +278,7 @@ pub fn sources(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Sources> {
 }
 
 /// Returns the adapters of the agents that are captured.
-fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
+fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static Adapter>> {
     let wanted = |flavor: Flavor| {
         if args.agent.is_empty() {
             app.config
@@ -305,7 +305,7 @@ fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Ad
 }
 
 /// Returns the folders that were asked for, or the usual ones.
-fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
+fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
         // The agents that are asked for are the adapters; which of them wrote a file, its content
         // decides.
@@ -319,7 +319,7 @@ fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> 
 }
 
 /// Returns the folders where the agents of this machine keep their logs.
-pub fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
+pub fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
     let mut roots = Vec::new();
     for adapter in adapters {
         let flavor = adapter.flavor();

@@ -9,6 +9,7 @@ use super::mark::{AiderLine, AiderSpeaker, LineClassifier};
 use super::prompt::{self, AiderPrompt};
 use super::run::{AiderRun, RunHeader};
 use super::{HISTORY, edits, printed};
+use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source};
 
@@ -61,9 +62,7 @@ impl AiderLogReader {
             .filter(|_| source.path.ends_with(HISTORY));
         Self {
             cwd: folder.map(|folder| folder.to_string_lossy().into_owned()),
-            state: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            state: load_state(state),
             open: None,
         }
     }
@@ -307,18 +306,14 @@ impl LogReader for AiderLogReader {
     }
 
     fn state(&self) -> String {
-        to_json(&self.state)
+        save_state(&self.state)
     }
 
     fn resume_point(&self) -> Option<ResumePoint> {
         self.open.as_ref().map(|open| ResumePoint {
             line: open.line,
             offset: open.offset,
-            state: to_json(&open.before),
+            state: save_state(&open.before),
         })
     }
-}
-
-fn to_json(state: &AiderReaderState) -> String {
-    serde_json::to_string(state).unwrap_or_default()
 }

@@ -21,37 +21,32 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
-
-#[derive(Debug)]
-pub struct Aider;
+use crate::{Adapter, AgentEnv, SourceFormat};
 
 const HISTORY: &str = ".aider.chat.history.md";
 
-impl Adapter for Aider {
-    fn flavor(&self) -> Flavor {
-        Flavor::Aider
-    }
+pub const AIDER: Adapter = Adapter {
+    flavor: Flavor::Aider,
+    roots,
+    claim,
+    recognises: |head| head.lines().any(|line| mark::run_start(line).is_some()),
+    identify: None,
+    open_reader: |source, state| Box::new(log::AiderLogReader::new(source, state)),
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-    /// The histories lie in the repositories, which only the user can name; those that Aider itself
-    /// has another place for are known.
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        let mut roots = vec![places.home.join(HISTORY)];
-        roots.extend(places.folder_variable("AIDER_CHAT_HISTORY_FILE"));
-        roots
-    }
+/// Aider writes a history into each repository, which only the user can name. Known without that
+/// are the one in the home folder and the one that Aider's own variable names.
+fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let mut roots = vec![env.home.join(HISTORY)];
+    roots.extend(env.folder_variable("AIDER_CHAT_HISTORY_FILE"));
+    roots
+}
 
-    fn claim(&self, _root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let name = relative.file_name()?.to_str()?;
-        // Collections of logs flatten the folders into the name, so it may only end like this.
-        name.ends_with(&HISTORY[1..]).then_some(SourceFormat::Lines)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        head.lines().any(|line| mark::run_start(line).is_some())
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::AiderLogReader::new(source, state))
-    }
+fn claim(_root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let name = relative.file_name()?.to_str()?;
+    // Collections of logs flatten the folders into the name, so the name may only end like this.
+    name.ends_with(&HISTORY[1..]).then_some(SourceFormat::Lines)
 }

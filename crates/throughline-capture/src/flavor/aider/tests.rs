@@ -8,43 +8,43 @@ use insta::assert_snapshot;
 use jiff::Timestamp;
 use memory::{Flavor, LogEntry};
 
-use super::Aider;
-use crate::flavor::trial;
-use crate::{Adapter, ParseOutput, Source, SourceFormat, tail};
+use super::AIDER;
+use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
+use crate::{ParseOutput, Source, SourceFormat, tail};
 
 #[test]
 fn real_runs() {
-    assert_snapshot!(trial::show(&Aider, "upstream/.aider.chat.history.md"));
+    assert_snapshot!(show_fixture(&AIDER, "upstream/.aider.chat.history.md"));
 }
 
 #[test]
 fn without_hard_breaks() {
-    assert_snapshot!(trial::show(&Aider, "myrepo/.aider.chat.history.md"));
+    assert_snapshot!(show_fixture(&AIDER, "myrepo/.aider.chat.history.md"));
 }
 
 #[test]
 fn made() {
-    assert_snapshot!(trial::show(&Aider, "made/.aider.chat.history.md"));
+    assert_snapshot!(show_fixture(&AIDER, "made/.aider.chat.history.md"));
 }
 
 #[test]
 fn all_fixtures_are_sound() {
-    assert_eq!(trial::try_all(&Aider), BTreeMap::new());
-    let sources = trial::sources(&Aider);
+    assert_eq!(check_all(&AIDER), BTreeMap::new());
+    let sources = fixtures(&AIDER);
     assert_eq!(sources.len(), 3);
     for source in sources {
         assert!(
-            Aider.recognises(&trial::read(&Aider, &source).0),
+            AIDER.recognises(&read_source(&AIDER, &source).0),
             "{source:?}"
         );
     }
-    assert!(!Aider.recognises("# aider chat started at once\n"));
+    assert!(!AIDER.recognises("# aider chat started at once\n"));
 }
 
 #[test]
 fn every_bill_is_counted_once() {
-    for source in trial::sources(&Aider) {
-        let (text, parsed) = trial::read(&Aider, &source);
+    for source in fixtures(&AIDER) {
+        let (text, parsed) = read_source(&AIDER, &source);
         let runs = text.find("# aider chat started").unwrap_or_default();
         let bills = text[runs..].matches("\n> Tokens: ").count();
         let counted = parsed
@@ -58,7 +58,7 @@ fn every_bill_is_counted_once() {
             .filter_map(|(sent, _)| sent.replace(',', "").parse::<u64>().ok())
             .sum();
         let rounded = if bills > 0 && whole < 5000 { 12_000 } else { 0 };
-        let (usage, _) = trial::bill(&parsed);
+        let (usage, _) = usage_by_key(&parsed);
         assert_eq!(
             usage.input + usage.cache_read + usage.cache_write,
             whole + rounded
@@ -70,8 +70,8 @@ fn every_bill_is_counted_once() {
 #[test]
 fn sweeps_count_the_lines_of_the_file() {
     let (text, whole) = {
-        let source = &trial::sources(&Aider)[0];
-        trial::read(&Aider, source)
+        let source = &fixtures(&AIDER)[0];
+        read_source(&AIDER, source)
     };
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".aider.chat.history.md");
@@ -87,7 +87,7 @@ fn sweeps_count_the_lines_of_the_file() {
     for cut in cuts {
         fs::write(&path, &text[..cut]).unwrap();
         tail::read_source(
-            &Aider,
+            &AIDER,
             &source,
             cursor.clone().as_ref(),
             now,

@@ -16,51 +16,41 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::flavor::vscode::EDITORS;
+use crate::{Adapter, AgentEnv, SourceFormat};
 
-#[derive(Debug)]
-pub struct Amp;
+pub const AMP: Adapter = Adapter {
+    flavor: Flavor::Amp,
+    roots,
+    claim,
+    recognises,
+    identify: None,
+    open_reader: |source, _| Box::new(thread::AmpThreadReader::new(source)),
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Amp {
-    fn flavor(&self) -> Flavor {
-        Flavor::Amp
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        let data = places
-            .folder_variable("XDG_DATA_HOME")
-            .unwrap_or_else(|| places.home.join(".local").join("share"));
-        let mut roots = vec![data.join("amp").join("threads")];
-        // Where the extension kept them before.
-        let config = places
-            .folder_variable("XDG_CONFIG_HOME")
-            .unwrap_or_else(|| places.home.join(".config"));
-        let mut configs = vec![
-            config,
-            places.home.join("Library").join("Application Support"),
-        ];
-        configs.extend(places.folder_variable("APPDATA"));
-        for config in configs {
-            for editor in ["Code", "Code - Insiders", "Cursor", "VSCodium", "Windsurf"] {
-                let storage = config.join(editor).join("User").join("globalStorage");
-                roots.push(storage.join("sourcegraph.amp").join("threads3"));
-            }
+fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let data = env.folder_or_home("XDG_DATA_HOME", ".local/share");
+    let mut roots = vec![data.join("amp/threads")];
+    // The editor extension kept its threads here before it shared the CLI's folder.
+    for config in env.config_folders() {
+        for editor in EDITORS {
+            let storage = config.join(editor).join("User/globalStorage");
+            roots.push(storage.join("sourcegraph.amp/threads3"));
         }
-        roots
     }
+    roots
+}
 
-    fn claim(&self, _root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let stem = relative.file_name()?.to_str()?.strip_suffix(".json")?;
-        let id = stem.strip_prefix("T-")?;
-        let shaped = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        shaped.then_some(SourceFormat::Document)
-    }
+fn claim(_root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let stem = relative.file_name()?.to_str()?.strip_suffix(".json")?;
+    let id = stem.strip_prefix("T-")?;
+    let is_id = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    is_id.then_some(SourceFormat::Document)
+}
 
-    fn recognises(&self, head: &str) -> bool {
-        head.contains("\"T-") && head.contains("\"messages\"") && head.contains("\"created\"")
-    }
-
-    fn open_reader(&self, source: &Source, _: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(thread::AmpThreadReader::new(source))
-    }
+fn recognises(head: &str) -> bool {
+    head.contains("\"T-") && head.contains("\"messages\"") && head.contains("\"created\"")
 }

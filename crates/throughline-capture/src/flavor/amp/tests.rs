@@ -6,22 +6,22 @@ use std::path::Path;
 use insta::assert_snapshot;
 use memory::Usage;
 
-use super::Amp;
-use crate::flavor::trial;
-use crate::{Adapter, SourceFormat};
+use super::AMP;
+use crate::SourceFormat;
+use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
 
 #[test]
 fn thread() {
-    assert_snapshot!(trial::show(
-        &Amp,
+    assert_snapshot!(show_fixture(
+        &AMP,
         "threads/T-019ca26f-0000-7000-8000-000000000001.json"
     ));
 }
 
 #[test]
 fn openai_thread() {
-    assert_snapshot!(trial::show(
-        &Amp,
+    assert_snapshot!(show_fixture(
+        &AMP,
         "threads/T-019ca26f-0000-7000-8000-000000000002.json"
     ));
 }
@@ -29,19 +29,19 @@ fn openai_thread() {
 #[test]
 fn all_fixtures_are_sound() {
     let unknown = BTreeMap::from([("content/hologram".to_owned(), 1)]);
-    assert_eq!(trial::try_all(&Amp), unknown);
-    let sources = trial::sources(&Amp);
+    assert_eq!(check_all(&AMP), unknown);
+    let sources = fixtures(&AMP);
     assert_eq!(sources.len(), 2);
     for source in sources {
-        assert!(Amp.recognises(&trial::read(&Amp, &source).0), "{source:?}");
+        assert!(AMP.recognises(&read_source(&AMP, &source).0), "{source:?}");
     }
 }
 
 /// Whatever their shares are called, all tokens are counted once.
 #[test]
 fn usage_is_what_the_messages_add_up_to() {
-    for source in trial::sources(&Amp) {
-        let (text, parsed) = trial::read(&Amp, &source);
+    for source in fixtures(&AMP) {
+        let (text, parsed) = read_source(&AMP, &source);
         let thread: serde_json::Value = serde_json::from_str(&text).unwrap();
         let (mut sent, mut received) = (0, 0);
         for message in thread["messages"].as_array().unwrap() {
@@ -58,14 +58,14 @@ fn usage_is_what_the_messages_add_up_to() {
                 ..
             },
             _,
-        ) = trial::bill(&parsed);
+        ) = usage_by_key(&parsed);
         assert_eq!((input + cache_read + cache_write, output), (sent, received));
     }
 }
 
 #[test]
 fn only_threads_are_claimed() {
-    let claim = |relative: &str| Amp.claim(Path::new("/x"), Path::new(relative));
+    let claim = |relative: &str| AMP.claim(Path::new("/x"), Path::new(relative));
     assert_eq!(claim("threads/T-019c.json"), Some(SourceFormat::Document));
     for other in [
         "T-.json",

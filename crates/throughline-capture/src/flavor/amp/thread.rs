@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{result, wire};
 use crate::calls::OpenCalls;
-use crate::flavor::uri;
+use crate::flavor::names;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
 /// Reads one thread.
@@ -50,10 +50,6 @@ impl LogReader for AmpThreadReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read(line, text, out));
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// What is known while a document is read.
@@ -86,7 +82,9 @@ impl AmpThread {
         let environment: wire::Environment<'_> = lenient(thread.env);
         let tree = environment.initial.trees.first();
         let repository = tree.and_then(|tree| tree.repository.as_ref());
-        self.cwd = tree.and_then(|tree| tree.uri.some()).map(uri::path_of_uri);
+        self.cwd = tree
+            .and_then(|tree| tree.uri.some())
+            .map(names::path_of_uri);
         self.branch = repository.and_then(|repository| {
             let branch = repository.branch.some()?;
             Some(

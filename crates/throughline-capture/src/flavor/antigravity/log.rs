@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::discover::AntigravityLocation;
 use super::wire::Step;
+use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
@@ -39,10 +40,9 @@ struct AntigravityReaderState {
 
 impl AntigravityLogReader {
     pub fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
-        let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             location,
-            state: state.unwrap_or_default(),
+            state: load_state(state),
         }
     }
 
@@ -214,7 +214,7 @@ impl LogReader for AntigravityLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }
 

@@ -13,40 +13,25 @@ mod log;
 mod tests;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Antigravity;
-
-impl Adapter for Antigravity {
-    fn flavor(&self) -> Flavor {
-        Flavor::Antigravity
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub const ANTIGRAVITY: Adapter = Adapter {
+    flavor: Flavor::Antigravity,
+    roots: discover::roots,
+    claim: |root, relative| {
         discover::is_transcript(&root.join(relative)).then_some(SourceFormat::Lines)
-    }
+    },
+    recognises: discover::recognises,
+    identify: Some(|head| discover::recognises(head).then_some(SourceFormat::Lines)),
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Lines)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::AntigravityLogReader::new(
-            discover::AntigravityLocation::of(&source.path),
-            state,
-        ))
-    }
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    let location = discover::AntigravityLocation::of(&source.path);
+    Box::new(log::AntigravityLogReader::new(location, state))
 }

@@ -5,14 +5,13 @@ use std::fs;
 
 use insta::assert_snapshot;
 
-use super::Antigravity;
-use crate::Adapter;
+use super::ANTIGRAVITY;
 use crate::adapter::parse_text;
-use crate::flavor::check::{self, show};
+use crate::test_support::{check_all, fixtures, read_fixture, show_output};
 
 fn shown(conversation: &str, file: &str) -> String {
     let path = format!("brain/{conversation}/.system_generated/logs/{file}");
-    show(&check::read(&Antigravity, &path))
+    show_output(&read_fixture(&ANTIGRAVITY, &path))
 }
 
 #[test]
@@ -34,29 +33,19 @@ fn answers_come_in_the_order_of_their_calls() {
 #[test]
 fn nothing_unknown_but_what_was_made_so() {
     let mut unknown = BTreeMap::new();
-    let sources = check::sources(&Antigravity);
+    let sources = fixtures(&ANTIGRAVITY);
     assert_eq!(sources.len(), 4);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse_text(&Antigravity, source, &text);
+        let parsed = parse_text(&ANTIGRAVITY, source, &text);
         assert_eq!(parsed.skipped, [], "{source:?}");
         unknown.extend(parsed.unknown_kinds);
-        assert!(Antigravity.recognises(&text), "{source:?}");
+        assert!(ANTIGRAVITY.recognises(&text), "{source:?}");
     }
     assert_eq!(unknown, BTreeMap::from([("HOLOGRAM".to_owned(), 1)]));
 }
 
 #[test]
-fn names_and_order() {
-    check::names_and_order(&Antigravity);
-}
-
-#[test]
-fn two_halves_are_the_whole() {
-    check::two_halves_are_the_whole(&Antigravity);
-}
-
-#[test]
-fn damage_is_survived() {
-    check::damage_is_survived(&Antigravity);
+fn fixtures_pass_every_check() {
+    check_all(&ANTIGRAVITY);
 }

@@ -6,6 +6,7 @@ use super::conversation::UserTurnAuthor;
 use super::log::{self, ClaudeLogReader};
 use super::prompt::{self, UserText};
 use super::wire::{self, Record};
+use crate::adapter::save_state;
 use crate::{InputLine, ParseOutput};
 
 impl ClaudeLogReader {
@@ -96,7 +97,7 @@ impl ClaudeLogReader {
                 let text = content_text(record);
                 let state = self.state.clone();
                 let queue = &mut self.state.queue;
-                queue.enqueue(&text, line, &mut self.pins, || log::state_json(&state));
+                queue.enqueue(&text, line, &mut self.pins, || save_state(&state));
             }
             "dequeue" => {
                 self.state.queue.pop(&mut self.pins);

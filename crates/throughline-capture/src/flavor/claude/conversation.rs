@@ -12,6 +12,7 @@ use super::prompt::{self, UserText};
 use super::result;
 use super::usage;
 use super::wire::{self, Record};
+use crate::adapter::save_state;
 use crate::{InputLine, ParseOutput, tools};
 
 impl ClaudeLogReader {
@@ -219,8 +220,7 @@ impl ClaudeLogReader {
                 block.kind.is("tool_use") && block.name.get().is_some_and(tools::is_write_tool);
             if let Some(call) = block.id.get().filter(|_| edits) {
                 let state = &self.state;
-                self.pins
-                    .pin(call.to_owned(), line, || log::state_json(state));
+                self.pins.pin(call.to_owned(), line, || save_state(state));
             }
         }
     }

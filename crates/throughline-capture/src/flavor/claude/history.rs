@@ -145,9 +145,8 @@ mod tests {
     use testkit::shape::shape;
 
     use super::*;
-    use crate::Adapter;
     use crate::adapter::parse_text;
-    use crate::flavor::claude::Claude;
+    use crate::flavor::claude::CLAUDE;
 
     #[test]
     fn only_what_no_log_tells_is_recovered() {
@@ -174,13 +173,13 @@ mod tests {
         fs::write(&path, text).unwrap();
         let source = Source {
             flavor: Flavor::Claude,
-            format: Claude
+            format: CLAUDE
                 .claim(home.path(), Path::new("history.jsonl"))
                 .unwrap(),
             path,
         };
-        assert!(Claude.recognises(text));
-        insta::assert_snapshot!(shape(&parse_text(&Claude, &source, text).entries), @r#"
+        assert!(CLAUDE.recognises(text));
+        insta::assert_snapshot!(shape(&parse_text(&CLAUDE, &source, text).entries), @r#"
              session claude:history/-home-dev-my-proj/2025-11-24 title=FirstPrompt "recovered prompts" cwd=/home/dev/my_proj started=2025-11-24T16:00:00Z ended=2025-11-24T16:00:00Z
            3 User/Human claude:history/-home-dev-my-proj/2025-11-24 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 cwd=/home/dev/my_proj
                text "explain a\nb"

@@ -12,6 +12,7 @@ use super::pins::PinnedLines;
 use super::queue::PromptQueue;
 use super::usage::LastUsage;
 use super::wire::{self, Record};
+use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
@@ -52,10 +53,9 @@ pub fn subagent_session(session: &str, agent: &str) -> String {
 
 impl ClaudeLogReader {
     pub fn new(owner: LogOwner, state: Option<&str>) -> Self {
-        let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             owner,
-            state: state.unwrap_or_default(),
+            state: load_state(state),
             pins: PinnedLines::default(),
             last_line: 0,
         }
@@ -189,17 +189,12 @@ impl LogReader for ClaudeLogReader {
     }
 
     fn state(&self) -> String {
-        state_json(&self.state)
+        save_state(&self.state)
     }
 
     fn resume_point(&self) -> Option<ResumePoint> {
         self.pins.resume_point(self.last_line)
     }
-}
-
-pub fn state_json(state: &ClaudeReaderState) -> String {
-    // Maps with string keys and numbers: writing them cannot fail, and no state is a fresh start.
-    serde_json::to_string(state).unwrap_or_default()
 }
 
 /// Adds a message unless nothing of it was kept.

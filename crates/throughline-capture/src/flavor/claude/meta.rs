@@ -44,8 +44,4 @@ impl LogReader for SubagentMetaReader {
             Ok(())
         });
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }

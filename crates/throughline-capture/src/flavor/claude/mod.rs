@@ -27,50 +27,32 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::flavor::history::HistoryReader;
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Claude;
+pub const CLAUDE: Adapter = Adapter {
+    flavor: Flavor::Claude,
+    roots: discover::roots,
+    claim: discover::claim,
+    recognises: discover::recognises,
+    identify: Some(|head| discover::is_conversation(head).then_some(SourceFormat::Lines)),
+    open_reader,
+    is_shared: Some(|source| discover::is_history(&source.path)),
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Claude {
-    fn flavor(&self) -> Flavor {
-        Flavor::Claude
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    if discover::is_history(&source.path) {
+        let format = history::ClaudeHistory::new(source);
+        return Box::new(HistoryReader::new(source, format));
     }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(root, relative)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        discover::is_conversation(head).then_some(SourceFormat::Lines)
-    }
-
-    fn is_shared(&self, source: &Source) -> bool {
-        discover::is_history(&source.path)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        if discover::is_history(&source.path) {
-            let prompts = history::ClaudeHistory::new(source);
-            return Box::new(crate::flavor::history::HistoryReader::new(source, prompts));
-        }
-        let whose = discover::log_owner(&source.path);
-        if source.format == SourceFormat::Document {
-            Box::new(meta::SubagentMetaReader(whose))
-        } else {
-            Box::new(log::ClaudeLogReader::new(whose, state))
-        }
+    let owner = discover::log_owner(&source.path);
+    if source.format == SourceFormat::Document {
+        Box::new(meta::SubagentMetaReader(owner))
+    } else {
+        Box::new(log::ClaudeLogReader::new(owner, state))
     }
 }

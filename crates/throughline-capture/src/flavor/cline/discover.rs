@@ -1,28 +1,8 @@
 //! Where Cline and its kin keep their tasks, and what the names of files and folders tell.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{AgentEnv, SourceFormat};
-
-/// Editors that are or descend from VS Code.
-const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
-
-/// Returns where each editor lets an extension keep its files.
-pub fn extension_folders(places: &AgentEnv, name: &str) -> Vec<PathBuf> {
-    let config = places
-        .folder_variable("XDG_CONFIG_HOME")
-        .unwrap_or_else(|| places.home.join(".config"));
-    let mut homes = vec![config, places.home.join("Library/Application Support")];
-    homes.extend(places.folder_variable("APPDATA"));
-    let mut all: Vec<_> = homes
-        .iter()
-        .flat_map(|home| EDITORS.map(|editor| home.join(editor)))
-        .collect();
-    all.extend([".vscode-server/data", ".cursor-server/data"].map(|home| places.home.join(home)));
-    all.into_iter()
-        .map(|home| home.join("User/globalStorage").join(name))
-        .collect()
-}
+use crate::SourceFormat;
 
 /// The files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +57,7 @@ pub fn is_roo_path(path: &Path) -> bool {
     })
 }
 
-pub fn claim(path: &Path) -> Option<SourceFormat> {
+pub fn claim_path(path: &Path) -> Option<SourceFormat> {
     ClineFile::at(path).map(|_| SourceFormat::Document)
 }
 

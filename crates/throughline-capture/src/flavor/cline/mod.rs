@@ -20,45 +20,36 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
+use crate::flavor::vscode::extension_folders;
 use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
-pub use discover::{claim, extension_folders, is_roo_path, recognises};
+pub use discover::{claim_path, is_roo_path, recognises};
 
-/// Returns a reader of a file of Cline or of one of its kin.
-pub fn reader(source: &Source) -> Box<dyn LogReader> {
-    Box::new(document::ClineDocumentReader::new(
-        source.flavor,
-        &source.path,
-    ))
+pub const CLINE: Adapter = Adapter {
+    flavor: Flavor::Cline,
+    roots,
+    claim,
+    recognises,
+    identify: None,
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
+
+/// Opens a reader for a file of Cline or of a program that descends from it.
+pub fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+    let reader = document::ClineDocumentReader::new(source.flavor, &source.path);
+    Box::new(reader)
 }
 
-#[derive(Debug)]
-pub struct Cline;
+fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let mut roots = extension_folders(env, "saoudrizwan.claude-dev");
+    roots.push(env.folder_or_home("CLINE_DATA_DIR", ".cline/data"));
+    roots
+}
 
-impl Adapter for Cline {
-    fn flavor(&self) -> Flavor {
-        Flavor::Cline
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        let data = places
-            .folder_variable("CLINE_DATA_DIR")
-            .unwrap_or_else(|| places.home.join(".cline/data"));
-        let mut roots = extension_folders(places, "saoudrizwan.claude-dev");
-        roots.push(data);
-        roots
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let path = root.join(relative);
-        claim(&path).filter(|_| !is_roo_path(&path))
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        recognises(head)
-    }
-
-    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
-        reader(source)
-    }
+fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let path = root.join(relative);
+    claim_path(&path).filter(|_| !is_roo_path(&path))
 }

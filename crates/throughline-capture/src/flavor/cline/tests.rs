@@ -6,15 +6,14 @@ use memory::Usage;
 use serde_json::Value;
 use testkit::shape::shape;
 
-use super::Cline;
-use crate::adapter::Adapter;
-use crate::made::{claimed, names, read, total};
+use super::CLINE;
+use crate::test_support::{claimed_below, message_ids, read_file, total_usage};
 use crate::{AgentEnv, SourceFormat};
 
 fn show(folder: &str) -> String {
     let mut all = String::new();
-    for source in claimed(&Cline, &testkit::fixture(folder)) {
-        let parsed = read(&Cline, &source.path, source.format);
+    for source in claimed_below(&CLINE, &testkit::fixture(folder)) {
+        let parsed = read_file(&CLINE, &source.path, source.format);
         assert!(
             parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty(),
             "{:?}",
@@ -43,13 +42,13 @@ fn the_list_of_tasks() {
 
 #[test]
 fn every_file_is_recognised_and_every_message_has_its_name() {
-    let sources = claimed(&Cline, &testkit::fixture("cline"));
+    let sources = claimed_below(&CLINE, &testkit::fixture("cline"));
     assert_eq!(sources.len(), 7);
     let mut seen = BTreeSet::new();
     for source in sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        assert!(Cline.recognises(&text), "{}", source.path.display());
-        for name in names(&read(&Cline, &source.path, source.format)) {
+        assert!(CLINE.recognises(&text), "{}", source.path.display());
+        for name in message_ids(&read_file(&CLINE, &source.path, source.format)) {
             assert!(
                 seen.insert(name.clone()),
                 "{name} in {}",
@@ -62,7 +61,7 @@ fn every_file_is_recognised_and_every_message_has_its_name() {
 #[test]
 fn usage_is_what_the_messages_add_up_to() {
     let count = |value: &Value| value.as_u64().unwrap_or_default();
-    for source in claimed(&Cline, &testkit::fixture("cline")) {
+    for source in claimed_below(&CLINE, &testkit::fixture("cline")) {
         let text = fs::read_to_string(&source.path).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
         let mut expected = Usage::default();
@@ -92,8 +91,8 @@ fn usage_is_what_the_messages_add_up_to() {
                 };
             }
         }
-        let parsed = read(&Cline, &source.path, source.format);
-        assert_eq!(total(&parsed), expected, "{}", source.path.display());
+        let parsed = read_file(&CLINE, &source.path, source.format);
+        assert_eq!(total_usage(&parsed), expected, "{}", source.path.display());
     }
 }
 
@@ -106,7 +105,7 @@ fn a_longer_conversation_keeps_the_names_of_the_shorter() {
         "sessions/1784094124598_rruoq/1784094124598_rruoq.messages.json",
     ] {
         let path = testkit::fixture("cline").join(relative);
-        let whole = names(&read(&Cline, &path, SourceFormat::Document));
+        let whole = message_ids(&read_file(&CLINE, &path, SourceFormat::Document));
         let copy = folder.path().join(relative);
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         let mut document: Value =
@@ -117,7 +116,7 @@ fn a_longer_conversation_keeps_the_names_of_the_shorter() {
         };
         list.truncate(5);
         fs::write(&copy, document.to_string()).unwrap();
-        let part = names(&read(&Cline, &copy, SourceFormat::Document));
+        let part = message_ids(&read_file(&CLINE, &copy, SourceFormat::Document));
         assert!(part.len() > 4 && whole.starts_with(&part));
     }
 }
@@ -125,12 +124,12 @@ fn a_longer_conversation_keeps_the_names_of_the_shorter() {
 #[test]
 fn damage_is_survived() {
     let folder = tempfile::tempdir().unwrap();
-    for source in claimed(&Cline, &testkit::fixture("cline")) {
+    for source in claimed_below(&CLINE, &testkit::fixture("cline")) {
         let text = fs::read_to_string(&source.path).unwrap();
         let copy = folder.path().join(source.path.file_name().unwrap());
         for cut in (0..text.len()).step_by(text.len() / 50 + 1) {
             fs::write(&copy, &text[..text.floor_char_boundary(cut)]).unwrap();
-            let parsed = read(&Cline, &copy, source.format);
+            let parsed = read_file(&CLINE, &copy, source.format);
             assert!(parsed.entries.is_empty() && parsed.skipped.len() <= 1);
         }
     }
@@ -142,7 +141,7 @@ fn places() {
         home: "/h".into(),
         ..AgentEnv::default()
     };
-    let roots = Cline.roots(&places);
+    let roots = CLINE.roots(&places);
     let extension = "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev";
     assert!(roots.contains(&extension.into()) && roots.contains(&"/h/.cline/data".into()));
 }

@@ -104,9 +104,9 @@ mod tests {
     use testkit::shape::shape;
 
     use super::*;
+    use crate::SourceFormat;
     use crate::adapter::parse_text;
-    use crate::flavor::codex::Codex;
-    use crate::{Adapter, SourceFormat};
+    use crate::flavor::codex::CODEX;
 
     #[test]
     fn only_deleted_sessions_are_recovered() {
@@ -126,14 +126,14 @@ mod tests {
         fs::write(&path, &text).unwrap();
         let source = Source {
             flavor: Flavor::Codex,
-            format: Codex
+            format: CODEX
                 .claim(home.path(), Path::new("history.jsonl"))
                 .unwrap(),
             path,
         };
         assert_eq!(source.format, SourceFormat::Lines);
-        assert!(Codex.recognises(&text));
-        insta::assert_snapshot!(shape(&parse_text(&Codex, &source, &text).entries), @r#"
+        assert!(CODEX.recognises(&text));
+        insta::assert_snapshot!(shape(&parse_text(&CODEX, &source, &text).entries), @r#"
              session codex:gone title=FirstPrompt "recovered prompts" started=2026-01-05T09:00:01Z ended=2026-01-05T09:00:01Z
            2 User/Human codex:gone 2026-01-05T09:00:01Z id=history/1767603601000/cd1bc5b8d04a
                text "rename a to b"

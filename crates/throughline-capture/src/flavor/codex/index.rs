@@ -19,10 +19,6 @@ impl LogReader for CodexIndexReader {
             Ok(())
         });
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// Returns what a thread's name says of its session.

@@ -10,6 +10,7 @@ use super::discover;
 use super::speech::SpokenEvent;
 use super::state::CodexReaderState;
 use super::wire::{self, lenient};
+use crate::adapter::{load_state, save_state};
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
@@ -54,9 +55,7 @@ impl CodexLogReader {
             session_in_name: discover::session_in_name(&source.path),
             is_document: source.format == SourceFormat::Document,
             // A state that we cannot read is one of another version: the names stay the same.
-            state: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            state: load_state(state),
             applied: Vec::new(),
             unwritten: Vec::new(),
             marks: Vec::new(),
@@ -260,20 +259,16 @@ impl LogReader for CodexLogReader {
     }
 
     fn state(&self) -> String {
-        to_json(&self.state)
+        save_state(&self.state)
     }
 
     fn resume_point(&self) -> Option<ResumePoint> {
         self.marks.first().map(|mark| ResumePoint {
             line: mark.line,
             offset: mark.offset,
-            state: to_json(&mark.state),
+            state: save_state(&mark.state),
         })
     }
-}
-
-fn to_json(state: &CodexReaderState) -> String {
-    serde_json::to_string(state).unwrap_or_default()
 }
 
 /// Returns a summary without the sentence that introduces it to the next model.

@@ -28,53 +28,33 @@ pub(super) mod text;
 mod usage;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::flavor::history::HistoryReader;
+use crate::{Adapter, LogReader, Source};
 
 /// Reads the logs of Codex CLI and of the programs that share its folder.
-#[derive(Debug)]
-pub struct Codex;
-
-impl Adapter for Codex {
-    fn flavor(&self) -> Flavor {
-        Flavor::Codex
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(root, relative)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        discover::identify(head)
-    }
-
-    fn is_shared(&self, source: &Source) -> bool {
+pub const CODEX: Adapter = Adapter {
+    flavor: Flavor::Codex,
+    roots: discover::roots,
+    claim: discover::claim,
+    recognises: discover::recognises,
+    identify: Some(discover::identify),
+    open_reader,
+    is_shared: Some(|source| {
         discover::is_index(&source.path) || discover::is_history(&source.path)
-    }
+    }),
+    session_folder: Some(history::session_folder),
+    read_rows: None,
+};
 
-    fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
-        history::session_folder(source, session)
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    if discover::is_index(&source.path) {
+        return Box::new(index::CodexIndexReader);
     }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        if discover::is_index(&source.path) {
-            return Box::new(index::CodexIndexReader);
-        }
-        if discover::is_history(&source.path) {
-            let prompts = history::CodexHistory::new(source);
-            return Box::new(crate::flavor::history::HistoryReader::new(source, prompts));
-        }
-        Box::new(log::CodexLogReader::new(source, state))
+    if discover::is_history(&source.path) {
+        let format = history::CodexHistory::new(source);
+        return Box::new(HistoryReader::new(source, format));
     }
+    Box::new(log::CodexLogReader::new(source, state))
 }

@@ -7,9 +7,9 @@ use insta::assert_snapshot;
 use memory::{Block, Flavor, LogEntry, Message, Origin, Usage, UsageEntry};
 use testkit::shape::shape;
 
-use super::Codex;
+use super::CODEX;
 use crate::adapter::parse_text;
-use crate::{Adapter, InputLine, ParseOutput, SkipReason, Source, SourceFormat};
+use crate::{InputLine, ParseOutput, SkipReason, Source, SourceFormat};
 
 fn source(path: &Path) -> Source {
     Source {
@@ -22,13 +22,13 @@ fn source(path: &Path) -> Source {
 fn read(relative: &str) -> ParseOutput {
     let path = testkit::fixture(&format!("codex/{relative}"));
     let text = std::fs::read_to_string(&path).unwrap();
-    parse_text(&Codex, &source(&path), &text)
+    parse_text(&CODEX, &source(&path), &text)
 }
 
 /// Reads lines that have no file.
 fn read_lines(lines: &[&str]) -> ParseOutput {
     parse_text(
-        &Codex,
+        &CODEX,
         &source(Path::new("rollout-test.jsonl")),
         &lines.join("\n"),
     )
@@ -232,13 +232,13 @@ fn read_in_two(path: &Path, lines: &[&str], cut: usize) -> Vec<LogEntry> {
             reader.finish(to == lines.len(), out);
         };
     let mut out = ParseOutput::default();
-    let mut first = Codex.open_reader(&source, None);
+    let mut first = CODEX.open_reader(&source, None);
     feed(&mut *first, 0, cut, &mut out);
     let (from, state) = match first.resume_point() {
         Some(resume) => (usize::try_from(resume.line).unwrap() - 1, resume.state),
         None => (cut, first.state()),
     };
-    let mut second = Codex.open_reader(&source, Some(&state));
+    let mut second = CODEX.open_reader(&source, Some(&state));
     feed(&mut *second, from, lines.len(), &mut out);
     out.entries
 }
@@ -264,7 +264,7 @@ fn two_sweeps_read_what_one_reads() {
     for path in logs() {
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let whole = parse_text(&Codex, &source(&path), &text).entries;
+        let whole = parse_text(&CODEX, &source(&path), &text).entries;
         let count = whole
             .iter()
             .filter(|entry| !matches!(entry, LogEntry::Session(_)))
@@ -300,7 +300,7 @@ fn tokens_are_the_last_totals() {
                 last = now;
             }
         }
-        let parsed = parse_text(&Codex, &source(&path), &text);
+        let parsed = parse_text(&CODEX, &source(&path), &text);
         let mut used = Usage::default();
         for usage in usages(&parsed) {
             used += usage.usage;
@@ -313,7 +313,7 @@ fn tokens_are_the_last_totals() {
 fn only_invented_kinds_are_unknown() {
     for path in logs() {
         let text = std::fs::read_to_string(&path).unwrap();
-        let parsed = parse_text(&Codex, &source(&path), &text);
+        let parsed = parse_text(&CODEX, &source(&path), &text);
         let invented = path
             .components()
             .any(|part| part.as_os_str() == "synthetic");
@@ -329,7 +329,7 @@ fn only_invented_kinds_are_unknown() {
             path.display(),
             parsed.skipped
         );
-        assert!(Codex.recognises(text.get(..4096).unwrap_or(&text)) || invented);
+        assert!(CODEX.recognises(text.get(..4096).unwrap_or(&text)) || invented);
     }
 }
 
@@ -340,7 +340,7 @@ fn a_compressed_log_reads_the_same() {
     let packed = zstd::encode_all(&text[..], 3).unwrap();
     let unpacked = String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap();
     let relative = PathBuf::from(format!("{INVENTORY}.zst"));
-    let format = Codex.claim(Path::new("/"), &relative).unwrap();
+    let format = CODEX.claim(Path::new("/"), &relative).unwrap();
     assert_eq!(format, SourceFormat::LinesZstd);
     let packed = Source {
         flavor: Flavor::Codex,
@@ -348,7 +348,7 @@ fn a_compressed_log_reads_the_same() {
         format,
     };
     assert_eq!(
-        parse_text(&Codex, &packed, &unpacked).entries,
+        parse_text(&CODEX, &packed, &unpacked).entries,
         read(INVENTORY).entries
     );
 }
@@ -439,7 +439,7 @@ fn a_subagent_is_asked_by_a_model_and_repeats_a_person() {
 fn names_come_from_the_index() {
     let path = Path::new("/home/dev/.codex/session_index.jsonl");
     let text = r#"{"id":"01a1","thread_name":"Inventory","updated_at":"2026-11-15T18:41:19Z"}"#;
-    let parsed = parse_text(&Codex, &source(path), text);
+    let parsed = parse_text(&CODEX, &source(path), text);
     assert_snapshot!(shape(&parsed.entries), @r#"session codex:01a1 title=Custom "Inventory""#);
 }
 
@@ -451,7 +451,7 @@ fn the_oldest_form_is_one_document() {
         path: "rollout-2025-05-01-s1.json".into(),
         format: SourceFormat::Document,
     };
-    assert_snapshot!(shape(&parse_text(&Codex, &source, text).entries));
+    assert_snapshot!(shape(&parse_text(&CODEX, &source, text).entries));
 }
 
 #[test]

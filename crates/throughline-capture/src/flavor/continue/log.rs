@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::wire;
 use crate::calls::OpenCalls;
-use crate::flavor::uri;
+use crate::flavor::names;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines, time};
 
 /// The index is a line for each session; beyond this it is something else.
@@ -42,7 +42,7 @@ impl ContinueReader {
         let named = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let native = session.session_id.some().unwrap_or(&named);
         let mut reading = ContinueSession {
-            cwd: session.workspace_directory.some().map(uri::path_of_uri),
+            cwd: session.workspace_directory.some().map(names::path_of_uri),
             started: self.session_start(native),
             ..ContinueSession::of(native)
         };
@@ -78,10 +78,6 @@ impl ContinueReader {
 impl LogReader for ContinueReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read_session(line, text, out));
-    }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
     }
 }
 

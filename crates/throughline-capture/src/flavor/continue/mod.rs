@@ -16,48 +16,34 @@ use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::flavor::names::{file_name, is_uuid};
+use crate::{Adapter, AgentEnv, SourceFormat};
 
-#[derive(Debug)]
-pub struct Continue;
+pub const CONTINUE: Adapter = Adapter {
+    flavor: Flavor::Continue,
+    roots,
+    claim,
+    recognises,
+    identify: Some(|head| recognises(head).then_some(SourceFormat::Document)),
+    open_reader: |source, _| Box::new(log::ContinueReader::new(source)),
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Continue {
-    fn flavor(&self) -> Flavor {
-        Flavor::Continue
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        let home = places
-            .folder_variable("CONTINUE_GLOBAL_DIR")
-            .unwrap_or_else(|| places.home.join(".continue"));
-        vec![home.join("sessions")]
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let path = root.join(relative);
-        let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
-        let folder = path.parent()?.file_name()?.to_str()?;
-        (folder == "sessions" && is_uuid(stem)).then_some(SourceFormat::Document)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        let has = |key: &str| head.contains(key);
-        has("\"sessionId\"") && has("\"history\"") && has("\"workspaceDirectory\"")
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Document)
-    }
-
-    fn open_reader(&self, source: &Source, _: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::ContinueReader::new(source))
-    }
+fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("CONTINUE_GLOBAL_DIR", ".continue");
+    vec![home.join("sessions")]
 }
 
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let path = root.join(relative);
+    let stem = file_name(&path).strip_suffix(".json")?;
+    let is_session = path.parent().map(file_name) == Some("sessions") && is_uuid(stem);
+    is_session.then_some(SourceFormat::Document)
+}
+
+fn recognises(head: &str) -> bool {
+    let has = |key: &str| head.contains(key);
+    has("\"sessionId\"") && has("\"history\"") && has("\"workspaceDirectory\"")
 }

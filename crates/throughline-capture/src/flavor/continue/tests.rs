@@ -5,53 +5,52 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use memory::{Block, LogEntry, Usage};
 
-use super::Continue;
-use crate::Adapter;
+use super::CONTINUE;
 use crate::adapter::parse_text;
-use crate::flavor::trial;
+use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
 
 #[test]
 fn question_and_answer() {
-    assert_snapshot!(trial::show(
-        &Continue,
+    assert_snapshot!(show_fixture(
+        &CONTINUE,
         "sessions/28fdaafd-5b3a-4342-90db-c3581e27b607.json"
     ));
 }
 
 #[test]
 fn several_turns() {
-    assert_snapshot!(trial::show(
-        &Continue,
+    assert_snapshot!(show_fixture(
+        &CONTINUE,
         "sessions/76fca5a1-da61-4e20-adf9-8db422b365d0.json"
     ));
 }
 
 #[test]
 fn tools_and_summaries() {
-    assert_snapshot!(trial::show(
-        &Continue,
+    assert_snapshot!(show_fixture(
+        &CONTINUE,
         "sessions/11111111-1111-4111-8111-111111111111.json"
     ));
 }
 
 #[test]
 fn all_fixtures_are_sound() {
-    let unknown = trial::try_all(&Continue);
+    let unknown = check_all(&CONTINUE);
     let expected = BTreeMap::from([("message/narrator".to_owned(), 1)]);
     assert_eq!(unknown, expected);
-    let sources = trial::sources(&Continue);
+    let sources = fixtures(&CONTINUE);
     assert_eq!(sources.len(), 3);
     for source in sources {
-        let (text, _) = trial::read(&Continue, &source);
-        assert!(Continue.recognises(&text), "{source:?}");
+        let (text, _) = read_source(&CONTINUE, &source);
+        assert!(CONTINUE.recognises(&text), "{source:?}");
     }
 }
 
 /// The logs of whole prompts hold other people's files and keys.
 #[test]
 fn prompt_logs_are_not_read() {
-    for source in trial::sources(&Continue) {
-        let (text, parsed) = trial::read(&Continue, &source);
+    for source in fixtures(&CONTINUE) {
+        let (text, parsed) = read_source(&CONTINUE, &source);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let items = document["history"].as_array().unwrap();
         let prompts = items
@@ -78,8 +77,8 @@ fn texts(entry: &LogEntry) -> Vec<String> {
 
 #[test]
 fn every_prompt_and_answer_is_there_once() {
-    for source in trial::sources(&Continue) {
-        let (text, parsed) = trial::read(&Continue, &source);
+    for source in fixtures(&CONTINUE) {
+        let (text, parsed) = read_source(&CONTINUE, &source);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let items = document["history"].as_array().unwrap();
         let said = |role: &str| {
@@ -107,8 +106,8 @@ fn every_prompt_and_answer_is_there_once() {
 
 #[test]
 fn usage_is_what_the_messages_add_up_to() {
-    for source in trial::sources(&Continue) {
-        let (text, parsed) = trial::read(&Continue, &source);
+    for source in fixtures(&CONTINUE) {
+        let (text, parsed) = read_source(&CONTINUE, &source);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut expected = Usage::default();
         for item in document["history"].as_array().unwrap() {
@@ -122,19 +121,19 @@ fn usage_is_what_the_messages_add_up_to() {
                 ..Usage::default()
             };
         }
-        assert_eq!(trial::bill(&parsed).0, expected);
+        assert_eq!(usage_by_key(&parsed).0, expected);
     }
 }
 
 /// The document is rewritten after each turn: what was there keeps its names.
 #[test]
 fn a_grown_session_keeps_its_names() {
-    for source in trial::sources(&Continue) {
-        let (text, whole) = trial::read(&Continue, &source);
+    for source in fixtures(&CONTINUE) {
+        let (text, whole) = read_source(&CONTINUE, &source);
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
         let items = document["history"].as_array_mut().unwrap();
         items.truncate(items.len() - 1);
-        let before = parse_text(&Continue, &source, &document.to_string());
+        let before = parse_text(&CONTINUE, &source, &document.to_string());
         let names = |parsed: &crate::ParseOutput| -> Vec<String> {
             let names = parsed.entries.iter().filter_map(|entry| match entry {
                 LogEntry::Message(message) => Some(message.id.to_string()),

@@ -4,6 +4,7 @@ use memory::{Block, Boundary, Origin, Role, TitleRank};
 
 use super::session::CopilotReaderState;
 use super::wire::{Compaction, Context, Event, News, Start};
+use crate::adapter::save_state;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl LogReader for CopilotLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }
 

@@ -20,41 +20,26 @@ mod usage;
 mod wire;
 mod workspace;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Copilot;
+pub const COPILOT: Adapter = Adapter {
+    flavor: Flavor::Copilot,
+    roots: discover::roots,
+    claim: |root, relative| discover::claim(&root.join(relative)),
+    recognises: discover::recognises,
+    identify: Some(|head| discover::recognises(head).then_some(SourceFormat::Lines)),
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Copilot {
-    fn flavor(&self) -> Flavor {
-        Flavor::Copilot
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    let session = discover::session_of(&source.path);
+    if source.format == SourceFormat::Document {
+        return Box::new(workspace::WorkspaceFileReader::new(session));
     }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(&root.join(relative))
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Lines)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        let session = discover::session_of(&source.path);
-        if source.format == SourceFormat::Document {
-            return Box::new(workspace::WorkspaceFileReader::new(session));
-        }
-        Box::new(log::CopilotLogReader::new(session, state))
-    }
+    Box::new(log::CopilotLogReader::new(session, state))
 }

@@ -7,20 +7,20 @@ use insta::assert_snapshot;
 use memory::{Block, LogEntry, Origin, Usage};
 use serde_json::Value;
 
-use super::Copilot;
+use super::COPILOT;
+use crate::SourceFormat;
 use crate::adapter::parse_text;
-use crate::flavor::check::{self, messages, show};
-use crate::{Adapter, SourceFormat};
+use crate::test_support::{check_all, fixtures, messages, read_fixture, show_output, total_usage};
 
 fn shown(session: &str) -> String {
-    let read = |file: &str| check::read(&Copilot, &format!("session-state/{file}"));
+    let read = |file: &str| read_fixture(&COPILOT, &format!("session-state/{file}"));
     let folder = testkit::fixture("copilot/session-state").join(session);
     if !folder.is_dir() {
-        return show(&read(&format!("{session}.jsonl")));
+        return show_output(&read(&format!("{session}.jsonl")));
     }
-    let mut shown = show(&read(&format!("{session}/events.jsonl")));
+    let mut shown = show_output(&read(&format!("{session}/events.jsonl")));
     if folder.join("workspace.yaml").exists() {
-        shown += &show(&read(&format!("{session}/workspace.yaml")));
+        shown += &show_output(&read(&format!("{session}/workspace.yaml")));
     }
     shown
 }
@@ -70,15 +70,15 @@ fn subagent_refusal_and_sums() {
 fn nothing_unknown_but_what_was_made_so() {
     let mut unknown = BTreeMap::new();
     let mut skipped = 0;
-    let sources = check::sources(&Copilot);
+    let sources = fixtures(&COPILOT);
     assert_eq!(sources.len(), 16);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse_text(&Copilot, source, &text);
+        let parsed = parse_text(&COPILOT, source, &text);
         skipped += parsed.skipped.len();
         unknown.extend(parsed.unknown_kinds);
         let is_log = source.format == SourceFormat::Lines;
-        assert_eq!(Copilot.recognises(&text), is_log, "{source:?}");
+        assert_eq!(COPILOT.recognises(&text), is_log, "{source:?}");
     }
     assert_eq!(
         unknown,
@@ -88,25 +88,15 @@ fn nothing_unknown_but_what_was_made_so() {
 }
 
 #[test]
-fn names_and_order() {
-    check::names_and_order(&Copilot);
-}
-
-#[test]
-fn two_halves_are_the_whole() {
-    check::two_halves_are_the_whole(&Copilot);
-}
-
-#[test]
-fn damage_is_survived() {
-    check::damage_is_survived(&Copilot);
+fn fixtures_pass_every_check() {
+    check_all(&COPILOT);
 }
 
 /// Prompts are those that a hook of the same session saw being submitted.
 #[test]
 fn prompts_are_what_was_submitted() {
     let mut compared = 0;
-    for source in check::sources(&Copilot) {
+    for source in fixtures(&COPILOT) {
         let text = fs::read_to_string(&source.path).unwrap();
         let events = text
             .lines()
@@ -119,7 +109,7 @@ fn prompts_are_what_was_submitted() {
         if submitted.is_empty() {
             continue;
         }
-        let parsed = parse_text(&Copilot, &source, &text);
+        let parsed = parse_text(&COPILOT, &source, &text);
         for message in messages(&parsed).filter(|message| message.origin == Origin::Human) {
             for block in &message.blocks {
                 if let Block::Text(prompt) = block {
@@ -136,7 +126,7 @@ fn prompts_are_what_was_submitted() {
 #[test]
 fn usage_is_what_the_session_sums_up_to() {
     let mut compared = 0;
-    for source in check::sources(&Copilot) {
+    for source in fixtures(&COPILOT) {
         let text = fs::read_to_string(&source.path).unwrap();
         let events = text
             .lines()
@@ -176,7 +166,7 @@ fn usage_is_what_the_session_sums_up_to() {
         expected += compaction;
         // As the store does: the last telling of a response counts.
         let mut told = BTreeMap::new();
-        for entry in parse_text(&Copilot, &source, &text).entries {
+        for entry in parse_text(&COPILOT, &source, &text).entries {
             if let LogEntry::Usage(entry) = entry {
                 told.insert(entry.key, entry.usage);
             }
@@ -210,6 +200,6 @@ fn output_is_counted_once_whatever_model_it_is_told_of() {
         path: "s/events.jsonl".into(),
         format: SourceFormat::Lines,
     };
-    let total = check::total(&parse_text(&Copilot, &source, &log.join("\n")));
+    let total = total_usage(&parse_text(&COPILOT, &source, &log.join("\n")));
     assert_eq!((total.input, total.output), (18, 35));
 }

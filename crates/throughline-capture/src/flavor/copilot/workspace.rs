@@ -33,10 +33,6 @@ impl LogReader for WorkspaceFileReader {
         };
         out.push(LogEntry::Session(patch));
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// Returns the value of a key at the top: plain, quoted either way, or the first line of a block.

@@ -6,7 +6,6 @@
 //! few rows before it are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use memory::{Origin, Role};
 use serde::{Deserialize, Serialize};
@@ -14,8 +13,9 @@ use store::foreign::ForeignDatabase;
 
 use super::bubble::{CursorConversation, is_finished};
 use super::{discover, wire};
+use crate::adapter::{load_state, save_state};
 use crate::lenient::Lenient;
-use crate::{InputLine, ParseOutput, lines};
+use crate::{InputLine, ParseOutput, Source, lines};
 
 const COMPOSERS: &str = "composer.composerData";
 const CHATS: &str = "workbench.panel.aichat.view.aichat.chatdata";
@@ -36,15 +36,13 @@ struct CursorDatabaseState {
 }
 
 pub fn read_rows(
-    path: &Path,
+    source: &Source,
     database: &ForeignDatabase,
     state: Option<&str>,
     out: &mut ParseOutput,
 ) -> store::Result<String> {
-    let mut state: CursorDatabaseState = state
-        .and_then(|state| serde_json::from_str(state).ok())
-        .unwrap_or_default();
-    let cwd = discover::workspace_folder(path);
+    let mut state: CursorDatabaseState = load_state(state);
+    let cwd = discover::workspace_folder(&source.path);
     let mut reading = CursorDatabaseReader {
         database,
         cwd: cwd.as_deref(),
@@ -56,7 +54,7 @@ pub fn read_rows(
     if database.has_table("cursorDiskKV") {
         reading.read_new_bubbles(&mut state)?;
     }
-    Ok(serde_json::to_string(&state).unwrap_or_default())
+    Ok(save_state(&state))
 }
 
 struct CursorDatabaseReader<'a> {

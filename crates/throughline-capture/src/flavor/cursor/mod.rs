@@ -17,45 +17,23 @@ mod tests;
 mod transcript;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
-use store::foreign::ForeignDatabase;
 
-use crate::{Adapter, AgentEnv, LogReader, ParseOutput, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source};
 
-#[derive(Debug)]
-pub struct Cursor;
+pub const CURSOR: Adapter = Adapter {
+    flavor: Flavor::Cursor,
+    roots: discover::roots,
+    claim: |root, relative| discover::claim(&root.join(relative)),
+    recognises: discover::recognises,
+    identify: None,
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: Some(database::read_rows),
+};
 
-impl Adapter for Cursor {
-    fn flavor(&self) -> Flavor {
-        Flavor::Cursor
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(&root.join(relative))
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        let place = discover::CursorLocation::of(&source.path);
-        Box::new(transcript::CursorTranscriptReader::new(place, state))
-    }
-
-    fn read_rows(
-        &self,
-        source: &Source,
-        database: &ForeignDatabase,
-        state: Option<&str>,
-        out: &mut ParseOutput,
-    ) -> store::Result<String> {
-        database::read_rows(&source.path, database, state, out)
-    }
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    let location = discover::CursorLocation::of(&source.path);
+    Box::new(transcript::CursorTranscriptReader::new(location, state))
 }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::shape::shape;
 
-use super::Cursor;
-use crate::adapter::Adapter;
-use crate::made::{self, claimed, names, read, read_rows, total};
+use super::CURSOR;
+use crate::test_support::{
+    build_database, claimed_below, insert_row, message_ids, read_file, read_new_rows, total_usage,
+};
 use crate::{InputLine, ParseOutput, SourceFormat};
 
 /// Makes a database of a fixture; it stays open, so that what was written stays in its log.
@@ -22,14 +23,14 @@ fn made(folder: &str) -> (TempDir, PathBuf, Connection) {
         fs::write(base.path().join("workspace.json"), workspace).unwrap();
     }
     let tables = fs::read_to_string(from.join("state.tables.jsonl")).unwrap();
-    let connection = made::database(&path, &tables);
+    let connection = build_database(&path, &tables);
     (base, path, connection)
 }
 
 #[test]
 fn a_workspace_of_2024() {
     let (_base, path, _connection) = made("workspaceStorage/sample");
-    let parsed = read(&Cursor, &path, SourceFormat::Database);
+    let parsed = read_file(&CURSOR, &path, SourceFormat::Database);
     assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
@@ -37,7 +38,7 @@ fn a_workspace_of_2024() {
 #[test]
 fn one_value_for_each_bubble() {
     let (_base, path, _connection) = made("globalStorage");
-    let parsed = read(&Cursor, &path, SourceFormat::Database);
+    let parsed = read_file(&CURSOR, &path, SourceFormat::Database);
     assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
@@ -47,14 +48,14 @@ fn one_value_for_each_bubble() {
 fn other_keys_are_not_read() {
     for folder in ["workspaceStorage/sample", "globalStorage"] {
         let (_base, path, _connection) = made(folder);
-        let (parsed, state) = read_rows(&Cursor, &path, None);
+        let (parsed, state) = read_new_rows(&CURSOR, &path, None);
         let all = format!("{:?}{state}", parsed.entries);
         assert!(!all.contains("nobody-may-read") && !all.contains("secret layout"));
     }
 }
 
 fn put(connection: &Connection, key: &str, value: &Value) {
-    made::insert(
+    insert_row(
         connection,
         "cursorDiskKV",
         &json!({"key": key, "value": value}),
@@ -64,8 +65,8 @@ fn put(connection: &Connection, key: &str, value: &Value) {
 #[test]
 fn a_second_reading_adds_only_what_is_new() {
     let (_base, path, connection) = made("globalStorage");
-    let (first, state) = read_rows(&Cursor, &path, None);
-    assert_eq!(names(&first).len(), 7 + 3 + 2);
+    let (first, state) = read_new_rows(&CURSOR, &path, None);
+    assert_eq!(message_ids(&first).len(), 7 + 3 + 2);
     // The last rows are given again, and are the same: the store has them.
     let mut known = first.entries;
     let mut fresh = |parsed: ParseOutput| -> Vec<LogEntry> {
@@ -77,7 +78,7 @@ fn a_second_reading_adds_only_what_is_new() {
         known.extend(fresh.iter().cloned());
         fresh
     };
-    let (again, state) = read_rows(&Cursor, &path, Some(&state));
+    let (again, state) = read_new_rows(&CURSOR, &path, Some(&state));
     assert!(fresh(again).is_empty());
     // An answer is written while it is made: the bubble, the list, and the bubble again.
     let composer = |status: &str| {
@@ -94,10 +95,10 @@ fn a_second_reading_adds_only_what_is_new() {
         "bubbleId:c:a",
         &json!({"type": 2, "text": "Bec"}),
     );
-    let (early, state) = read_rows(&Cursor, &path, Some(&state));
+    let (early, state) = read_new_rows(&CURSOR, &path, Some(&state));
     assert!(fresh(early).is_empty(), "not in a list yet");
     put(&connection, "composerData:c", &composer("generating"));
-    let (half, state) = read_rows(&Cursor, &path, Some(&state));
+    let (half, state) = read_new_rows(&CURSOR, &path, Some(&state));
     let half = shape(&fresh(half));
     assert!(half.contains("why?") && !half.contains("Bec"));
     put(
@@ -106,7 +107,7 @@ fn a_second_reading_adds_only_what_is_new() {
         &json!({"type": 2, "text": "Because."}),
     );
     put(&connection, "composerData:c", &composer("completed"));
-    let (full, state) = read_rows(&Cursor, &path, Some(&state));
+    let (full, state) = read_new_rows(&CURSOR, &path, Some(&state));
     let full = shape(&fresh(full));
     assert!(
         full.contains("text \"Because.\"") && full.lines().count() == 2,
@@ -121,20 +122,20 @@ fn a_second_reading_adds_only_what_is_new() {
             "text": "again"}]});
         put(&connection, &format!("composerData:d{number}"), &inside);
     }
-    let (after, _) = read_rows(&Cursor, &path, Some(&state));
+    let (after, _) = read_new_rows(&CURSOR, &path, Some(&state));
     assert_eq!(shape(&fresh(after)).matches("text \"again\"").count(), 4);
 }
 
 #[test]
 fn a_workspace_is_read_again_when_it_was_written() {
     let (_base, path, connection) = made("workspaceStorage/sample");
-    let (first, state) = read_rows(&Cursor, &path, None);
-    let (again, state) = read_rows(&Cursor, &path, Some(&state));
+    let (first, state) = read_new_rows(&CURSOR, &path, None);
+    let (again, state) = read_new_rows(&CURSOR, &path, Some(&state));
     assert!(again.entries.is_empty());
     connection
         .execute_batch("UPDATE ItemTable SET value = value || ' '")
         .unwrap();
-    let (same, _) = read_rows(&Cursor, &path, Some(&state));
+    let (same, _) = read_new_rows(&CURSOR, &path, Some(&state));
     assert_eq!(same.entries, first.entries);
 }
 
@@ -143,11 +144,12 @@ fn a_workspace_is_read_again_when_it_was_written() {
 fn rows_in_the_log_count_once_they_are_committed() {
     let (_base, path, connection) = made("globalStorage");
     assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
-    let (_, state) = read_rows(&Cursor, &path, None);
+    let (_, state) = read_new_rows(&CURSOR, &path, None);
     connection.execute_batch("BEGIN").unwrap();
     let inside = json!({"conversation": [{"type": 1, "bubbleId": "b", "text": "hello"}]});
     put(&connection, "composerData:c", &inside);
-    let seen = || names(&read_rows(&Cursor, &path, Some(&state)).0).contains(&"b".to_owned());
+    let seen =
+        || message_ids(&read_new_rows(&CURSOR, &path, Some(&state)).0).contains(&"b".to_owned());
     assert!(!seen());
     connection.execute_batch("COMMIT").unwrap();
     assert!(seen());
@@ -173,7 +175,7 @@ fn usage_is_what_the_bubbles_add_up_to() {
     }
     assert!(expected.input > 0);
     assert_eq!(
-        total(&read(&Cursor, &path, SourceFormat::Database)),
+        total_usage(&read_file(&CURSOR, &path, SourceFormat::Database)),
         expected
     );
 }
@@ -189,7 +191,7 @@ fn damaged_values_are_passed_over() {
              UPDATE cursorDiskKV SET value = '{\"type\":\"odd\"}' WHERE rowid = 4;",
         )
         .unwrap();
-    let parsed = read(&Cursor, &path, SourceFormat::Database);
+    let parsed = read_file(&CURSOR, &path, SourceFormat::Database);
     assert_eq!(
         (
             parsed.skipped.len(),
@@ -197,16 +199,16 @@ fn damaged_values_are_passed_over() {
         ),
         (1, Some(&1))
     );
-    assert!(names(&parsed).len() > 4);
+    assert!(message_ids(&parsed).len() > 4);
 }
 
 #[test]
 fn transcripts() {
     let mut all = String::new();
-    for source in claimed(&Cursor, &testkit::fixture("cursor")) {
-        let parsed = read(&Cursor, &source.path, source.format);
+    for source in claimed_below(&CURSOR, &testkit::fixture("cursor")) {
+        let parsed = read_file(&CURSOR, &source.path, source.format);
         let text = fs::read_to_string(&source.path).unwrap();
-        assert!(Cursor.recognises(&text));
+        assert!(CURSOR.recognises(&text));
         all += &format!("{} {:?}\n", name(&source.path), parsed.unknown_kinds);
         all += &shape(&parsed.entries);
     }
@@ -219,15 +221,15 @@ fn name(path: &Path) -> &str {
 
 #[test]
 fn two_halves_are_the_whole() {
-    for source in claimed(&Cursor, &testkit::fixture("cursor")) {
-        let whole = read(&Cursor, &source.path, SourceFormat::Lines);
+    for source in claimed_below(&CURSOR, &testkit::fixture("cursor")) {
+        let whole = read_file(&CURSOR, &source.path, SourceFormat::Lines);
         let text = fs::read_to_string(&source.path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for cut in 0..=lines.len() {
             let mut out = ParseOutput::default();
             let mut state = None;
             for (half, first) in [(&lines[..cut], 1), (&lines[cut..], cut as u64 + 1)] {
-                let mut reader = Cursor.open_reader(&source, state.as_deref());
+                let mut reader = CURSOR.open_reader(&source, state.as_deref());
                 for (number, text) in (first..).zip(half) {
                     reader.read_line(
                         InputLine {
@@ -263,12 +265,12 @@ fn a_transcript_of_a_conversation_in_the_database_is_left_alone() {
     for session in ["c", "d"] {
         fs::write(transcripts.join(format!("{session}.jsonl")), "").unwrap();
     }
-    assert_eq!(claimed(&Cursor, home.path()).len(), 2);
+    assert_eq!(claimed_below(&CURSOR, home.path()).len(), 2);
     let tables = "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
                   INSERT INTO cursorDiskKV VALUES ('composerData:c', '{}');";
     let connection = Connection::open(storage.join("state.vscdb")).unwrap();
     connection.execute_batch(tables).unwrap();
-    let left: Vec<_> = claimed(&Cursor, home.path())
+    let left: Vec<_> = claimed_below(&CURSOR, home.path())
         .into_iter()
         .map(|s| s.path)
         .collect();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::discover::CursorLocation;
 use super::wire;
+use crate::adapter::save_state;
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
@@ -69,7 +70,7 @@ impl LogReader for CursorTranscriptReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }
 

@@ -33,10 +33,6 @@ impl LogReader for GeminiReader {
         let conversation = GeminiConversation::read(document, self.location.layout, out);
         GeminiEmitter::new(&self.location, &conversation).emit_all(&conversation, out);
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 struct GeminiEmitter {

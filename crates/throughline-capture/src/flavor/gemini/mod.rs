@@ -21,39 +21,25 @@ mod tests;
 mod tool;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Gemini;
-
-impl Adapter for Gemini {
-    fn flavor(&self) -> Flavor {
-        Flavor::Gemini
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub const GEMINI: Adapter = Adapter {
+    flavor: Flavor::Gemini,
+    roots: discover::roots,
+    claim: |root, relative| {
         discover::is_session(&root.join(relative)).then_some(SourceFormat::Document)
-    }
+    },
+    recognises: discover::recognises,
+    identify: Some(|head| discover::recognises(head).then_some(SourceFormat::Document)),
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Document)
-    }
-
-    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::GeminiReader::new(discover::GeminiLocation::of(
-            &source.path,
-        )))
-    }
+fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+    let location = discover::GeminiLocation::of(&source.path);
+    Box::new(log::GeminiReader::new(location))
 }

@@ -9,13 +9,13 @@ use insta::assert_snapshot;
 use memory::{Flavor, SessionId, Usage};
 use serde_json::Value;
 
-use super::Gemini;
+use super::GEMINI;
 use crate::adapter::parse_text;
-use crate::flavor::check::{self, messages, show};
-use crate::{Adapter, CaptureScope, ParseOutput, Root, Sources, SweepControl};
+use crate::test_support::{check_all, fixtures, messages, read_fixture, show_output, total_usage};
+use crate::{CaptureScope, ParseOutput, Root, Sources, SweepControl};
 
 fn read(project: &str, file: &str) -> ParseOutput {
-    check::read(&Gemini, &format!("tmp/{project}/chats/{file}"))
+    read_fixture(&GEMINI, &format!("tmp/{project}/chats/{file}"))
 }
 
 const REAL: &str = "40fc80fdb16b14b32f87f5955bf238c9ccf0836dc64373944adebc306d9cf157";
@@ -24,7 +24,7 @@ const CHILD: &str = "aaaa0001-0000-4000-8000-000000000001/bbbb0002.jsonl";
 
 #[test]
 fn inventory() {
-    assert_snapshot!(show(&read(
+    assert_snapshot!(show_output(&read(
         "proj",
         "session-2026-11-15T18-38-694b1fc8.jsonl"
     )));
@@ -32,7 +32,7 @@ fn inventory() {
 
 #[test]
 fn longhaul() {
-    assert_snapshot!(show(&read(
+    assert_snapshot!(show_output(&read(
         "proj",
         "session-2026-11-15T18-40-1e1579ce.jsonl"
     )));
@@ -40,7 +40,7 @@ fn longhaul() {
 
 #[test]
 fn secrets() {
-    assert_snapshot!(show(&read(
+    assert_snapshot!(show_output(&read(
         "proj",
         "session-2026-11-15T18-39-015ed640.jsonl"
     )));
@@ -48,7 +48,7 @@ fn secrets() {
 
 #[test]
 fn unicode() {
-    assert_snapshot!(show(&read(
+    assert_snapshot!(show_output(&read(
         "proj",
         "session-2026-11-15T18-39-afc26dd8.jsonl"
     )));
@@ -56,7 +56,10 @@ fn unicode() {
 
 #[test]
 fn documents() {
-    assert_snapshot!(show(&read(REAL, "session-2026-04-14T14-14-914f3c63.json")));
+    assert_snapshot!(show_output(&read(
+        REAL,
+        "session-2026-04-14T14-14-914f3c63.json"
+    )));
 }
 
 #[test]
@@ -67,14 +70,14 @@ fn other_shapes() {
         "schema_drift.json",
         "small.json",
     ];
-    let shown = files.map(|file| show(&read("stage0", &format!("session-{file}"))));
+    let shown = files.map(|file| show_output(&read("stage0", &format!("session-{file}"))));
     assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
 fn states_rewind_compaction_and_subagent() {
-    let parent = show(&read("made", &format!("{MADE}.jsonl")));
-    assert_snapshot!(parent + "\n" + &show(&read("made", CHILD)));
+    let parent = show_output(&read("made", &format!("{MADE}.jsonl")));
+    assert_snapshot!(parent + "\n" + &show_output(&read("made", CHILD)));
 }
 
 #[test]
@@ -86,15 +89,15 @@ fn the_later_format_stands_for_both() {
 #[test]
 fn nothing_unknown_but_what_was_made_so() {
     let mut unknown = BTreeMap::new();
-    let sources = check::sources(&Gemini);
+    let sources = fixtures(&GEMINI);
     assert_eq!(sources.len(), 14);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse_text(&Gemini, source, &text);
+        let parsed = parse_text(&GEMINI, source, &text);
         assert_eq!(parsed.skipped, [], "{source:?}");
         unknown.extend(parsed.unknown_kinds);
         assert!(
-            Gemini.recognises(&text) || text.contains("\"history\""),
+            GEMINI.recognises(&text) || text.contains("\"history\""),
             "{source:?}"
         );
     }
@@ -105,20 +108,15 @@ fn nothing_unknown_but_what_was_made_so() {
 }
 
 #[test]
-fn names_and_order() {
-    check::names_and_order(&Gemini);
-}
-
-#[test]
-fn damage_is_survived() {
-    check::damage_is_survived(&Gemini);
+fn fixtures_pass_every_check() {
+    check_all(&GEMINI);
 }
 
 /// However far a session has come, its messages have the names and places they will keep, and
 /// none is there twice.
 #[test]
 fn a_live_session_is_a_part_of_the_whole() {
-    let sources = check::sources(&Gemini);
+    let sources = fixtures(&GEMINI);
     let logs = sources
         .iter()
         .filter(|source| source.path.extension().unwrap() == "jsonl");
@@ -129,11 +127,11 @@ fn a_live_session_is_a_part_of_the_whole() {
                 .map(|message| (message.id.to_string(), message.line))
                 .collect()
         };
-        let whole = place(&parse_text(&Gemini, source, &text));
+        let whole = place(&parse_text(&GEMINI, source, &text));
         let mut end = 0;
         for line in text.split_inclusive('\n') {
             end += line.len();
-            for (id, line) in place(&parse_text(&Gemini, source, &text[..end])) {
+            for (id, line) in place(&parse_text(&GEMINI, source, &text[..end])) {
                 assert_eq!(whole.get(&id), Some(&line), "{id} in {source:?}");
             }
         }
@@ -143,7 +141,7 @@ fn a_live_session_is_a_part_of_the_whole() {
 /// Counts each message's tokens once, as they were written last.
 #[test]
 fn usage_is_what_the_messages_say() {
-    for source in check::sources(&Gemini) {
+    for source in fixtures(&GEMINI) {
         if source.path.ends_with(format!("{MADE}.json")) {
             continue;
         }
@@ -174,7 +172,7 @@ fn usage_is_what_the_messages_say() {
                 reasoning: count("thoughts"),
             };
         }
-        let usage = check::total(&parse_text(&Gemini, &source, &text));
+        let usage = total_usage(&parse_text(&GEMINI, &source, &text));
         assert_eq!(usage, expected, "{source:?}");
         assert_eq!(usage.total(), total, "as Gemini itself adds up");
     }
@@ -187,7 +185,7 @@ fn swept(store: &store::Store, home: &Path) -> Vec<String> {
         flavor: Some(Flavor::Gemini),
     };
     let sources = Sources {
-        adapters: vec![&Gemini],
+        adapters: vec![&GEMINI],
         roots: vec![root],
         all_roots: false,
         scope: CaptureScope::default(),

@@ -15,6 +15,7 @@ use store::foreign::{ForeignDatabase, ForeignRow};
 
 use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::wire::{Content, ModelConfig, Visibility};
+use crate::adapter::{load_state, save_state};
 use crate::{ParseOutput, SkipReason, SkippedLine, rows, time};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -31,13 +32,11 @@ pub fn read_rows(
     state: Option<&str>,
     out: &mut ParseOutput,
 ) -> store::Result<String> {
-    let mut state: GooseDatabaseState = state
-        .and_then(|state| serde_json::from_str(state).ok())
-        .unwrap_or_default();
+    let mut state: GooseDatabaseState = load_state(state);
     if database.has_table("sessions") && database.has_table("messages") {
         read_new(database, &mut state, out)?;
     }
-    Ok(serde_json::to_string(&state).unwrap_or_default())
+    Ok(save_state(&state))
 }
 
 fn read_new(

@@ -6,6 +6,7 @@ use memory::{Usage, UsageEntry};
 
 use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::{database, wire};
+use crate::adapter::{load_state, save_state};
 use crate::lenient::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
@@ -24,9 +25,7 @@ impl GooseLegacyReader {
             .to_string_lossy();
         Self {
             session: SessionId::of(Flavor::Goose, &name),
-            talk: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            talk: load_state(state),
         }
     }
 }
@@ -62,7 +61,7 @@ impl LogReader for GooseLegacyReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.talk).unwrap_or_default()
+        save_state(&self.talk)
     }
 }
 

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::shape::shape;
 
-use super::Goose;
-use crate::adapter::Adapter;
-use crate::made::{self, claimed, names, read, read_rows, total};
+use super::GOOSE;
+use crate::test_support::{
+    build_database, claimed_below, insert_row, message_ids, read_file, read_new_rows, total_usage,
+};
 use crate::{AgentEnv, InputLine, ParseOutput, SourceFormat};
 
 /// Makes the database; it stays open, so that what was written stays in its log.
@@ -18,14 +19,14 @@ fn made() -> (TempDir, PathBuf, Connection) {
     let tables = fs::read_to_string(testkit::fixture("goose/made/sessions.tables.jsonl")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
-    let connection = made::database(&path, &tables);
+    let connection = build_database(&path, &tables);
     (folder, path, connection)
 }
 
 #[test]
 fn sessions_of_every_kind() {
     let (_folder, path, _connection) = made();
-    let parsed = read(&Goose, &path, SourceFormat::Database);
+    let parsed = read_file(&GOOSE, &path, SourceFormat::Database);
     assert_eq!(
         parsed.unknown_kinds.into_iter().collect::<Vec<_>>(),
         [("content/hologram".into(), 1)]
@@ -36,17 +37,17 @@ fn sessions_of_every_kind() {
 #[test]
 fn files_before_the_database() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let parsed = read(&Goose, &path, SourceFormat::Lines);
+    let parsed = read_file(&GOOSE, &path, SourceFormat::Lines);
     assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     assert_snapshot!(shape(&parsed.entries));
 }
 
 #[test]
 fn a_real_database_without_messages() {
-    let sources = claimed(&Goose, &testkit::fixture("goose"));
+    let sources = claimed_below(&GOOSE, &testkit::fixture("goose"));
     assert_eq!(sources.len(), 2);
-    let parsed = read(
-        &Goose,
+    let parsed = read_file(
+        &GOOSE,
         &testkit::fixture("goose/sessions/sessions.db"),
         SourceFormat::Database,
     );
@@ -66,7 +67,7 @@ fn usage_is_what_goose_adds_up() {
         ..Usage::default()
     };
     assert_eq!(
-        total(&read(&Goose, &path, SourceFormat::Database)),
+        total_usage(&read_file(&GOOSE, &path, SourceFormat::Database)),
         expected
     );
 }
@@ -74,19 +75,19 @@ fn usage_is_what_goose_adds_up() {
 fn say(connection: &Connection, text: &str) {
     let row = json!({"session_id": "20260302_2", "role": "user", "created_timestamp": 1_772_443_000,
         "content_json": [{"type": "text", "text": text}]});
-    made::insert(connection, "messages", &row);
+    insert_row(connection, "messages", &row);
 }
 
 #[test]
 fn a_second_reading_adds_only_what_is_new() {
     let (_folder, path, connection) = made();
-    let (first, state) = read_rows(&Goose, &path, None);
-    let (again, state) = read_rows(&Goose, &path, Some(&state));
-    assert!(names(&again).is_empty() && !names(&first).is_empty());
+    let (first, state) = read_new_rows(&GOOSE, &path, None);
+    let (again, state) = read_new_rows(&GOOSE, &path, Some(&state));
+    assert!(message_ids(&again).is_empty() && !message_ids(&first).is_empty());
     say(&connection, "And the tests?");
-    let (second, _) = read_rows(&Goose, &path, Some(&state));
-    assert_eq!(names(&second).len(), 1);
-    let (whole, _) = read_rows(&Goose, &path, None);
+    let (second, _) = read_new_rows(&GOOSE, &path, Some(&state));
+    assert_eq!(message_ids(&second).len(), 1);
+    let (whole, _) = read_new_rows(&GOOSE, &path, None);
     assert!(whole.entries.contains(second.entries.last().unwrap()));
 }
 
@@ -94,7 +95,7 @@ fn a_second_reading_adds_only_what_is_new() {
 #[test]
 fn a_conversation_written_anew_keeps_its_names() {
     let (_folder, path, connection) = made();
-    let (first, state) = read_rows(&Goose, &path, None);
+    let (first, state) = read_new_rows(&GOOSE, &path, None);
     connection
         .execute_batch(
             "CREATE TEMP TABLE kept AS SELECT * FROM messages WHERE session_id = '20260302_1';
@@ -103,13 +104,13 @@ fn a_conversation_written_anew_keeps_its_names() {
              INSERT INTO messages SELECT * FROM kept;",
         )
         .unwrap();
-    let (second, _) = read_rows(&Goose, &path, Some(&state));
+    let (second, _) = read_new_rows(&GOOSE, &path, Some(&state));
     let fresh = second
         .entries
         .iter()
         .filter(|entry| !first.entries.contains(entry));
     assert_eq!(fresh.count(), 0);
-    assert!(names(&second).len() > 5);
+    assert!(message_ids(&second).len() > 5);
 }
 
 /// What lies in the log only is read; what is not committed is not there yet.
@@ -117,44 +118,47 @@ fn a_conversation_written_anew_keeps_its_names() {
 fn rows_in_the_log_count_once_they_are_committed() {
     let (_folder, path, connection) = made();
     assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
-    let (_, state) = read_rows(&Goose, &path, None);
+    let (_, state) = read_new_rows(&GOOSE, &path, None);
     connection.execute_batch("BEGIN").unwrap();
     say(&connection, "Not yet.");
-    assert!(names(&read_rows(&Goose, &path, Some(&state)).0).is_empty());
+    assert!(message_ids(&read_new_rows(&GOOSE, &path, Some(&state)).0).is_empty());
     connection.execute_batch("COMMIT").unwrap();
-    assert_eq!(names(&read_rows(&Goose, &path, Some(&state)).0).len(), 1);
+    assert_eq!(
+        message_ids(&read_new_rows(&GOOSE, &path, Some(&state)).0).len(),
+        1
+    );
 }
 
 #[test]
 fn a_session_that_was_taken_over_has_the_names_of_its_file() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let file = read(&Goose, &path, SourceFormat::Lines);
+    let file = read_file(&GOOSE, &path, SourceFormat::Lines);
     let (_folder, database, connection) = made();
     let session = json!({"id": "20250304_100000", "working_dir": "/home/dev/old"});
-    made::insert(&connection, "sessions", &session);
+    insert_row(&connection, "sessions", &session);
     for line in fs::read_to_string(path).unwrap().lines().skip(1) {
         let line: Value = serde_json::from_str(line).unwrap();
         let row = json!({"session_id": "20250304_100000", "role": line["role"],
             "content_json": line["content"], "created_timestamp": line["created"]});
-        made::insert(&connection, "messages", &row);
+        insert_row(&connection, "messages", &row);
     }
-    let taken_over = names(&read(&Goose, &database, SourceFormat::Database));
-    assert!(taken_over.starts_with(&names(&file)));
+    let taken_over = message_ids(&read_file(&GOOSE, &database, SourceFormat::Database));
+    assert!(taken_over.starts_with(&message_ids(&file)));
 }
 
 #[test]
 fn two_halves_are_the_whole() {
     let path = testkit::fixture("goose/sessions/20250304_100000.jsonl");
-    let whole = read(&Goose, &path, SourceFormat::Lines);
+    let whole = read_file(&GOOSE, &path, SourceFormat::Lines);
     let text = fs::read_to_string(&path).unwrap();
-    let source = claimed(&Goose, &testkit::fixture("goose")).remove(0);
+    let source = claimed_below(&GOOSE, &testkit::fixture("goose")).remove(0);
     assert_eq!(source.path, path);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for cut in 0..=lines.len() {
         let mut out = ParseOutput::default();
         let mut state = None;
         for half in [&lines[..cut], &lines[cut..]] {
-            let mut reader = Goose.open_reader(&source, state.as_deref());
+            let mut reader = GOOSE.open_reader(&source, state.as_deref());
             for text in half {
                 reader.read_line(
                     InputLine {
@@ -181,7 +185,7 @@ fn damage_is_passed_over() {
     connection
         .execute_batch("UPDATE messages SET role = 'tool' WHERE id = 3")
         .unwrap();
-    let parsed = read(&Goose, &path, SourceFormat::Database);
+    let parsed = read_file(&GOOSE, &path, SourceFormat::Database);
     assert_eq!(
         (parsed.skipped.len(), parsed.unknown_kinds.get("role/tool")),
         (1, Some(&1))
@@ -192,7 +196,7 @@ fn damage_is_passed_over() {
     let file = folder.path().join("a.jsonl");
     for cut in 0..text.len() {
         fs::write(&file, &text.as_bytes()[..cut]).unwrap();
-        let parsed = read(&Goose, &file, SourceFormat::Lines);
+        let parsed = read_file(&GOOSE, &file, SourceFormat::Lines);
         assert!(parsed.skipped.len() <= 1);
         assert!(
             parsed
@@ -210,14 +214,14 @@ fn places_and_names() {
         ..AgentEnv::default()
     };
     assert_eq!(
-        Goose.roots(&places),
+        GOOSE.roots(&places),
         [PathBuf::from("/h/.local/share/goose/sessions")]
     );
     places
         .variables
         .insert("GOOSE_PATH_ROOT".into(), "/g".into());
-    assert_eq!(Goose.roots(&places), [PathBuf::from("/g/data/sessions")]);
-    let claim = |path: &str| Goose.claim("/x".as_ref(), path.as_ref());
+    assert_eq!(GOOSE.roots(&places), [PathBuf::from("/g/data/sessions")]);
+    let claim = |path: &str| GOOSE.claim("/x".as_ref(), path.as_ref());
     assert_eq!(claim("sessions/sessions.db"), Some(SourceFormat::Database));
     assert_eq!(
         claim("sessions/20250304_100000.jsonl"),

@@ -212,10 +212,6 @@ impl LogReader for GrokChatReader {
         }
         self.flush_thoughts(out);
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// Returns the blocks of a content that is text or a list.

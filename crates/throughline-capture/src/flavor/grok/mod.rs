@@ -26,39 +26,29 @@ mod updates;
 mod usage;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use self::discover::{GrokFile, GrokLocation};
+use crate::{Adapter, LogReader, Source};
 
-#[derive(Debug)]
-pub struct Grok;
+pub const GROK: Adapter = Adapter {
+    flavor: Flavor::Grok,
+    roots: discover::roots,
+    claim: |root, relative| GrokFile::at(&root.join(relative)).map(GrokFile::format),
+    recognises: discover::recognises,
+    identify: None,
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Grok {
-    fn flavor(&self) -> Flavor {
-        Flavor::Grok
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::GrokFile::at(&root.join(relative)).map(discover::GrokFile::format)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        let place = discover::GrokLocation::of(&source.path);
-        match discover::GrokFile::named(&source.path, source.format) {
-            discover::GrokFile::Updates => Box::new(updates::GrokLogReader::new(place, state)),
-            discover::GrokFile::Chat => Box::new(chat::GrokChatReader::new(place)),
-            discover::GrokFile::Summary => Box::new(summary::GrokSummaryReader::new(place)),
-            discover::GrokFile::Subagent => Box::new(summary::GrokSubagentReader),
-        }
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    let location = GrokLocation::of(&source.path);
+    match GrokFile::named(&source.path, source.format) {
+        GrokFile::Updates => Box::new(updates::GrokLogReader::new(location, state)),
+        GrokFile::Chat => Box::new(chat::GrokChatReader::new(location)),
+        GrokFile::Summary => Box::new(summary::GrokSummaryReader::new(location)),
+        GrokFile::Subagent => Box::new(summary::GrokSubagentReader),
     }
 }

@@ -54,10 +54,6 @@ impl LogReader for GrokSummaryReader {
             Ok(())
         });
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }
 
 /// Says whether a `summary.json` is a subagent's.
@@ -103,10 +99,6 @@ impl LogReader for GrokSubagentReader {
             out.entries.extend(patch.map(LogEntry::Session));
             Ok(())
         });
-    }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
     }
 }
 

@@ -8,9 +8,9 @@ use insta::assert_snapshot;
 use memory::{Block, Flavor, LogEntry, Usage};
 use testkit::shape::shape;
 
-use super::Grok;
+use super::GROK;
 use crate::adapter::parse_text;
-use crate::{Adapter, InputLine, ParseOutput, Source, SourceFormat};
+use crate::{InputLine, ParseOutput, Source, SourceFormat};
 
 const PROJ: &str = "%2Fhome%2Fdev%2Fproj";
 const MADE: &str = "%2Fhome%2Fdev%2Fmade";
@@ -19,14 +19,14 @@ fn source(relative: &str) -> Source {
     let root = testkit::fixture("grok");
     Source {
         flavor: Flavor::Grok,
-        format: Grok.claim(&root, Path::new(relative)).unwrap(),
+        format: GROK.claim(&root, Path::new(relative)).unwrap(),
         path: root.join(relative),
     }
 }
 
 fn read(source: &Source) -> (String, ParseOutput) {
     let text = fs::read_to_string(&source.path).unwrap();
-    let parsed = parse_text(&Grok, source, &text);
+    let parsed = parse_text(&GROK, source, &text);
     (text, parsed)
 }
 
@@ -126,7 +126,7 @@ fn compacted_chat_is_read_from_its_summary() {
         format: SourceFormat::Document,
     };
     let text = fs::read_to_string(history).unwrap();
-    let whole = parse_text(&Grok, &source, &text);
+    let whole = parse_text(&GROK, &source, &text);
     let tail: String = text.split_inclusive('\n').skip(5).collect();
     let names = |parsed: &ParseOutput| -> Vec<String> {
         let ids = parsed.entries.iter().filter_map(|entry| match entry {
@@ -135,7 +135,7 @@ fn compacted_chat_is_read_from_its_summary() {
         });
         ids.collect()
     };
-    let (whole_names, kept) = (names(&whole), names(&parse_text(&Grok, &source, &tail)));
+    let (whole_names, kept) = (names(&whole), names(&parse_text(&GROK, &source, &tail)));
     assert!(shape(&whole.entries).contains("boundary"));
     assert!(shape(&whole.entries).contains("summary \"This session is being continued"));
     assert_eq!(whole_names[whole_names.len() - 2..], kept[kept.len() - 2..]);
@@ -160,7 +160,7 @@ fn sources() -> Vec<Source> {
     let claimed = found.into_iter().filter_map(|relative| {
         Some(Source {
             flavor: Flavor::Grok,
-            format: Grok.claim(&root, &relative)?,
+            format: GROK.claim(&root, &relative)?,
             path: root.join(relative),
         })
     });
@@ -178,7 +178,7 @@ fn nothing_unknown_but_what_was_made_so() {
         unknown.extend(parsed.unknown_kinds);
         skipped += parsed.skipped.len();
         if source.format == SourceFormat::Lines || text.starts_with(r#"{"type":"system""#) {
-            assert!(Grok.recognises(&text), "{}", source.path.display());
+            assert!(GROK.recognises(&text), "{}", source.path.display());
         }
     }
     assert_eq!(
@@ -199,7 +199,7 @@ fn two_halves_are_the_whole() {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         for cut in 0..=lines.len() {
             let mut out = ParseOutput::default();
-            let mut reader = Grok.open_reader(source, None);
+            let mut reader = GROK.open_reader(source, None);
             feed(&mut *reader, &lines, 0, cut, &mut out);
             reader.finish(false, &mut out);
             let (from, state) = match reader.resume_point() {
@@ -214,7 +214,7 @@ fn two_halves_are_the_whole() {
                 None => (cut, reader.state()),
             };
             assert!(!texts(&whole).any(|text| state.contains(text)), "{state}");
-            let mut reader = Grok.open_reader(source, Some(&state));
+            let mut reader = GROK.open_reader(source, Some(&state));
             feed(&mut *reader, &lines, from, lines.len(), &mut out);
             reader.finish(true, &mut out);
             assert_eq!(
@@ -269,13 +269,13 @@ fn damage_is_survived() {
         let (text, _) = read(&source);
         for cut in (0..text.len()).step_by(1009) {
             let cut = text.floor_char_boundary(cut);
-            let torn = parse_text(&Grok, &source, &text[..cut]);
+            let torn = parse_text(&GROK, &source, &text[..cut]);
             assert!(
                 torn.skipped.len() <= 2,
                 "{} cut at byte {cut}",
                 source.path.display()
             );
-            let rest = parse_text(&Grok, &source, &text[cut..]);
+            let rest = parse_text(&GROK, &source, &text[cut..]);
             assert!(
                 rest.skipped.len() <= 3,
                 "{} from byte {cut}",

@@ -13,6 +13,7 @@ use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::session::{GrokSession, session_id};
 use super::wire::{self, Chunk, Kind, Meta, TurnCompleted};
 use super::{news, summary, usage};
+use crate::adapter::{load_state, save_state};
 use crate::time::Time;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
@@ -24,11 +25,10 @@ pub struct GrokLogReader {
 
 impl GrokLogReader {
     pub fn new(place: GrokLocation, state: Option<&str>) -> Self {
-        let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             session: GrokSession {
                 location: place,
-                state: state.unwrap_or_default(),
+                state: load_state(state),
             },
             pending: None,
         }
@@ -185,7 +185,7 @@ impl LogReader for GrokLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.session.state).unwrap_or_default()
+        save_state(&self.session.state)
     }
 
     fn resume_point(&self) -> Option<ResumePoint> {

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::discover::KimiLocation;
 use super::{prompt, wire};
+use crate::adapter::save_state;
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
@@ -422,6 +423,6 @@ impl LogReader for KimiLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }

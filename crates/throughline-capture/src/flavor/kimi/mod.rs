@@ -17,43 +17,32 @@ mod state;
 mod tests;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Kimi;
+pub const KIMI: Adapter = Adapter {
+    flavor: Flavor::Kimi,
+    roots: discover::roots,
+    claim: discover::claim,
+    recognises,
+    identify: Some(|head| is_log(head).then_some(SourceFormat::Lines)),
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Kimi {
-    fn flavor(&self) -> Flavor {
-        Flavor::Kimi
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    match source.format {
+        SourceFormat::Document => Box::new(state::KimiSessionFileReader::new(source)),
+        _ => Box::new(log::KimiLogReader::new(source, state)),
     }
+}
 
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(root, relative)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        let state = head.contains("\"workDir\"") && head.contains("\"agents\"");
-        is_log(head) || state
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        is_log(head).then_some(SourceFormat::Lines)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        match source.format {
-            SourceFormat::Document => Box::new(state::KimiSessionFileReader::new(source)),
-            _ => Box::new(log::KimiLogReader::new(source, state)),
-        }
-    }
+fn recognises(head: &str) -> bool {
+    let is_session_file = head.contains("\"workDir\"") && head.contains("\"agents\"");
+    is_log(head) || is_session_file
 }
 
 fn is_log(head: &str) -> bool {

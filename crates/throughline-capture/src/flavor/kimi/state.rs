@@ -55,8 +55,4 @@ impl LogReader for KimiSessionFileReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| self.read(text, out));
     }
-
-    fn state(&self) -> String {
-        "{}".to_owned()
-    }
 }

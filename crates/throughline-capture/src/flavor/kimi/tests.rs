@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use memory::Usage;
 
-use super::Kimi;
-use crate::flavor::trial;
-use crate::{Adapter, SourceFormat};
+use super::KIMI;
+use crate::SourceFormat;
+use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
 
 const LAB: &str = "sessions/wd_project_ac3bb318f98e";
 const TOOLS: &str = "session_1bcbe023-4f7e-4971-9dc9-43b8756045b0";
 
 #[test]
 fn tools_plans_and_a_compaction() {
-    let log = trial::show(&Kimi, &format!("{LAB}/{TOOLS}/agents/main/wire.jsonl"));
-    let state = trial::show(&Kimi, &format!("{LAB}/{TOOLS}/state.json"));
+    let log = show_fixture(&KIMI, &format!("{LAB}/{TOOLS}/agents/main/wire.jsonl"));
+    let state = show_fixture(&KIMI, &format!("{LAB}/{TOOLS}/state.json"));
     assert_snapshot!(format!("{log}# state.json\n{state}"));
 }
 
 #[test]
 fn subagent() {
-    assert_snapshot!(trial::show(
-        &Kimi,
+    assert_snapshot!(show_fixture(
+        &KIMI,
         &format!("{LAB}/{TOOLS}/agents/agent-0/wire.jsonl")
     ));
 }
@@ -30,8 +30,8 @@ fn subagent() {
 #[test]
 fn cancelled_turns() {
     let session = format!("{LAB}/session_9eb1bf57-c1af-48a5-b658-0e8d9fe794f5");
-    assert_snapshot!(trial::show(
-        &Kimi,
+    assert_snapshot!(show_fixture(
+        &KIMI,
         &format!("{session}/agents/main/wire.jsonl")
     ));
 }
@@ -39,16 +39,16 @@ fn cancelled_turns() {
 #[test]
 fn commands_and_changes() {
     let session = "sessions/wd_proj_0123456789ab/session_11111111-1111-4111-8111-111111111111";
-    assert_snapshot!(trial::show(
-        &Kimi,
+    assert_snapshot!(show_fixture(
+        &KIMI,
         &format!("{session}/agents/main/wire.jsonl")
     ));
 }
 
 #[test]
 fn kimi_cli() {
-    assert_snapshot!(trial::show(
-        &Kimi,
+    assert_snapshot!(show_fixture(
+        &KIMI,
         "sessions/0cc175b9c0f1b6a831c399e269772661/22222222-2222-4222-8222-222222222222/wire.jsonl"
     ));
 }
@@ -59,12 +59,12 @@ fn all_fixtures_are_sound() {
         ("brand.new".to_owned(), 1),
         ("message/BrandNew".to_owned(), 1),
     ]);
-    assert_eq!(trial::try_all(&Kimi), unknown);
-    let sources = trial::sources(&Kimi);
+    assert_eq!(check_all(&KIMI), unknown);
+    let sources = fixtures(&KIMI);
     assert_eq!(sources.len(), 7);
     for source in sources {
         assert!(
-            Kimi.recognises(&trial::read(&Kimi, &source).0),
+            KIMI.recognises(&read_source(&KIMI, &source).0),
             "{source:?}"
         );
     }
@@ -72,11 +72,11 @@ fn all_fixtures_are_sound() {
 
 #[test]
 fn usage_is_what_the_lines_add_up_to() {
-    for source in trial::sources(&Kimi) {
+    for source in fixtures(&KIMI) {
         if source.format != SourceFormat::Lines {
             continue;
         }
-        let (text, parsed) = trial::read(&Kimi, &source);
+        let (text, parsed) = read_source(&KIMI, &source);
         let mut expected = Usage::default();
         for line in text.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
@@ -95,6 +95,6 @@ fn usage_is_what_the_lines_add_up_to() {
                 reasoning: 0,
             };
         }
-        assert_eq!(trial::bill(&parsed).0, expected, "{source:?}");
+        assert_eq!(usage_by_key(&parsed).0, expected, "{source:?}");
     }
 }

@@ -11,6 +11,7 @@ use store::foreign::{ForeignDatabase, ForeignRow};
 
 use super::part::OpencodeTurn;
 use super::{session, wire};
+use crate::adapter::{load_state, save_state};
 use crate::lenient::Lenient;
 use crate::time::{self, Time};
 use crate::{InputLine, ParseOutput, lines, rows};
@@ -53,16 +54,14 @@ pub fn read_rows(
     state: Option<&str>,
     out: &mut ParseOutput,
 ) -> store::Result<String> {
-    let mut state: OpencodeDatabaseState = state
-        .and_then(|state| serde_json::from_str(state).ok())
-        .unwrap_or_default();
+    let mut state: OpencodeDatabaseState = load_state(state);
     let known = ["session", "message", "part"]
         .iter()
         .all(|table| database.has_table(table));
     if known {
         OpencodeDatabaseReader { database, out }.read_new(&mut state)?;
     }
-    Ok(serde_json::to_string(&state).unwrap_or_default())
+    Ok(save_state(&state))
 }
 
 struct OpencodeDatabaseReader<'a> {

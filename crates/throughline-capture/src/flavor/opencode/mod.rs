@@ -18,55 +18,27 @@ mod session;
 mod tests;
 mod wire;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use memory::Flavor;
-use store::foreign::ForeignDatabase;
 
-use crate::{Adapter, AgentEnv, LogReader, ParseOutput, Source, SourceFormat};
+use crate::{Adapter, SourceFormat};
 
-#[derive(Debug)]
-pub struct Opencode;
+pub const OPENCODE: Adapter = Adapter {
+    flavor: Flavor::Opencode,
+    roots: discover::roots,
+    claim,
+    recognises: discover::recognises,
+    identify: Some(|head| discover::is_export(head).then_some(SourceFormat::Document)),
+    open_reader: |source, _| Box::new(document::OpencodeDocumentReader::new(&source.path)),
+    is_shared: None,
+    session_folder: Some(|source, session| discover::session_folder(&source.path, session)),
+    read_rows: Some(|_, database, state, out| database::read_rows(database, state, out)),
+};
 
-impl Adapter for Opencode {
-    fn flavor(&self) -> Flavor {
-        Flavor::Opencode
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let path = root.join(relative);
-        let file = discover::OpencodeFile::at(&path)?;
-        let left_behind = file.format() == SourceFormat::Document && discover::is_migrated(&path);
-        (!left_behind).then(|| file.format())
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        discover::is_export(head).then_some(SourceFormat::Document)
-    }
-
-    fn session_folder(&self, source: &Source, session: &str) -> Option<String> {
-        discover::session_folder(&source.path, session)
-    }
-
-    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(document::OpencodeDocumentReader::new(&source.path))
-    }
-
-    fn read_rows(
-        &self,
-        _source: &Source,
-        database: &ForeignDatabase,
-        state: Option<&str>,
-        out: &mut ParseOutput,
-    ) -> store::Result<String> {
-        database::read_rows(database, state, out)
-    }
+fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let path = root.join(relative);
+    let format = discover::OpencodeFile::at(&path)?.format();
+    let is_replaced = format == SourceFormat::Document && discover::is_migrated(&path);
+    (!is_replaced).then_some(format)
 }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::shape::shape;
 
-use super::Opencode;
-use crate::adapter::Adapter;
-use crate::made::{self, claimed, names, read, read_rows, total};
+use super::OPENCODE;
+use crate::test_support::{
+    build_database, claimed_below, insert_row, message_ids, read_file, read_new_rows, total_usage,
+};
 use crate::{ParseOutput, SourceFormat};
 
 /// Makes the database of a scenario; it stays open, so that what was written stays in its log.
@@ -19,13 +20,13 @@ fn scenario(name: &str) -> (TempDir, PathBuf, Connection) {
     let tables = testkit::fixture(&format!("opencode/generated/{name}/opencode.tables.jsonl"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("opencode.db");
-    let connection = made::database(&path, &fs::read_to_string(tables).unwrap());
+    let connection = build_database(&path, &fs::read_to_string(tables).unwrap());
     (folder, path, connection)
 }
 
 fn show(name: &str) -> String {
     let (_folder, path, _connection) = scenario(name);
-    let parsed = read(&Opencode, &path, SourceFormat::Database);
+    let parsed = read_file(&OPENCODE, &path, SourceFormat::Database);
     assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     shape(&parsed.entries)
 }
@@ -51,10 +52,10 @@ fn unicode() {
 }
 
 fn show_files(folder: &str) -> String {
-    let sources = claimed(&Opencode, &testkit::fixture(folder));
+    let sources = claimed_below(&OPENCODE, &testkit::fixture(folder));
     let entries: Vec<_> = sources
         .iter()
-        .flat_map(|source| read(&Opencode, &source.path, source.format).entries)
+        .flat_map(|source| read_file(&OPENCODE, &source.path, source.format).entries)
         .collect();
     shape(&entries)
 }
@@ -71,17 +72,17 @@ fn files_before_the_database() {
 
 #[test]
 fn nothing_unknown_and_no_two_messages_with_one_name() {
-    let sources = claimed(&Opencode, &testkit::fixture("opencode"));
+    let sources = claimed_below(&OPENCODE, &testkit::fixture("opencode"));
     assert_eq!(sources.len(), 25);
     let mut seen = BTreeSet::new();
     for source in sources {
         let text = fs::read_to_string(&source.path).unwrap();
         assert!(
-            Opencode.recognises(&text) || text.len() < 100,
+            OPENCODE.recognises(&text) || text.len() < 100,
             "{}",
             source.path.display()
         );
-        let parsed = read(&Opencode, &source.path, source.format);
+        let parsed = read_file(&OPENCODE, &source.path, source.format);
         assert!(parsed.skipped.is_empty());
         // Two of the files of parts do not say whose they are.
         let strayed = parsed
@@ -89,7 +90,7 @@ fn nothing_unknown_and_no_two_messages_with_one_name() {
             .keys()
             .all(|kind| kind == "part without its message");
         assert!(strayed, "{:?}", parsed.unknown_kinds);
-        for name in names(&parsed) {
+        for name in message_ids(&parsed) {
             assert!(
                 seen.insert(name.clone()),
                 "{name} in {}",
@@ -118,19 +119,19 @@ fn count(parts: impl Iterator<Item = Value>) -> Usage {
 
 #[test]
 fn usage_is_what_the_steps_add_up_to() {
-    for source in claimed(&Opencode, &testkit::fixture("opencode/export")) {
+    for source in claimed_below(&OPENCODE, &testkit::fixture("opencode/export")) {
         let text = fs::read_to_string(&source.path).unwrap();
         let export: Value = serde_json::from_str(&text).unwrap();
         let messages = export["messages"].as_array().unwrap().iter();
         let parts = messages.flat_map(|message| message["parts"].as_array().unwrap().clone());
         assert_eq!(
-            total(&read(&Opencode, &source.path, source.format)),
+            total_usage(&read_file(&OPENCODE, &source.path, source.format)),
             count(parts)
         );
     }
     for name in ["inventory", "longhaul", "secrets", "unicode"] {
         let (_folder, path, connection) = scenario(name);
-        let sum = total(&read(&Opencode, &path, SourceFormat::Database));
+        let sum = total_usage(&read_file(&OPENCODE, &path, SourceFormat::Database));
         let sql = "SELECT tokens_input, tokens_output, tokens_cache_read FROM session";
         let counted = connection.query_row(sql, [], |row| {
             Ok((
@@ -165,13 +166,13 @@ fn readings_after_each_write_are_the_whole() {
         });
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("opencode.db");
-        let connection = made::database(&path, &tables.join("\n"));
+        let connection = build_database(&path, &tables.join("\n"));
         let mut entries: Vec<LogEntry> = Vec::new();
         let mut state = None;
         for row in &rows {
             let row: Value = serde_json::from_str(row).unwrap();
-            made::insert(&connection, row["table"].as_str().unwrap(), &row["row"]);
-            let (parsed, next) = read_rows(&Opencode, &path, state.as_deref());
+            insert_row(&connection, row["table"].as_str().unwrap(), &row["row"]);
+            let (parsed, next) = read_new_rows(&OPENCODE, &path, state.as_deref());
             // As the store does: what is there already is not added again.
             for entry in parsed.entries {
                 if !entries.contains(&entry) {
@@ -180,7 +181,7 @@ fn readings_after_each_write_are_the_whole() {
             }
             state = Some(next);
         }
-        let whole = read(&Opencode, &path, SourceFormat::Database);
+        let whole = read_file(&OPENCODE, &path, SourceFormat::Database);
         let said = |entries: &[LogEntry]| -> BTreeSet<String> {
             let said = entries
                 .iter()
@@ -195,7 +196,7 @@ fn readings_after_each_write_are_the_whole() {
 #[test]
 fn a_second_reading_adds_only_what_is_new() {
     let (_folder, path, connection) = scenario("secrets");
-    let (first, state) = read_rows(&Opencode, &path, None);
+    let (first, state) = read_new_rows(&OPENCODE, &path, None);
     assert!(!state.contains("AKIA") && !first.entries.is_empty());
     let later = 1_894_767_751_931_u64;
     let session = "ses_1";
@@ -205,9 +206,9 @@ fn a_second_reading_adds_only_what_is_new() {
     let words = json!({"id": "prt_ff0000000002aaaaaaaaaaaaaa", "session_id": session,
         "message_id": "msg_ff0000000001aaaaaaaaaaaaaa", "time_created": later,
         "time_updated": later, "data": {"type": "text", "text": "and now?"}});
-    made::insert(&connection, "message", &turn);
-    made::insert(&connection, "part", &words);
-    let (second, state) = read_rows(&Opencode, &path, Some(&state));
+    insert_row(&connection, "message", &turn);
+    insert_row(&connection, "part", &words);
+    let (second, state) = read_new_rows(&OPENCODE, &path, Some(&state));
     // The newest rows are given again, and are the same: the store has them.
     let second = ParseOutput {
         entries: second
@@ -217,27 +218,27 @@ fn a_second_reading_adds_only_what_is_new() {
             .collect(),
         ..second
     };
-    assert_eq!(names(&second), ["prt_ff0000000002aaaaaaaaaaaaaa"]);
+    assert_eq!(message_ids(&second), ["prt_ff0000000002aaaaaaaaaaaaaa"]);
     assert_eq!(second.entries.len(), 1);
     // A clock that was set back hides nothing.
     let early = json!({"id": "prt_ff0000000003aaaaaaaaaaaaaa", "session_id": session,
         "message_id": "msg_ff0000000001aaaaaaaaaaaaaa", "time_created": 5,
         "time_updated": 5, "data": {"type": "text", "text": "hello?"}});
-    made::insert(&connection, "part", &early);
-    let (third, _) = read_rows(&Opencode, &path, Some(&state));
-    assert!(names(&third).contains(&"prt_ff0000000003aaaaaaaaaaaaaa".to_owned()));
+    insert_row(&connection, "part", &early);
+    let (third, _) = read_new_rows(&OPENCODE, &path, Some(&state));
+    assert!(message_ids(&third).contains(&"prt_ff0000000003aaaaaaaaaaaaaa".to_owned()));
 }
 
 fn step(connection: &Connection, at: u64, id: &str, turn: &str, data: &Value) {
     let row = json!({"id": id, "session_id": "ses_1", "message_id": turn,
         "time_created": at, "time_updated": at, "data": data});
-    made::insert(connection, "part", &row);
+    insert_row(connection, "part", &row);
 }
 
 fn say(connection: &Connection, at: u64, id: &str, data: &Value) {
     let row = json!({"id": id, "session_id": "ses_1",
         "time_created": at, "time_updated": at, "data": data});
-    made::insert(connection, "message", &row);
+    insert_row(connection, "message", &row);
 }
 
 const TABLES: &str = r#"{"table":"session","sql":"CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text, title text, time_created integer, time_updated integer)"}
@@ -250,7 +251,7 @@ const TABLES: &str = r#"{"table":"session","sql":"CREATE TABLE session (id text 
 fn what_is_still_written_waits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("opencode.db");
-    let connection = made::database(&path, TABLES);
+    let connection = build_database(&path, TABLES);
     let at = 1_794_767_000_000;
     say(&connection, at, "msg_1", &json!({"role": "user"}));
     step(
@@ -277,18 +278,18 @@ fn what_is_still_written_waits() {
         "msg_2",
         &tool(json!({"status": "pending", "input": {}})),
     );
-    let (first, state) = read_rows(&Opencode, &path, None);
-    assert_eq!(names(&first), ["prt_1"]);
+    let (first, state) = read_new_rows(&OPENCODE, &path, None);
+    assert_eq!(message_ids(&first), ["prt_1"]);
     assert!(shape(&first.entries).contains("FirstPrompt \"go\""));
     let full = json!({"type": "text", "text": "I will", "time": {"start": at, "end": at + 3}});
     step(&connection, at + 3, "prt_2", "msg_2", &full);
     let running = json!({"status": "running", "input": {"command": "make"}});
     step(&connection, at + 4, "prt_3", "msg_2", &tool(running));
-    let (second, state) = read_rows(&Opencode, &path, Some(&state));
-    assert_eq!(names(&second), ["prt_1", "prt_2"]);
+    let (second, state) = read_new_rows(&OPENCODE, &path, Some(&state));
+    assert_eq!(message_ids(&second), ["prt_1", "prt_2"]);
     // The program died in the call. Much later somebody goes on.
     say(&connection, at + 900_000, "msg_3", &json!({"role": "user"}));
-    let (third, _) = read_rows(&Opencode, &path, Some(&state));
+    let (third, _) = read_new_rows(&OPENCODE, &path, Some(&state));
     assert_snapshot!(shape(&third.entries));
 }
 
@@ -304,16 +305,19 @@ fn rows_in_the_log_count_once_they_are_committed() {
     };
     let before = listing();
     assert!(fs::metadata(store::foreign::wal_path(&path)).unwrap().len() > 0);
-    let all = names(&read(&Opencode, &path, SourceFormat::Database));
+    let all = message_ids(&read_file(&OPENCODE, &path, SourceFormat::Database));
     connection.execute_batch("BEGIN").unwrap();
     let row = json!({"id": "prt_ff0000000003aaaaaaaaaaaaaa", "session_id": "s",
         "message_id": "msg_1e080e4e6001m2JyZtVAW9K0Dw", "time_created": 5, "time_updated": 5,
         "data": {"type": "text", "text": "more"}});
-    made::insert(&connection, "part", &row);
-    assert_eq!(names(&read(&Opencode, &path, SourceFormat::Database)), all);
+    insert_row(&connection, "part", &row);
+    assert_eq!(
+        message_ids(&read_file(&OPENCODE, &path, SourceFormat::Database)),
+        all
+    );
     connection.execute_batch("COMMIT").unwrap();
     assert_eq!(
-        names(&read(&Opencode, &path, SourceFormat::Database)).len(),
+        message_ids(&read_file(&OPENCODE, &path, SourceFormat::Database)).len(),
         all.len() + 1
     );
     assert_eq!(listing(), before);
@@ -325,7 +329,7 @@ fn files_that_the_database_took_over_are_not_read_again() {
     let old = folder.path().join("storage/part/msg_1/prt_1.json");
     fs::create_dir_all(old.parent().unwrap()).unwrap();
     fs::write(&old, "{}").unwrap();
-    let claims = || claimed(&Opencode, folder.path()).len();
+    let claims = || claimed_below(&OPENCODE, folder.path()).len();
     assert_eq!(claims(), 1);
     let connection = Connection::open(folder.path().join("opencode.db")).unwrap();
     connection.execute_batch("CREATE TABLE other (x)").unwrap();
@@ -339,7 +343,7 @@ fn files_that_the_database_took_over_are_not_read_again() {
 #[test]
 fn damaged_rows_are_passed_over() {
     let (_folder, path, connection) = scenario("inventory");
-    let whole = names(&read(&Opencode, &path, SourceFormat::Database)).len();
+    let whole = message_ids(&read_file(&OPENCODE, &path, SourceFormat::Database)).len();
     connection
         .execute_batch("UPDATE part SET data = substr(data, 1, 40) WHERE rowid = 1")
         .unwrap();
@@ -349,24 +353,24 @@ fn damaged_rows_are_passed_over() {
     connection
         .execute_batch("UPDATE message SET data = x'ff' WHERE rowid = 3")
         .unwrap();
-    let parsed: ParseOutput = read(&Opencode, &path, SourceFormat::Database);
+    let parsed: ParseOutput = read_file(&OPENCODE, &path, SourceFormat::Database);
     assert_eq!(parsed.skipped.len(), 2);
-    assert!(names(&parsed).len() < whole && names(&parsed).len() > whole / 2);
+    assert!(message_ids(&parsed).len() < whole && message_ids(&parsed).len() > whole / 2);
 }
 
 /// A session that is only in the tables to come is noticed, not read.
 #[test]
 fn the_tables_to_come_are_noticed() {
     let (_folder, path, connection) = scenario("secrets");
-    let (first, state) = read_rows(&Opencode, &path, None);
+    let (first, state) = read_new_rows(&OPENCODE, &path, None);
     assert!(first.unknown_kinds.is_empty());
     let row = json!({"id": "m", "session_id": "ses_new", "type": "user", "seq": 1,
         "time_created": 5, "time_updated": 5, "data": {}});
-    made::insert(&connection, "session_message", &row);
-    let (second, state) = read_rows(&Opencode, &path, Some(&state));
+    insert_row(&connection, "session_message", &row);
+    let (second, state) = read_new_rows(&OPENCODE, &path, Some(&state));
     assert_eq!(second.unknown_kinds.get("session_message/user"), Some(&1));
     assert!(
-        read_rows(&Opencode, &path, Some(&state))
+        read_new_rows(&OPENCODE, &path, Some(&state))
             .0
             .unknown_kinds
             .is_empty()

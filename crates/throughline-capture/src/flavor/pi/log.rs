@@ -7,6 +7,7 @@ use memory::{
 use serde::{Deserialize, Serialize};
 
 use super::{discover, said, wire};
+use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
@@ -35,9 +36,7 @@ impl PiLogReader {
         Self {
             named: discover::session_in_name(&path).to_owned(),
             // A state that we cannot read is one of another version: the names stay the same.
-            state: state
-                .and_then(|state| serde_json::from_str(state).ok())
-                .unwrap_or_default(),
+            state: load_state(state),
         }
     }
 
@@ -207,6 +206,6 @@ impl LogReader for PiLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }

@@ -13,37 +13,18 @@ mod said;
 mod tests;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, SourceFormat};
 
-#[derive(Debug)]
-pub struct Pi;
-
-impl Adapter for Pi {
-    fn flavor(&self) -> Flavor {
-        Flavor::Pi
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::claim(root, relative)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Lines)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::PiLogReader::new(source, state))
-    }
-}
+pub const PI: Adapter = Adapter {
+    flavor: Flavor::Pi,
+    roots: discover::roots,
+    claim: discover::claim,
+    recognises: discover::recognises,
+    identify: Some(|head| discover::recognises(head).then_some(SourceFormat::Lines)),
+    open_reader: |source, state| Box::new(log::PiLogReader::new(source, state)),
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};

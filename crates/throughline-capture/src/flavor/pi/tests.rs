@@ -5,68 +5,67 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use memory::{LogEntry, Usage};
 
-use super::Pi;
-use crate::Adapter;
-use crate::flavor::trial;
+use super::PI;
+use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
 
 const MADE: &str = "agent/sessions/--home-dev-proj--";
 
 #[test]
 fn version_1() {
-    assert_snapshot!(trial::show(
-        &Pi,
+    assert_snapshot!(show_fixture(
+        &PI,
         "agent/sessions/--Users-badlogic-workspaces-pi-mono--/2025-11-20T23-33-50-805Z_d703a1a9-1b7b-4fb1-b512-c9738b1fe617.jsonl"
     ));
 }
 
 #[test]
 fn version_3() {
-    assert_snapshot!(trial::show(
-        &Pi,
+    assert_snapshot!(show_fixture(
+        &PI,
         "agent/sessions/--Users-soph-Work-entire-devenv-auth-go--/2026-05-20T10-00-33-231Z_019e44d4-6ecf-7c1d-96ab-582effc13411.jsonl"
     ));
 }
 
 #[test]
 fn compacted() {
-    assert_snapshot!(trial::show(
-        &Pi,
+    assert_snapshot!(show_fixture(
+        &PI,
         "agent/sessions/--tmp-as-agent-fixture-project--/2026-05-12T01-02-27-657Z_019e19b4-eb48-746a-aa6b-8dfcfa37954b.jsonl"
     ));
 }
 
 #[test]
 fn every_kind_of_entry() {
-    assert_snapshot!(trial::show(
-        &Pi,
+    assert_snapshot!(show_fixture(
+        &PI,
         &format!("{MADE}/2026-06-01T09-00-00-000Z_11111111-1111-4111-8111-111111111111.jsonl")
     ));
 }
 
 #[test]
 fn fork() {
-    assert_snapshot!(trial::show(
-        &Pi,
+    assert_snapshot!(show_fixture(
+        &PI,
         &format!("{MADE}/2026-06-01T10-00-00-000Z_22222222-2222-4222-8222-222222222222.jsonl")
     ));
 }
 
 #[test]
 fn all_fixtures_are_sound() {
-    let unknown = trial::try_all(&Pi);
+    let unknown = check_all(&PI);
     assert_eq!(unknown, BTreeMap::from([("brand_new_kind".to_owned(), 1)]));
-    let sources = trial::sources(&Pi);
+    let sources = fixtures(&PI);
     assert_eq!(sources.len(), 5);
     for source in sources {
-        assert!(Pi.recognises(&trial::read(&Pi, &source).0), "{source:?}");
+        assert!(PI.recognises(&read_source(&PI, &source).0), "{source:?}");
     }
 }
 
 /// Each response is an entry of its own, and says its tokens and its price.
 #[test]
 fn usage_is_what_the_lines_add_up_to() {
-    for source in trial::sources(&Pi) {
-        let (text, parsed) = trial::read(&Pi, &source);
+    for source in fixtures(&PI) {
+        let (text, parsed) = read_source(&PI, &source);
         let (mut usage, mut cost) = (Usage::default(), 0.0);
         for line in text.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
@@ -81,7 +80,7 @@ fn usage_is_what_the_lines_add_up_to() {
             };
             cost += billed["cost"]["total"].as_f64().unwrap_or_default();
         }
-        let (counted, paid) = trial::bill(&parsed);
+        let (counted, paid) = usage_by_key(&parsed);
         assert_eq!(counted, usage, "{source:?}");
         assert!((paid - cost).abs() < 1e-9, "{paid} {cost}");
     }
@@ -91,11 +90,11 @@ fn usage_is_what_the_lines_add_up_to() {
 #[test]
 fn a_fork_repeats_names() {
     let names = |index: usize| -> Vec<String> {
-        let made = trial::sources(&Pi)
+        let made = fixtures(&PI)
             .into_iter()
             .filter(|s| s.path.to_string_lossy().contains(MADE));
         let source = made.collect::<Vec<_>>().swap_remove(index);
-        let (_, parsed) = trial::read(&Pi, &source);
+        let (_, parsed) = read_source(&PI, &source);
         let names = parsed.entries.iter().filter_map(|entry| match entry {
             LogEntry::Message(message) => Some(message.id.to_string()),
             LogEntry::Usage(usage) => Some(usage.key.clone()),

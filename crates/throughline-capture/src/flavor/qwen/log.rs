@@ -8,6 +8,7 @@ use memory::{
 use super::mark::RecordContext;
 use super::session::{self, QwenReaderState};
 use super::wire::{Payload, Record};
+use crate::adapter::{load_state, save_state};
 use crate::flavor::parts::{self, GeminiPart};
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
@@ -49,10 +50,9 @@ pub struct QwenLogReader {
 
 impl QwenLogReader {
     pub fn new(session: String, state: Option<&str>) -> Self {
-        let state = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             session,
-            state: state.unwrap_or_default(),
+            state: load_state(state),
         }
     }
 
@@ -210,7 +210,7 @@ impl LogReader for QwenLogReader {
     }
 
     fn state(&self) -> String {
-        serde_json::to_string(&self.state).unwrap_or_default()
+        save_state(&self.state)
     }
 }
 

@@ -16,40 +16,23 @@ mod session;
 mod tests;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use memory::Flavor;
 
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::{Adapter, LogReader, Source, SourceFormat};
 
-#[derive(Debug)]
-pub struct Qwen;
+pub const QWEN: Adapter = Adapter {
+    flavor: Flavor::Qwen,
+    roots: discover::roots,
+    claim: |root, relative| discover::is_log(&root.join(relative)).then_some(SourceFormat::Lines),
+    recognises: discover::recognises,
+    identify: Some(|head| discover::recognises(head).then_some(SourceFormat::Lines)),
+    open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Qwen {
-    fn flavor(&self) -> Flavor {
-        Flavor::Qwen
-    }
-
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        discover::roots(places)
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        discover::is_log(&root.join(relative)).then_some(SourceFormat::Lines)
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        discover::recognises(head)
-    }
-
-    fn identify(&self, head: &str) -> Option<SourceFormat> {
-        self.recognises(head).then_some(SourceFormat::Lines)
-    }
-
-    fn open_reader(&self, source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
-        Box::new(log::QwenLogReader::new(
-            discover::session_of(&source.path),
-            state,
-        ))
-    }
+fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
+    let session = discover::session_of(&source.path);
+    Box::new(log::QwenLogReader::new(session, state))
 }

@@ -7,13 +7,13 @@ use insta::assert_snapshot;
 use memory::{Flavor, Usage};
 use serde_json::Value;
 
-use super::Qwen;
+use super::QWEN;
 use crate::adapter::parse_text;
 use crate::flavor::adapter_for;
-use crate::flavor::check::{self, show};
+use crate::test_support::{check_all, fixtures, read_fixture, show_output, total_usage};
 
 fn shown(relative: &str) -> String {
-    show(&check::read(&Qwen, &format!("projects/{relative}")))
+    show_output(&read_fixture(&QWEN, &format!("projects/{relative}")))
 }
 
 #[test]
@@ -41,11 +41,11 @@ fn changes_compression_and_subagent() {
 fn nothing_unknown_but_what_was_made_so() {
     let mut unknown = BTreeMap::new();
     let mut skipped = 0;
-    let sources = check::sources(&Qwen);
+    let sources = fixtures(&QWEN);
     assert_eq!(sources.len(), 8);
     for source in &sources {
         let text = fs::read_to_string(&source.path).unwrap();
-        let parsed = parse_text(&Qwen, source, &text);
+        let parsed = parse_text(&QWEN, source, &text);
         skipped += parsed.skipped.len();
         unknown.extend(parsed.unknown_kinds);
         let knows = |flavor| adapter_for(flavor).unwrap().recognises(&text);
@@ -56,23 +56,13 @@ fn nothing_unknown_but_what_was_made_so() {
 }
 
 #[test]
-fn names_and_order() {
-    check::names_and_order(&Qwen);
-}
-
-#[test]
-fn two_halves_are_the_whole() {
-    check::two_halves_are_the_whole(&Qwen);
-}
-
-#[test]
-fn damage_is_survived() {
-    check::damage_is_survived(&Qwen);
+fn fixtures_pass_every_check() {
+    check_all(&QWEN);
 }
 
 #[test]
 fn usage_is_what_the_records_add_up_to() {
-    for source in check::sources(&Qwen) {
+    for source in fixtures(&QWEN) {
         let text = fs::read_to_string(&source.path).unwrap();
         let mut expected = Usage::default();
         for line in text.lines() {
@@ -96,7 +86,7 @@ fn usage_is_what_the_records_add_up_to() {
             };
         }
         assert_eq!(
-            check::total(&parse_text(&Qwen, &source, &text)),
+            total_usage(&parse_text(&QWEN, &source, &text)),
             expected,
             "{source:?}"
         );

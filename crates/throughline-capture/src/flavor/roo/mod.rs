@@ -8,30 +8,26 @@ use std::path::{Path, PathBuf};
 use memory::Flavor;
 
 use super::cline;
-use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
+use crate::flavor::vscode::extension_folders;
+use crate::{Adapter, AgentEnv, SourceFormat};
 
-#[derive(Debug)]
-pub struct Roo;
+pub const ROO: Adapter = Adapter {
+    flavor: Flavor::Roo,
+    roots,
+    claim,
+    recognises: cline::recognises,
+    identify: None,
+    open_reader: cline::open_reader,
+    is_shared: None,
+    session_folder: None,
+    read_rows: None,
+};
 
-impl Adapter for Roo {
-    fn flavor(&self) -> Flavor {
-        Flavor::Roo
-    }
+fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    extension_folders(env, "rooveterinaryinc.roo-cline")
+}
 
-    fn roots(&self, places: &AgentEnv) -> Vec<PathBuf> {
-        cline::extension_folders(places, "rooveterinaryinc.roo-cline")
-    }
-
-    fn claim(&self, root: &Path, relative: &Path) -> Option<SourceFormat> {
-        let path = root.join(relative);
-        cline::claim(&path).filter(|_| cline::is_roo_path(&path))
-    }
-
-    fn recognises(&self, head: &str) -> bool {
-        cline::recognises(head)
-    }
-
-    fn open_reader(&self, source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
-        cline::reader(source)
-    }
+fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+    let path = root.join(relative);
+    cline::claim_path(&path).filter(|_| cline::is_roo_path(&path))
 }

@@ -3,17 +3,16 @@ use std::fs;
 use insta::assert_snapshot;
 use testkit::shape::shape;
 
-use super::Roo;
-use crate::adapter::Adapter;
-use crate::flavor::cline::Cline;
-use crate::made::{claimed, names, read};
+use super::ROO;
+use crate::flavor::cline::CLINE;
+use crate::test_support::{claimed_below, message_ids, read_file};
 use crate::{AgentEnv, SourceFormat};
 
 #[test]
 fn tasks() {
     let mut all = String::new();
-    for source in claimed(&Roo, &testkit::fixture("roo")) {
-        let parsed = read(&Roo, &source.path, source.format);
+    for source in claimed_below(&ROO, &testkit::fixture("roo")) {
+        let parsed = read_file(&ROO, &source.path, source.format);
         assert!(
             parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty(),
             "{:?}",
@@ -28,16 +27,16 @@ fn tasks() {
 /// Cline's files have the same names.
 #[test]
 fn each_claims_its_own() {
-    assert!(claimed(&Cline, &testkit::fixture("roo")).is_empty());
-    assert!(claimed(&Roo, &testkit::fixture("cline")).is_empty());
-    assert_eq!(claimed(&Roo, &testkit::fixture("roo")).len(), 5);
+    assert!(claimed_below(&CLINE, &testkit::fixture("roo")).is_empty());
+    assert!(claimed_below(&ROO, &testkit::fixture("cline")).is_empty());
+    assert_eq!(claimed_below(&ROO, &testkit::fixture("roo")).len(), 5);
 }
 
 /// Condensing puts a summary between messages; those behind it keep their names.
 #[test]
 fn a_condensed_conversation_keeps_its_names() {
-    let source = claimed(&Roo, &testkit::fixture("roo")).remove(0);
-    let whole = names(&read(&Roo, &source.path, SourceFormat::Document));
+    let source = claimed_below(&ROO, &testkit::fixture("roo")).remove(0);
+    let whole = message_ids(&read_file(&ROO, &source.path, SourceFormat::Document));
     let text = fs::read_to_string(&source.path).unwrap();
     let mut messages: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
     messages.retain(|message| message["isSummary"].is_null());
@@ -49,7 +48,7 @@ fn a_condensed_conversation_keeps_its_names() {
         .join("api_conversation_history.json");
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::write(&copy, serde_json::to_string(&messages).unwrap()).unwrap();
-    let before = names(&read(&Roo, &copy, SourceFormat::Document));
+    let before = message_ids(&read_file(&ROO, &copy, SourceFormat::Document));
     assert!(before.iter().all(|name| whole.contains(name)) && before.len() < whole.len());
 }
 
@@ -60,5 +59,5 @@ fn places() {
         ..AgentEnv::default()
     };
     let expected = "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline";
-    assert!(Roo.roots(&places).contains(&expected.into()));
+    assert!(ROO.roots(&places).contains(&expected.into()));
 }

@@ -10,8 +10,8 @@ use memory::{Flavor, LogEntry};
 use serde_json::Value;
 use testkit::shape::shape;
 
-use super::Claude;
-use crate::{Adapter, ParseOutput, Source, SourceFormat, adapter};
+use super::CLAUDE;
+use crate::{ParseOutput, Source, SourceFormat, adapter};
 
 fn source(path: &Path) -> Source {
     let document = path
@@ -32,7 +32,7 @@ fn source(path: &Path) -> Source {
 fn read(file: &str) -> ParseOutput {
     let path = testkit::fixture("claude").join(file);
     let text = std::fs::read_to_string(&path).unwrap();
-    adapter::parse_text(&Claude, &source(&path), &text)
+    adapter::parse_text(&CLAUDE, &source(&path), &text)
 }
 
 /// Shows what is made of a log, and what is not.
@@ -93,7 +93,7 @@ fn one_record_of_each_type() {
         let name = file.strip_prefix(testkit::fixture("claude")).unwrap();
         if let Ok(name) = name.strip_prefix("messages-by-type") {
             let text = std::fs::read_to_string(&file).unwrap();
-            let parsed = adapter::parse_text(&Claude, &source(&file), &text);
+            let parsed = adapter::parse_text(&CLAUDE, &source(&file), &text);
             let messages = parsed.entries.into_iter();
             let messages: Vec<_> = messages
                 .filter(|entry| matches!(entry, LogEntry::Message(_)))
@@ -121,7 +121,7 @@ fn files() -> Vec<PathBuf> {
     found.sort();
     let roots = ["claude", "claude/messages-by-type"].map(testkit::fixture);
     found.retain(|path| {
-        let claims = |root: &PathBuf| Claude.claim(root, path.strip_prefix(root).ok()?);
+        let claims = |root: &PathBuf| CLAUDE.claim(root, path.strip_prefix(root).ok()?);
         roots.iter().any(|root| claims(root).is_some())
     });
     found
@@ -133,13 +133,13 @@ fn every_log_is_understood() {
     let mut skipped = BTreeSet::new();
     for file in files() {
         let text = std::fs::read_to_string(&file).unwrap();
-        let parsed = adapter::parse_text(&Claude, &source(&file), &text);
+        let parsed = adapter::parse_text(&CLAUDE, &source(&file), &text);
         unknown.extend(parsed.unknown_kinds);
         if !parsed.skipped.is_empty() {
             skipped.insert(file.file_name().unwrap().to_owned());
         }
         let log = source(&file).format == SourceFormat::Lines && !text.is_empty();
-        assert!(!log || Claude.recognises(&text), "{}", file.display());
+        assert!(!log || CLAUDE.recognises(&text), "{}", file.display());
     }
     // Both are made up by a test of another reader; no log has been seen with them.
     assert_eq!(
@@ -154,7 +154,7 @@ fn output_tokens_are_counted_once() {
     for file in files() {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-        for entry in adapter::parse_text(&Claude, &source(&file), &text).entries {
+        for entry in adapter::parse_text(&CLAUDE, &source(&file), &text).entries {
             if let LogEntry::Usage(entry) = entry {
                 let most = counted.entry(entry.key).or_default();
                 *most = entry.usage.output.max(*most);

@@ -5,14 +5,14 @@ use std::path::Path;
 use memory::{LogEntry, SessionPatch};
 use testkit::shape::shape;
 
-use super::super::Claude;
+use super::super::CLAUDE;
 use super::source;
 use crate::adapter;
 
 /// Shows a log's messages, and its session's title at the end.
 #[track_caller]
 fn check(log: &str, expected: &str) {
-    let parsed = adapter::parse_text(&Claude, &source(Path::new("/p/s.jsonl")), log);
+    let parsed = adapter::parse_text(&CLAUDE, &source(Path::new("/p/s.jsonl")), log);
     assert!(parsed.unknown_kinds.is_empty() && parsed.skipped.is_empty());
     let mut shown = String::new();
     let mut session: Option<SessionPatch> = None;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use memory::{LogEntry, SessionPatch};
 
-use super::super::Claude;
+use super::super::CLAUDE;
 use super::{files, source};
-use crate::{Adapter, InputLine, ParseOutput, Source, SourceFormat, adapter};
+use crate::{InputLine, ParseOutput, Source, SourceFormat, adapter};
 
 /// Reads a log in two sweeps that part before line `at`, as the sweep does: the second starts
 /// where the first says.
@@ -19,7 +19,7 @@ fn read_in_two(source: &Source, lines: &[&str], at: usize) -> Vec<LogEntry> {
     let mut state = None;
     let mut start = 0;
     for end in [at, lines.len()] {
-        let mut reader = Claude.open_reader(source, state.as_deref());
+        let mut reader = CLAUDE.open_reader(source, state.as_deref());
         for index in start..end {
             let line = InputLine {
                 text: lines[index],
@@ -80,7 +80,7 @@ fn two_sweeps_read_what_one_reads() {
         if source.format == SourceFormat::Document || text.len() > 60_000 {
             continue;
         }
-        let whole = stored(adapter::parse_text(&Claude, &source, &text).entries);
+        let whole = stored(adapter::parse_text(&CLAUDE, &source, &text).entries);
         for at in 0..=lines.len() {
             let halves = stored(read_in_two(&source, &lines, at));
             assert!(halves == whole, "{} parted at {at}", file.display());
@@ -94,7 +94,7 @@ fn state_holds_no_conversation() {
         "claude/generated/secrets/-home-dev-proj/7142b226-68fa-46a0-8fd9-46e66b66a646.jsonl",
     );
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut reader = Claude.open_reader(&source(&path), None);
+    let mut reader = CLAUDE.open_reader(&source(&path), None);
     for (number, text) in (1..).zip(text.lines()) {
         let line = InputLine {
             text,

@@ -1,20 +1,37 @@
-//! Addresses of files.
+//! Names of files and folders, and the addresses that stand for them.
 
-/// Returns the path that a `file:` address stands for; a path stays as it is.
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// Returns the last component of a path; empty if there is none or it is not UTF-8.
+pub fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// Says whether a text has the form of a UUID.
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(index, byte)| match index {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Returns the path of a `file:` address; any other text is already a path.
 pub fn path_of_uri(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
-    let path = percent_decode(rest);
-    // `/C:/src` is a drive's path behind the address's own slash.
+    let path = String::from_utf8_lossy(&percent_decode(rest)).into_owned();
+    // `file:///C:/src` is `C:/src`: the slash before the drive belongs to the address.
     match path.as_bytes() {
         [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
         _ => path,
     }
 }
 
-/// Decodes `%20` and its like.
-fn percent_decode(text: &str) -> String {
+/// Decodes escapes such as `%20`; a `%` without two hexadecimal digits stays.
+pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -32,7 +49,7 @@ fn percent_decode(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 #[cfg(test)]
