@@ -2,10 +2,9 @@
 //!
 //! Hooks are answered on [`lanes`] of their own, before any other work. Everything that is not an answer
 //! happens in one loop over what [`Wake`]s it, one stage at a time on a thread of lower [`priority`].
-//! [`schedule`] says when what is due, [`home`] is what lies in the folder while it runs, [`call`] how
-//! our own commands speak to it.
+//! [`schedule`] holds the periodic work and its intervals, [`home`] the files of a running daemon.
+//! Our own commands speak to it through [`crate::client`].
 
-pub mod call;
 pub mod home;
 mod lanes;
 mod origin;

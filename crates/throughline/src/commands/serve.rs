@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use serve::ServeContext;
+use serve::client;
 use serve::daemon::{self, DaemonError, DaemonInfo, DaemonOptions, ExitReason, StartupFiles};
 use serve::http::HttpLimits;
 use serve::stages::StageSettings;
@@ -200,7 +201,7 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 fn health(home: &Path) -> anyhow::Result<Value> {
-    let answered = daemon::call::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
+    let answered = client::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
     if answered.status != 200 {
         anyhow::bail!("it answered {}: {}", answered.status, answered.body);
     }
@@ -252,7 +253,7 @@ fn start_background(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 /// Makes another token. The daemon that runs takes it at once.
 fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if let Some(running) = daemon::running_daemon(&app.home) {
-        let asked = daemon::call::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
+        let asked = client::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
         let answered = asked.map_err(|error| no_answer_error(&running, &error))?;
         if answered.status != 204 {
             anyhow::bail!("it answered {}: {}", answered.status, answered.body);
