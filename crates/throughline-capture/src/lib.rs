@@ -9,6 +9,7 @@
 pub mod adapter;
 pub mod calls;
 pub mod conversation;
+pub mod discovery;
 pub mod flavor;
 pub mod git;
 pub mod hook;
@@ -16,7 +17,7 @@ pub mod json;
 pub mod lines;
 pub mod rows;
 pub mod scope;
-pub mod source;
+pub mod sources;
 pub mod sweep;
 pub mod tail;
 #[cfg(test)]
@@ -30,7 +31,10 @@ pub use adapter::{
     Adapter, AgentEnv, InputLine, LogReader, ParseOutput, ResumePoint, SkipReason, SkippedLine,
     Source, SourceFormat,
 };
+pub use discovery::{Discovery, Root, SourceError, discover};
 pub use scope::CaptureScope;
-pub use source::{Discovery, Root, SourceError, discover, discover_paths};
-pub use sweep::{SweepPlan, SweepProgress, SweepReport, dry_run, sweep};
+pub use sources::Sources;
+pub use sweep::{
+    SweepControl, SweepProgress, SweepReport, dry_run, sweep, sweep_discovered, sweep_paths,
+};
 pub use watch::{WatchOptions, watch};

@@ -1,8 +1,8 @@
-//! Reading a source from where the last reading stopped.
+//! Reads a source from where the last read stopped.
 //!
-//! A log may end mid-line while the agent writes: the cursor stays before it. A file that is not
-//! what it was (shorter, or with another beginning or another end where we stopped) is read again
-//! from its start.
+//! A log may end mid-line while the agent writes; the cursor then stays before that line. A file
+//! that no longer starts with what was read of it (it is shorter, or its first block or the block
+//! before the cursor differs) is read again from its start.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -16,67 +16,68 @@ use crate::{
     Adapter, InputLine, LogReader, ParseOutput, SkipReason, SkippedLine, Source, SourceFormat, time,
 };
 
-/// Longer lines are passed over; the longest seen in the wild had 2 MB.
+/// Longer lines are skipped; the longest in a real log had 2 MB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
-/// A document is read whole, so it must fit into memory several times.
+/// A document is read whole, and several copies of it must fit into memory.
 pub const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
-/// How much is read before it is handed on: small enough to bound memory, large enough to batch.
+/// The size of a chunk: small enough to bound memory, large enough for efficient batches.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// How many entries and passed-over lines are handed on together at most. Short lines make many of
-/// them, and each takes far more memory than its line.
+/// The most entries and skipped lines in a chunk. Short lines make many of them, and each takes far
+/// more memory than its line.
 const CHUNK_ITEMS_MAX: usize = 4_000;
-/// A compressed log may unpack to this much, however small it is.
+/// Any compressed log may decompress to this much, however small it is.
 const DECOMPRESSED_BYTES_MIN: u64 = 256 << 20;
-/// Beyond that, a compressed log may unpack to this many times its own size. Real logs shrink to a
-/// tenth, repetitive ones to a hundredth.
+/// A larger compressed log may decompress to this many times its own size. Real logs compress to a
+/// tenth, repetitive ones to a hundredth; a higher ratio is a decompression bomb.
 const DECOMPRESSED_RATIO_MAX: u64 = 1_000;
-/// The largest zstd window that is unpacked: 32 MiB, and so much memory each reader needs.
+/// The largest zstd window that is accepted, 32 MiB. Each reader needs that much memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
-/// How much of a file's head, and of its text before the cursor, is compared.
+/// How much of the start of a file, and of its text before the cursor, is compared.
 const FINGERPRINT_BYTES: u64 = 4096;
-/// A file that did not change for this long is finished, final newline or not.
-const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(5);
+/// A file that has not changed for this long is complete, with or without a final newline.
+const COMPLETE_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
-/// A part of a source, read.
+/// A part of a source, parsed.
 #[derive(Debug)]
 pub struct SourceChunk {
     pub parsed: ParseOutput,
-    /// Where the next reading starts.
+    /// Where the next read starts.
     pub cursor: Cursor,
-    /// Nothing more is to come for now.
+    /// The source has no more to read for now.
     pub is_last: bool,
-    /// The source was read before and is now read again from its start.
+    /// The source was read before, and is being read again from its start.
     pub is_reread: bool,
     pub read_bytes: u64,
     /// When the file was last written.
     pub modified: Option<Timestamp>,
-    /// What of the text is not in the archive yet.
+    /// The text that is not in the archive yet.
     pub log: Option<LogChunk>,
 }
 
-/// Returns the name of a source in the store.
+/// Returns the key of a source in the store.
 pub fn source_key(path: &Path) -> [u8; 16] {
     block_hash(path.as_os_str().as_encoded_bytes())
 }
 
-/// Says whether nothing can have happened to a source since its cursor was written.
+/// Says whether a source is as it was when its cursor was written, so that it need not be read.
 pub fn is_unchanged(cursor: &Cursor, stamp: &SourceIdentity, now: Timestamp) -> bool {
-    !cursor.gone && cursor.identity == *stamp && (cursor.complete || !is_settled(stamp, now))
+    !cursor.gone && cursor.identity == *stamp && (cursor.complete || !is_complete(stamp, now))
 }
 
-/// Returns when a source that does not change any more counts as finished.
-pub fn settles_at(stamp: &SourceIdentity) -> Option<Timestamp> {
+/// Returns the time at which a source counts as complete if it does not change until then.
+pub fn complete_at(stamp: &SourceIdentity) -> Option<Timestamp> {
     let changed = Timestamp::from_nanosecond(i128::from(stamp.mtime_ns)).ok()?;
-    changed.checked_add(SETTLED_AFTER).ok()
+    changed.checked_add(COMPLETE_AFTER).ok()
 }
 
-/// Returns what the file system says of a source. A database changes in the log beside it first.
+/// Returns how the file system identifies a source. For a database this includes the write-ahead
+/// log beside it, which changes first.
 pub fn source_stamp(source: &Source) -> io::Result<SourceIdentity> {
-    let mut all = stamp(&std::fs::symlink_metadata(&source.path)?);
+    let mut all = stamp_from_metadata(&std::fs::symlink_metadata(&source.path)?);
     if source.format == SourceFormat::Database
         && let Ok(log) = std::fs::metadata(store::foreign::wal_path(&source.path))
     {
-        let log = stamp(&log);
+        let log = stamp_from_metadata(&log);
         all.size += log.size;
         all.mtime_ns = all.mtime_ns.max(log.mtime_ns);
         all.ctime_ns = all.ctime_ns.max(log.ctime_ns);
@@ -84,7 +85,7 @@ pub fn source_stamp(source: &Source) -> io::Result<SourceIdentity> {
     Ok(all)
 }
 
-/// Reads what is new in a source and hands it to `emit` in chunks, until that says stop.
+/// Reads what is new in a source and hands it to `emit` in chunks, until `emit` breaks off.
 pub fn read_source(
     adapter: &Adapter,
     source: &Source,
@@ -100,22 +101,22 @@ pub fn read_source(
     if !metadata.is_file() {
         return Err(io::Error::other("not a file"));
     }
-    let stamp = stamp(&metadata);
-    let settled = is_settled(&stamp, now);
+    let stamp = stamp_from_metadata(&metadata);
+    let is_complete = is_complete(&stamp, now);
     let resumed = match cursor {
         Some(cursor) if source.format == SourceFormat::Lines => {
             has_same_prefix(&mut file, &stamp, cursor)?.then_some(cursor)
         }
         _ => None,
     };
-    let restarted = cursor.is_some() && resumed.is_none();
+    let is_reread = cursor.is_some() && resumed.is_none();
     let state = resumed.and_then(|cursor| cursor.state.as_deref());
     let tail = TailReader {
         reader: adapter.open_reader(source, state),
         key: source_key(&source.path),
         stamp,
-        settled,
-        is_reread: restarted,
+        is_complete,
+        is_reread,
         line: resumed.map_or(0, |cursor| cursor.line),
         offset: resumed.map_or(0, |cursor| cursor.offset),
         read_from: resumed.map_or(0, |cursor| cursor.offset),
@@ -162,7 +163,7 @@ fn read_database(
         key: source_key(&source.path),
         identity: stamp,
         offset: stamp.size,
-        complete: is_settled(&stamp, now),
+        complete: is_complete(&stamp, now),
         state: Some(state),
         ..Cursor::default()
     };
@@ -179,7 +180,7 @@ fn read_database(
     Ok(())
 }
 
-/// Returns to how many bytes a compressed log of this size may unpack.
+/// Returns how many bytes of a compressed log of this size are read.
 fn decompressed_bytes_max(size: u64) -> u64 {
     size.saturating_mul(DECOMPRESSED_RATIO_MAX)
         .max(DECOMPRESSED_BYTES_MIN)
@@ -198,16 +199,17 @@ struct TailReader {
     reader: Box<dyn LogReader>,
     key: [u8; 16],
     stamp: SourceIdentity,
-    settled: bool,
+    /// The file has not changed for [`COMPLETE_AFTER`], so its agent no longer writes to it.
+    is_complete: bool,
     is_reread: bool,
     line: u64,
     offset: u64,
     read_from: u64,
     parsed: ParseOutput,
-    /// Everything before it is in the archive or in `log`.
+    /// The text before this offset is in the archive or in `log`.
     archived: u64,
     log: String,
-    /// Reading stops here, for what a compressed log unpacks to is not in its size.
+    /// Reading stops at this offset: the size of a compressed file does not limit its text.
     offset_max: u64,
 }
 
@@ -241,7 +243,7 @@ impl TailReader {
                 }
             }
         }
-        self.reader.finish(self.settled, &mut self.parsed);
+        self.reader.finish(self.is_complete, &mut self.parsed);
         let chunk = self.take_chunk(file, true)?;
         let _finished = emit(chunk);
         Ok(())
@@ -268,20 +270,21 @@ impl TailReader {
             self.read_line(&bytes);
         }
         self.offset = self.stamp.size;
-        self.reader.finish(self.settled, &mut self.parsed);
+        self.reader.finish(self.is_complete, &mut self.parsed);
         let chunk = self.take_chunk(None, true)?;
         let _finished = emit(chunk);
         Ok(())
     }
 
-    /// A last line without its newline counts when it is whole and nobody is writing any more.
+    /// Says whether a last line without a newline is read: it must be valid JSON, and the agent must
+    /// have stopped writing.
     fn accepts_unterminated(&self, bytes: &[u8]) -> bool {
         let padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
         let text = bytes
             .iter()
             .rposition(|byte| !padding(byte))
             .map_or(&[][..], |end| &bytes[..=end]);
-        self.settled && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+        self.is_complete && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
     }
 
     fn read_line(&mut self, bytes: &[u8]) {
@@ -302,7 +305,7 @@ impl TailReader {
             offset: self.offset,
         };
         self.reader.read_line(line, &mut self.parsed);
-        // A line that is read again, because a message was still open, is in the archive already.
+        // A line that is read again because its message was still open is in the archive already.
         if self.offset >= self.archived {
             self.log.push_str(&text);
         }
@@ -327,7 +330,7 @@ impl TailReader {
         let resume = self.reader.resume_point();
         let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
         let (line, offset, state) = match resume {
-            // A cursor counts the lines before it.
+            // A cursor holds the number of lines before it.
             Some(resume) => (resume.line.saturating_sub(1), resume.offset, resume.state),
             None => (self.line, self.offset, self.reader.state()),
         };
@@ -351,13 +354,13 @@ impl TailReader {
             head,
             tail,
             archived: self.archived,
-            complete: self.settled || !open,
+            complete: self.is_complete || !open,
             gone: false,
             state: Some(state),
         };
         if !last && (self.is_reread || file.is_none()) {
-            // Interrupted here, the source must be read from its start again: what it no longer
-            // holds is known only at its end.
+            // If the sweep is interrupted here, the source must be read from its start again: only
+            // at its end is it known which records it no longer holds.
             cursor = Cursor {
                 key: self.key,
                 head: UNREAD_HEAD,
@@ -378,7 +381,7 @@ impl TailReader {
 
 enum LineRead {
     Line,
-    /// Text without a newline behind it.
+    /// Text at the end of the file without a newline.
     Unterminated,
     TooLong(u64),
     End,
@@ -407,7 +410,7 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<LineR
         if length <= LINE_BYTES_MAX as u64 {
             buffer.extend_from_slice(&available[..taken]);
         } else {
-            // Given back at once, so that one absurd line does not hold its memory for ever.
+            // A new buffer, because clearing this one would keep its capacity of many megabytes.
             *buffer = Vec::new();
         }
         input.consume(taken);
@@ -422,7 +425,7 @@ fn next_line(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<LineR
     }
 }
 
-/// Says whether a file still begins with what was read of it.
+/// Says whether a file still starts with what was read of it.
 fn has_same_prefix(file: &mut File, stamp: &SourceIdentity, cursor: &Cursor) -> io::Result<bool> {
     if stamp.size < cursor.offset || cursor.head == UNREAD_HEAD {
         return Ok(false);
@@ -451,12 +454,12 @@ fn block_hash(bytes: &[u8]) -> [u8; 16] {
     hash
 }
 
-fn is_settled(stamp: &SourceIdentity, now: Timestamp) -> bool {
-    settles_at(stamp).is_some_and(|at| now > at)
+fn is_complete(stamp: &SourceIdentity, now: Timestamp) -> bool {
+    complete_at(stamp).is_some_and(|at| now > at)
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &Metadata) -> SourceIdentity {
+fn stamp_from_metadata(metadata: &Metadata) -> SourceIdentity {
     use std::os::unix::fs::MetadataExt;
     SourceIdentity {
         device: metadata.dev(),
@@ -468,7 +471,7 @@ fn stamp(metadata: &Metadata) -> SourceIdentity {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &Metadata) -> SourceIdentity {
+fn stamp_from_metadata(metadata: &Metadata) -> SourceIdentity {
     let since_epoch = |time: io::Result<std::time::SystemTime>| {
         let time = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         i64::try_from(time.as_nanos()).ok()
@@ -504,7 +507,7 @@ mod tests {
             reader: Box::new(Refusing),
             key: [0; 16],
             stamp: SourceIdentity::default(),
-            settled: true,
+            is_complete: true,
             is_reread: false,
             line: 0,
             offset: 0,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use capture::flavor::ADAPTERS;
-use capture::{CaptureScope, Root, SweepPlan};
+use capture::{CaptureScope, Root, Sources, SweepControl};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -341,26 +341,22 @@ impl Machine {
     fn sweep(&self, agent: &str, scope: &CaptureScope) -> capture::SweepReport {
         let store = Store::open(&self.home()).unwrap();
         let flavor = memory::Flavor::from_name(agent);
-        let roots = [Root {
+        let root = Root {
             path: self.dir.path().join(agent),
             flavor,
-        }];
-        let plan = SweepPlan {
-            adapters: ADAPTERS,
-            discovery: capture::discover(ADAPTERS, &roots),
-            scope,
-            threads: 1,
-            stop: &AtomicBool::new(false),
-            progress: &|_| {},
-            archive: true,
-            all_roots: false,
         };
-        capture::sweep(
-            &store,
-            &plan,
-            Timestamp::from_second(4_000_000_000).unwrap(),
-        )
-        .unwrap()
+        let sources = Sources {
+            adapters: ADAPTERS.to_vec(),
+            roots: vec![root],
+            all_roots: false,
+            scope: scope.clone(),
+            archive: true,
+            threads: 1,
+        };
+        let stop = AtomicBool::new(false);
+        let control = SweepControl::new(&stop);
+        let now = Timestamp::from_second(4_000_000_000).unwrap();
+        capture::sweep(&store, &sources, &control, now).unwrap()
     }
 
     /// Returns every byte of the store: its files, its compressed texts, its export.

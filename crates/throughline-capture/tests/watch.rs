@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use throughline_capture as capture;
 
 use capture::flavor::ADAPTERS;
-use capture::watch::{rescan, sweep_paths};
-use capture::{CaptureScope, Root, SweepReport, WatchOptions, discover, discover_paths};
+use capture::{
+    CaptureScope, Root, Sources, SweepControl, SweepReport, WatchOptions, sweep, sweep_paths,
+};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use store::{Query, SessionFilter, Store};
@@ -68,11 +69,27 @@ impl Machine {
         self.logs().join("claude/-work-proj").join(name)
     }
 
-    fn roots(&self) -> [Root; 1] {
-        [Root {
+    fn sources(&self) -> Sources {
+        let root = Root {
             path: self.logs(),
             flavor: None,
-        }]
+        };
+        Sources {
+            adapters: ADAPTERS.to_vec(),
+            roots: vec![root],
+            all_roots: true,
+            scope: CaptureScope::default(),
+            archive: true,
+            threads: 2,
+        }
+    }
+
+    /// Sweeps all logs into a store.
+    fn rescan(&self, store: &Store, seconds: i64) {
+        let now = Timestamp::from_second(seconds).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = SweepControl::new(&stop);
+        sweep(store, &self.sources(), &control, now).unwrap();
     }
 
     fn store(&self, name: &str) -> Store {
@@ -91,11 +108,10 @@ impl Machine {
         story: impl FnOnce(&Live<'_>),
     ) -> Vec<SweepReport> {
         let (stop, sweeps) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-        let roots = self.roots();
-        let watch = WatchOptions {
+        let sources = self.sources();
+        let options = WatchOptions {
             rescan_every: rescan,
             poll,
-            ..watch_of(&roots)
         };
         thread::scope(|scope| {
             // Stops the watcher even when the story fails, so that the failure is seen.
@@ -103,7 +119,8 @@ impl Machine {
             scope.spawn(|| {
                 let mut on_sweep = |sweep: &SweepReport| sweeps.lock().unwrap().push(sweep.clone());
                 let store = self.store("home");
-                capture::watch(&store, &watch, &stop, &mut on_sweep, &|| self.now()).unwrap();
+                let now = || self.now();
+                capture::watch(&store, &sources, options, &stop, &mut on_sweep, &now).unwrap();
             });
             let live = Live {
                 machine: self,
@@ -147,21 +164,6 @@ impl Live<'_> {
     fn until_lost(&self, word: &str) {
         let store = self.machine.store("home");
         self.until(word, || finds(&store, word) == 0);
-    }
-}
-
-fn watch_of(roots: &[Root]) -> WatchOptions<'_> {
-    static SCOPE: std::sync::LazyLock<CaptureScope> =
-        std::sync::LazyLock::new(CaptureScope::default);
-    WatchOptions {
-        adapters: ADAPTERS,
-        roots,
-        scope: &SCOPE,
-        threads: 2,
-        archive: true,
-        all_roots: true,
-        rescan_every: NEVER,
-        poll: false,
     }
 }
 
@@ -315,14 +317,18 @@ fn what_was_left_open_is_read_when_it_has_settled() {
 fn watchers_do_not_disturb_each_other() {
     let machine = Machine::new();
     let stop = AtomicBool::new(false);
-    let roots = machine.roots();
+    let sources = machine.sources();
+    let options = WatchOptions {
+        rescan_every: NEVER,
+        poll: false,
+    };
     thread::scope(|scope| {
         let stopping = Stopping(&stop);
         for _ in 0..2 {
             scope.spawn(|| {
                 let store = machine.store("home");
                 let now = || machine.now();
-                capture::watch(&store, &watch_of(&roots), &stop, &mut |_| {}, &now).unwrap();
+                capture::watch(&store, &sources, options, &stop, &mut |_| {}, &now).unwrap();
             });
         }
         let store = machine.store("home");
@@ -330,7 +336,7 @@ fn watchers_do_not_disturb_each_other() {
             let text = prompt("s", &format!("crowd number{line}"));
             append(&machine.log("a.jsonl"), &text);
             if line % 10 == 9 {
-                rescan(&store, &watch_of(&roots), &stop, machine.now()).unwrap();
+                machine.rescan(&store, machine.now().as_second());
             }
         }
         let start = Instant::now();
@@ -340,10 +346,9 @@ fn watchers_do_not_disturb_each_other() {
         }
         drop(stopping);
     });
-    let never = AtomicBool::new(false);
     let (crowd, alone) = (machine.store("home"), machine.store("alone"));
     for store in [&crowd, &alone] {
-        rescan(store, &watch_of(&roots), &never, machine.now()).unwrap();
+        machine.rescan(store, machine.now().as_second());
     }
     assert_eq!(texts(&crowd), texts(&alone));
     assert_eq!(crowd.dump().unwrap(), alone.dump().unwrap());
@@ -378,10 +383,12 @@ fn a_path_is_what_the_walk_takes_it_for() {
         symlink("a.jsonl", machine.log("inside.jsonl")).unwrap();
         symlink("loop.jsonl", machine.log("loop.jsonl")).unwrap();
     }
-    let roots = machine.roots();
-    let all = discover(ADAPTERS, &roots).sources;
-    let at =
-        |path: &Path| discover_paths(ADAPTERS, &roots, &BTreeSet::from([path.to_owned()])).sources;
+    let sources = machine.sources();
+    let all = sources.discover().sources;
+    let at = |path: &Path| {
+        let paths = BTreeSet::from([path.to_owned()]);
+        sources.discover_paths(&paths).sources
+    };
     let mut paths = vec![machine.logs()];
     let mut singly = BTreeSet::new();
     while let Some(path) = paths.pop() {
@@ -408,10 +415,10 @@ fn a_database_changes_in_the_file_beside_it() {
     fs::create_dir_all(&folder).unwrap();
     let database = folder.join("opencode.db");
     fs::write(&database, "").unwrap();
-    let roots = machine.roots();
+    let sources = machine.sources();
     for beside in ["opencode.db", "opencode.db-wal", "opencode.db-shm"] {
         let changed = BTreeSet::from([folder.join(beside)]);
-        let found = discover_paths(ADAPTERS, &roots, &changed).sources;
+        let found = sources.discover_paths(&changed).sources;
         let paths: Vec<_> = found.iter().map(|source| &source.path).collect();
         assert_eq!(paths, [&database], "{beside}");
     }
@@ -510,7 +517,7 @@ impl Play {
             Happening::Look => self.look(),
             Happening::Rescan => {
                 self.look();
-                self.rescan_watched(WHILE_WRITING);
+                self.machine.rescan(&self.watched, WHILE_WRITING);
             }
         }
     }
@@ -545,24 +552,12 @@ impl Play {
         for path in &changed {
             self.model.look(path);
         }
-        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
-        let watch = watch_of(&roots);
         let now = Timestamp::from_second(WHILE_WRITING).unwrap();
-        sweep_paths(&self.watched, &watch, &changed, &never, now).unwrap();
-        rescan(&self.swept, &watch, &never, now).unwrap();
-    }
-
-    fn rescan_both(&self) {
-        self.rescan_watched(WHILE_WRITING);
-        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
-        let now = Timestamp::from_second(WHILE_WRITING).unwrap();
-        rescan(&self.swept, &watch_of(&roots), &never, now).unwrap();
-    }
-
-    fn rescan_watched(&self, at: i64) {
-        let (roots, never) = (self.machine.roots(), AtomicBool::new(false));
-        let now = Timestamp::from_second(at).unwrap();
-        rescan(&self.watched, &watch_of(&roots), &never, now).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = SweepControl::new(&stop);
+        let sources = self.machine.sources();
+        sweep_paths(&self.watched, &sources, &changed, &control, now).unwrap();
+        self.machine.rescan(&self.swept, WHILE_WRITING);
     }
 }
 
@@ -654,14 +649,14 @@ proptest! {
         // That logs are gone is noticed now at the latest. What a log has lost may be in another,
         // which is then read again; nothing else is left to be noticed.
         for _ in 0..2 {
-            play.rescan_both();
+            play.machine.rescan(&play.watched, WHILE_WRITING);
+            play.machine.rescan(&play.swept, WHILE_WRITING);
         }
         prop_assert_eq!(texts(&play.watched), remembered.clone());
         prop_assert_eq!(sorted_dump(&play.watched), sorted_dump(&play.swept));
 
-        let (fresh, roots) = (play.machine.store("fresh"), play.machine.roots());
-        let now = Timestamp::from_second(LONG_AFTER).unwrap();
-        rescan(&fresh, &watch_of(&roots), &AtomicBool::new(false), now).unwrap();
+        let fresh = play.machine.store("fresh");
+        play.machine.rescan(&fresh, LONG_AFTER);
         let present: BTreeSet<_> = play.model.tree.values().flatten().cloned().collect();
         prop_assert_eq!(texts(&fresh), present.clone());
         prop_assert!(present.is_subset(&remembered));

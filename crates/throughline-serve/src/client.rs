@@ -1,7 +1,9 @@
-//! Asks the daemon to answer a hook, over its socket: one request, one reply, no runtime.
+//! The client of the daemon's sockets: one HTTP request, one response, no async runtime.
+//!
+//! [`send_request`] asks on behalf of a command and waits for the response. A [`HookCall`] is asked by
+//! a hook, which has a deadline: it may stop waiting, do other work, and wait again.
 
 use std::io::{self, Read, Write};
-#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,121 +11,175 @@ use std::time::{Duration, Instant};
 use capture::hook::HookHints;
 use thiserror::Error;
 
+use crate::daemon::home::{hook_socket_path, socket_path};
 use crate::hook::wire::{self, Reply};
 
-/// A daemon's reply is a few thousand characters.
-const REPLY_BYTES_MAX: usize = 4 << 20;
+/// The longest response that is read. Responses to hooks have a few thousand characters, those to
+/// commands a few more.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
 const HEADERS_MAX: usize = 32;
-/// How much of a reply is read at once.
+/// The size of one read.
 const READ_BYTES: usize = 16 << 10;
+/// The shortest timeout of a socket: zero would mean no timeout.
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
+/// Why the daemon gave no usable response.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("the daemon cannot be reached: {0}")]
+    #[error("cannot connect to the daemon: {0}")]
     Unreachable(io::Error),
-    #[error("the daemon does not answer: {0}")]
+    #[error("no response from the daemon: {0}")]
     NoResponse(io::Error),
-    #[error("the daemon answers with status {0}")]
+    #[error("the daemon responded with status {0}")]
     BadStatus(u16),
-    #[error("the daemon answers with something else: {0}")]
+    #[error("invalid response from the daemon: {0}")]
     InvalidResponse(String),
-    #[error("the daemon's socket is not used: {0}")]
+    #[error("the daemon's socket is not safe to use: {0}")]
     UntrustedSocket(String),
 }
 
 impl ClientError {
-    /// Says whether there is no daemon, as opposed to one in trouble.
+    /// Says whether no daemon is running, as opposed to one that has a problem.
     pub fn is_daemon_absent(&self) -> bool {
         matches!(self, Self::Unreachable(_))
     }
 }
 
-/// A hook's payload on its way to the daemon, whose reply is still to come.
-#[cfg(unix)]
-#[derive(Debug)]
-pub struct HookCall {
-    stream: UnixStream,
-    reply: Vec<u8>,
+impl From<ClientError> for io::Error {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Unreachable(error) | ClientError::NoResponse(error) => error,
+            error => Self::other(error),
+        }
+    }
 }
 
-#[cfg(unix)]
+/// A response of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpResponse {
+    pub status: u16,
+    pub body: String,
+}
+
+/// Sends a request without a body to the daemon of a folder, and waits for the response.
+pub fn send_request(
+    home: &Path,
+    method: &str,
+    path: &str,
+    timeout: Duration,
+) -> io::Result<HttpResponse> {
+    let stream = connect(&socket_path(home))?;
+    let mut exchange = Exchange::send(stream, &request_head(method, path, 0, &[]), &[], timeout)?;
+    let response = exchange.receive(timeout)?;
+    response.ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+/// A hook's payload that was sent to the daemon, which may not have responded yet.
+#[derive(Debug)]
+pub struct HookCall {
+    exchange: Exchange,
+}
+
 impl HookCall {
-    /// Sends a payload to the daemon of a folder: to the socket that is for hooks alone, else to the
-    /// one for all requests. Waits for no more than `timeout` where the daemon does not read it.
+    /// Sends a payload to the daemon of a folder: to its socket for hooks, or to the one for all
+    /// requests if that one is missing. Waits at most `timeout` for the daemon to take it.
     pub fn send(
         home: &Path,
         payload: &[u8],
         hints: &HookHints,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        use crate::daemon::home::{hook_socket_path, socket_path};
-        let mut stream = match connect(&hook_socket_path(home)) {
+        let stream = match connect(&hook_socket_path(home)) {
             Err(error) if error.is_daemon_absent() => connect(&socket_path(home))?,
             connected => connected?,
         };
+        let head = request_head(
+            "POST",
+            wire::HOOK_PATH,
+            payload.len(),
+            &wire::headers_from_hints(hints),
+        );
+        Ok(Self {
+            exchange: Exchange::send(stream, &head, payload, timeout)?,
+        })
+    }
+
+    /// Waits at most `timeout` for the reply. `None` means that it has not come yet; the caller may
+    /// wait again.
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<Reply>, ClientError> {
+        let response = self.exchange.receive(timeout)?;
+        response.map(|response| parse_reply(&response)).transpose()
+    }
+}
+
+/// A request that was sent, and the part of its response that has arrived.
+#[derive(Debug)]
+struct Exchange {
+    stream: UnixStream,
+    response: Vec<u8>,
+}
+
+impl Exchange {
+    fn send(
+        mut stream: UnixStream,
+        head: &str,
+        body: &[u8],
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
         let mut send = || {
             stream.set_write_timeout(Some(timeout.max(TIMEOUT_MIN)))?;
-            let mut request = request_head(payload.len(), hints).into_bytes();
-            request.extend_from_slice(payload);
-            stream.write_all(&request)
+            // One write: the daemon then sees the whole request at once.
+            stream.write_all(&[head.as_bytes(), body].concat())
         };
         send().map_err(ClientError::NoResponse)?;
         Ok(Self {
             stream,
-            reply: Vec::new(),
+            response: Vec::new(),
         })
     }
 
-    /// Waits for the reply. `None` where it has not come within `patience`; then it may be waited for
-    /// again.
-    pub fn receive(&mut self, patience: Duration) -> Result<Option<Reply>, ClientError> {
+    /// Reads until the daemon closes the connection, or `timeout` has passed.
+    fn receive(&mut self, timeout: Duration) -> Result<Option<HttpResponse>, ClientError> {
         let start = Instant::now();
         let mut bytes = [0; READ_BYTES];
         loop {
-            let left = patience.saturating_sub(start.elapsed());
-            let timeout = Some(left.max(TIMEOUT_MIN));
+            let left = timeout.saturating_sub(start.elapsed());
             self.stream
-                .set_read_timeout(timeout)
+                .set_read_timeout(Some(left.max(TIMEOUT_MIN)))
                 .map_err(ClientError::NoResponse)?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return parse_reply(&self.reply).map(Some),
-                Ok(count) => self.reply.extend_from_slice(&bytes[..count]),
+                Ok(0) => return parse_response(&self.response).map(Some),
+                Ok(count) => self.response.extend_from_slice(&bytes[..count]),
                 Err(error) if is_timeout(&error) => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(ClientError::NoResponse(error)),
             }
-            if self.reply.len() > REPLY_BYTES_MAX {
+            if self.response.len() > RESPONSE_BYTES_MAX {
                 return Err(ClientError::InvalidResponse("it is too long".to_owned()));
             }
-            if start.elapsed() >= patience {
+            if start.elapsed() >= timeout {
                 return Ok(None);
             }
         }
     }
 }
 
-/// A socket takes no timeout of zero: that would be none.
-#[cfg(unix)]
-const TIMEOUT_MIN: Duration = Duration::from_millis(1);
-
-#[cfg(unix)]
 fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{TimedOut, WouldBlock};
     matches!(error.kind(), TimedOut | WouldBlock)
 }
 
-/// Connects to the daemon's socket without waiting: where too many connections wait for the daemon
-/// already, it is in trouble. Fails unless the folder is this user's own, and so is the process that
-/// listens: another user's would get to see prompts, and its answers would reach the agent.
-#[cfg(unix)]
-pub(crate) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
+/// Connects to a socket of the daemon without waiting: if its queue of connections is full, the
+/// daemon is in trouble. Fails unless this user owns both the folder and the listening process:
+/// another user's process would see the prompts, and its answers would reach the agent.
+fn connect(path: &Path) -> Result<UnixStream, ClientError> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 
-    let foreign = |why: &dyn std::fmt::Display| ClientError::UntrustedSocket(why.to_string());
+    let untrusted = |why: &dyn std::fmt::Display| ClientError::UntrustedSocket(why.to_string());
     if let Some(folder) = path.parent()
         && folder.exists()
     {
-        store::check_folder(folder).map_err(|error| foreign(&error))?;
+        store::check_folder(folder).map_err(|error| untrusted(&error))?;
     }
     let unreachable = |error: rustix::io::Errno| ClientError::Unreachable(error.into());
     let address = SocketAddrUnix::new(path).map_err(unreachable)?;
@@ -140,15 +196,15 @@ pub(crate) fn connect(path: &Path) -> Result<UnixStream, ClientError> {
         Err(error) => return Err(unreachable(error)),
     }
     set_blocking(true)?;
-    check_peer(&stream).map_err(|why| foreign(&why))?;
+    check_peer(&stream).map_err(|why| untrusted(&why))?;
     Ok(stream)
 }
 
-/// Fails unless the process at the other end is this user's.
+/// Fails unless this user runs the process at the other end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn check_peer(stream: &UnixStream) -> Result<(), String> {
     let peer = rustix::net::sockopt::socket_peercred(stream)
-        .map_err(|error| format!("its owner is not known: {error}"))?;
+        .map_err(|error| format!("cannot find its owner: {error}"))?;
     let user = rustix::process::geteuid();
     if peer.uid == user {
         return Ok(());
@@ -159,61 +215,60 @@ fn check_peer(stream: &UnixStream) -> Result<(), String> {
     ))
 }
 
-/// Elsewhere the owner of the folder, which nobody else can write to, has to do.
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+/// On other systems the check of the folder must do: only its owner can create a socket there.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn check_peer(_: &UnixStream) -> Result<(), String> {
     Ok(())
 }
 
-/// Elsewhere there is no such socket.
-#[cfg(not(unix))]
-#[derive(Debug)]
-pub struct HookCall;
-
-#[cfg(not(unix))]
-impl HookCall {
-    pub fn send(_: &Path, _: &[u8], _: &HookHints, _: Duration) -> Result<Self, ClientError> {
-        Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
-    }
-
-    pub fn receive(&mut self, _: Duration) -> Result<Option<Reply>, ClientError> {
-        Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
-    }
-}
-
-fn request_head(length: usize, hints: &HookHints) -> String {
+/// Returns the head of a request, with the empty line that ends it.
+fn request_head(
+    method: &str,
+    path: &str,
+    length: usize,
+    headers: &[(&'static str, String)],
+) -> String {
     let mut head = format!(
-        "POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n",
-        wire::HOOK_PATH
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n"
     );
-    for (name, value) in wire::headers_from_hints(hints) {
+    for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
     head
 }
 
-fn parse_reply(bytes: &[u8]) -> Result<Reply, ClientError> {
-    let odd = |error: &dyn std::fmt::Display| ClientError::InvalidResponse(error.to_string());
+fn parse_response(bytes: &[u8]) -> Result<HttpResponse, ClientError> {
+    let invalid = |why: &dyn std::fmt::Display| ClientError::InvalidResponse(why.to_string());
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut headers);
-    let body = match response.parse(bytes).map_err(|error| odd(&error))? {
-        httparse::Status::Complete(at) => &bytes[at..],
-        httparse::Status::Partial => return Err(odd(&"it ends in its headers")),
+    let body = match response.parse(bytes).map_err(|error| invalid(&error))? {
+        httparse::Status::Complete(start) => &bytes[start..],
+        httparse::Status::Partial => return Err(invalid(&"its headers are incomplete")),
     };
-    match response.code {
-        Some(200) => serde_json::from_slice(body).map_err(|error| odd(&error)),
-        Some(code) => Err(ClientError::BadStatus(code)),
-        None => Err(odd(&"no status")),
+    Ok(HttpResponse {
+        status: response.code.ok_or_else(|| invalid(&"no status"))?,
+        body: String::from_utf8_lossy(body).into_owned(),
+    })
+}
+
+fn parse_reply(response: &HttpResponse) -> Result<Reply, ClientError> {
+    if response.status != 200 {
+        return Err(ClientError::BadStatus(response.status));
     }
+    serde_json::from_str(&response.body)
+        .map_err(|error| ClientError::InvalidResponse(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
+    fn reply(response: &str) -> Result<Reply, ClientError> {
+        parse_reply(&parse_response(response.as_bytes())?)
+    }
+
     #[test]
     fn a_socket_in_a_folder_of_others_is_not_used() {
         use std::os::unix::fs::PermissionsExt;
@@ -233,14 +288,13 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_reply_that_is_late_can_be_waited_for_again() {
         use std::os::unix::net::UnixListener;
         let home = tempfile::tempdir().unwrap();
         let absent = HookCall::send(home.path(), b"{}", &HookHints::default(), TIMEOUT_MIN);
         assert!(absent.unwrap_err().is_daemon_absent());
-        let path = crate::daemon::home::hook_socket_path(home.path());
+        let path = hook_socket_path(home.path());
         let listener = UnixListener::bind(path).unwrap();
         let mut call =
             HookCall::send(home.path(), b"{}", &HookHints::default(), TIMEOUT_MIN).unwrap();
@@ -260,14 +314,11 @@ mod tests {
     fn only_a_whole_and_good_reply_is_taken() {
         let text = |head: &str, body: &str| format!("HTTP/1.1 {head}\r\na: b\r\n\r\n{body}");
         let good = text("200 OK", r#"{"answer":"{}"}"#);
-        assert_eq!(parse_reply(good.as_bytes()).unwrap().answer, "{}");
+        assert_eq!(reply(&good).unwrap().answer, "{}");
         for cut in 0..good.len() {
-            assert!(parse_reply(&good.as_bytes()[..cut]).is_err(), "{cut}");
+            assert!(reply(&good[..cut]).is_err(), "{cut}");
         }
         let refused = text("503 No", r#"{"answer":""}"#);
-        assert!(matches!(
-            parse_reply(refused.as_bytes()),
-            Err(ClientError::BadStatus(503))
-        ));
+        assert!(matches!(reply(&refused), Err(ClientError::BadStatus(503))));
     }
 }

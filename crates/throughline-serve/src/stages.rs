@@ -1,78 +1,134 @@
-//! What is done to memory in the background, one stage after the other.
+//! The background work on a memory, in stages.
 //!
-//! Each stage finds its own work in the store and leaves its result there, so it may be run as often as
-//! one likes and stopped at any time. Who runs them, and when, is decided by the daemon or by a command.
+//! [`run`] is the only executor: the daemon's schedule, the work that follows a hook, and the
+//! commands that do the same without a daemon all go through it, or through the function of the
+//! stage where they need its report. So every caller keeps the same rules, such as that an encrypted
+//! store gets no summary files.
+//!
+//! A stage finds its own work in the store and leaves its result there, so it may run at any time,
+//! run again, or be stopped. This module does not know when a stage is due.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use capture::{Adapter, CaptureScope, Root};
+use capture::{Sources, SweepControl};
 use distill::digest::{DigestOptions, DigestReport, digest_pending};
 use distill::model::ModelSession;
 use distill::model_facts;
-use distill::renew::{self, SummaryAuthor, SummaryReport};
+use distill::renew::{self, SummaryAuthor, SummaryError, SummaryReport, SummarySettings};
 use jiff::{SignedDuration, Timestamp};
-use memory::Prices;
+use memory::{Flavor, Prices, SessionId};
 use store::Store;
 use store::maintenance::MaintenanceReport;
 use store::retention::{RetentionPolicy, RetentionReport};
 
 use crate::models::{self, ModelProvider, ModelRequest};
 
-/// What the stages depend on besides the store.
+/// The configuration of the stages.
 #[derive(Clone, Debug)]
 pub struct StageSettings {
-    /// A session in which nothing has happened for so long is finished.
+    /// A session counts as finished after this time without a new message.
     pub idle_after: SignedDuration,
     pub prices: Prices,
     pub threads: usize,
-    /// Look for facts.
     pub extract_facts: bool,
     /// Ask the model for facts too.
     pub extract_facts_with_model: bool,
-    /// How summaries are written; not at all without it.
-    pub summary: Option<renew::SummarySettings>,
-    /// Who lends the configured model, if there is one.
+    /// How summaries are written; `None` if they are switched off.
+    pub summary: Option<SummarySettings>,
+    /// Gives access to the configured model, if there is one.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
     pub policy: RetentionPolicy,
 }
 
-/// Whose logs are read, and where they lie.
-#[derive(Clone)]
-pub struct LogSources {
-    pub adapters: Vec<&'static Adapter>,
-    pub roots: Vec<Root>,
-    pub scope: CaptureScope,
-    pub threads: usize,
-    /// Keep the logs themselves too.
-    pub archive: bool,
+/// One piece of background work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Read what is new in one log of an agent, or in all of its logs.
+    ReadLogs {
+        flavor: Flavor,
+        log: Option<PathBuf>,
+    },
+    /// Write the summary of a session, whether it is due or not.
+    SummarizeSession(SessionId),
+    /// Bring the summary of a session up to its last message, if the session is long enough.
+    RefreshSummary(SessionId),
+    /// Write all summaries that are due.
+    Summaries,
+    /// Score past injections, and extract facts from sessions that have ended.
+    Facts,
+    /// Ask the model for the facts of sessions that have ended.
+    ModelFacts,
+    /// Write the digests that are due, then evict what the retention policy does not keep.
+    Retention,
+    /// Run the store's own periodic tasks.
+    Maintenance,
 }
 
-impl std::fmt::Debug for LogSources {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Logs")
-            .field("roots", &self.roots)
-            .finish_non_exhaustive()
+/// What a stage runs with.
+#[derive(Clone, Copy, Debug)]
+pub struct StageContext<'a> {
+    pub store: &'a Store,
+    pub settings: &'a StageSettings,
+    pub sources: &'a Sources,
+    /// Set by another thread to end a stage early.
+    pub stop: &'a Arc<AtomicBool>,
+    pub now: Timestamp,
+}
+
+/// Runs one stage.
+pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
+    let StageContext {
+        store,
+        settings,
+        sources,
+        stop,
+        now,
+    } = *context;
+    match stage {
+        Stage::ReadLogs { flavor, log } => {
+            let discovery = sources.discover_agent(*flavor, log.as_deref());
+            let control = SweepControl::new(stop);
+            capture::sweep_discovered(store, sources, &discovery, &control, now).map(drop)
+        }
+        Stage::SummarizeSession(session) => write_session_summary(context, session, |summary| {
+            renew::write_summary(store, session, summary, SummaryAuthor::Embedded, now).map(drop)
+        }),
+        Stage::RefreshSummary(session) => write_session_summary(context, session, |summary| {
+            renew::live::refresh_summary(store, session, summary, now).map(drop)
+        }),
+        Stage::Summaries => update_due_summaries(store, settings, stop, now).map(drop),
+        Stage::Facts => extract_facts(store, settings, stop, now).map(drop),
+        Stage::ModelFacts => extract_facts_with_model(store, settings, stop, now).map(drop),
+        Stage::Retention => digest_and_evict(store, settings, stop, now).map(drop),
+        Stage::Maintenance => run_maintenance(store, settings, stop, now).map(drop),
     }
 }
 
-impl LogSources {
-    /// Returns them as the watcher takes them.
-    pub fn watch(&self) -> capture::WatchOptions<'_> {
-        capture::WatchOptions {
-            adapters: &self.adapters,
-            roots: &self.roots,
-            scope: &self.scope,
-            threads: self.threads,
-            archive: self.archive,
-            all_roots: true,
-            rescan_every: capture::watch::RESCAN_EVERY,
-            poll: false,
+/// Writes the summary of one session, unless summaries are off or the store is encrypted: a summary
+/// is a plain-text file. A session that gets no summary for a good reason is no failure.
+fn write_session_summary(
+    context: &StageContext<'_>,
+    session: &SessionId,
+    write: impl FnOnce(&SummarySettings) -> Result<(), SummaryError>,
+) -> store::Result<()> {
+    let summary = context.settings.summary.as_ref();
+    let Some(summary) = summary.filter(|_| !context.store.is_encrypted()) else {
+        return Ok(());
+    };
+    match write(summary) {
+        Ok(()) => Ok(()),
+        Err(SummaryError::Store(error)) => Err(error),
+        Err(declined) => {
+            tracing::debug!(%session, %declined, "no new summary");
+            Ok(())
         }
     }
 }
 
-/// Writes the summaries of live sessions that are due, with the model where one is configured and can be had.
+/// Writes the summaries of live sessions that are due: with the model if one is configured and
+/// available, else without.
 pub fn update_due_summaries(
     store: &Store,
     stages: &StageSettings,
@@ -80,8 +136,7 @@ pub fn update_due_summaries(
     now: Timestamp,
 ) -> store::Result<SummaryReport> {
     if store.is_encrypted() {
-        // The files would tell in plain text what the store keeps sealed; an encryption that was interrupted
-        // may have left some.
+        // Summaries are plain-text files. An interrupted encryption may have left some.
         store.remove_summaries()?;
         return Ok(SummaryReport::default());
     }
@@ -89,18 +144,17 @@ pub fn update_due_summaries(
     let Some(settings) = stages.summary.as_ref().filter(|_| !stopped()) else {
         return Ok(SummaryReport::default());
     };
-    let renew = |how: SummaryAuthor<'_>| {
-        renew::update_pending_summaries(store, settings, how, &stopped, now)
+    let update = |author: SummaryAuthor<'_>| {
+        renew::update_pending_summaries(store, settings, author, &stopped, now)
     };
-    match with_configured_model(store, stages, "summary", stop, |asker| {
-        renew(SummaryAuthor::Model(asker))
-    }) {
-        Some(renewed) => renewed,
-        None => renew(SummaryAuthor::Embedded),
-    }
+    let by_model = with_configured_model(store, stages, "summary", stop, |model| {
+        update(SummaryAuthor::Model(model))
+    });
+    by_model.unwrap_or_else(|| update(SummaryAuthor::Embedded))
 }
 
-/// Asks the model for the facts of sessions that have ended. `None` where it is not to be asked.
+/// Asks the model for the facts of sessions that have ended. Returns `None` if the configuration
+/// does not allow that, or no model is available.
 pub fn extract_facts_with_model(
     store: &Store,
     stages: &StageSettings,
@@ -111,13 +165,13 @@ pub fn extract_facts_with_model(
     if !stages.extract_facts || !stages.extract_facts_with_model || stopped() {
         return Ok(None);
     }
-    let found = with_configured_model(store, stages, "facts", stop, |asker| {
-        model_facts::stage::extract_pending_model_facts(store, asker, now, &stopped)
+    let report = with_configured_model(store, stages, "facts", stop, |model| {
+        model_facts::stage::extract_pending_model_facts(store, model, now, &stopped)
     });
-    found.transpose()
+    report.transpose()
 }
 
-/// Runs with an asker of the configured model; `None` where there is none, or it cannot be had.
+/// Runs `work` with the configured model. Returns `None` if there is none, or it is unavailable.
 fn with_configured_model<T>(
     store: &Store,
     stages: &StageSettings,
@@ -125,19 +179,20 @@ fn with_configured_model<T>(
     stop: &Arc<AtomicBool>,
     work: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> Option<T> {
-    let loan = ModelRequest {
+    let request = ModelRequest {
         store,
         purpose,
         session: None,
         stop,
     };
-    let asked = models::run_with_model(stages.model_provider.as_deref()?, &loan, work);
-    asked
-        .inspect_err(|why| tracing::debug!(why, purpose, "no model is asked"))
+    let result = models::run_with_model(stages.model_provider.as_deref()?, &request, work);
+    result
+        .inspect_err(|why| tracing::debug!(why, purpose, "the model is unavailable"))
         .ok()
 }
 
-/// Looks at what became of injections, and for facts in sessions that have ended.
+/// Scores past injections, then extracts facts from sessions that have ended. Returns `None` if
+/// facts are switched off or the stage was stopped.
 pub fn extract_facts(
     store: &Store,
     stages: &StageSettings,
@@ -157,51 +212,52 @@ pub fn extract_facts(
     )?))
 }
 
-/// Makes the digests that are due, then evicts what the policy does not keep.
+/// Writes the digests that are due, then evicts what the retention policy does not keep.
 pub fn digest_and_evict(
     store: &Store,
     stages: &StageSettings,
     stop: &AtomicBool,
     now: Timestamp,
 ) -> store::Result<(DigestReport, RetentionReport)> {
-    let (policy, quiet) = (&stages.policy, stages.idle_after);
-    let terms = DigestOptions {
-        quiet_for: quiet,
+    let (policy, idle_after) = (&stages.policy, stages.idle_after);
+    let options = DigestOptions {
+        quiet_for: idle_after,
         prices: &stages.prices,
         threads: stages.threads,
         stop,
     };
-    let mut digested = digest_pending(store, &terms, now)?;
-    // Before a session goes that has no digest, it gets one, however lately something happened in it.
-    let (_, planned) = store.plan_eviction(policy, quiet, now)?;
+    let mut digested = digest_pending(store, &options, now)?;
+    // A session that must be evicted before it is idle gets its digest first: else its content
+    // would be lost.
+    let (_, planned) = store.plan_eviction(policy, idle_after, now)?;
     if planned.sessions.iter().any(|evict| evict.data_loss) {
-        let terms = DigestOptions {
+        let options = DigestOptions {
             quiet_for: SignedDuration::ZERO,
-            ..terms
+            ..options
         };
-        let more = digest_pending(store, &terms, now)?;
+        let more = digest_pending(store, &options, now)?;
         digested.analyzed += more.analyzed;
         digested.failed = more.failed;
     }
-    // Interrupted, not everything has the digest it should have, so nothing goes.
+    // After an interruption some sessions may lack their digest, so none is evicted.
     let retained = if stop.load(Ordering::Relaxed) {
         RetentionReport::unchanged(&store.disk_usage(now)?)
     } else {
-        store.evict(policy, quiet, now)?
+        store.evict(policy, idle_after, now)?
     };
     Ok((digested, retained))
 }
 
-/// Does the chores that are due.
+/// Runs the maintenance tasks that are due.
 pub fn run_maintenance(
     store: &Store,
     stages: &StageSettings,
     stop: &AtomicBool,
     now: Timestamp,
 ) -> store::Result<MaintenanceReport> {
-    let house = store.run_due_tasks(now, stages.policy.raw_max_age, stop, &|_| {})?;
-    if house.packed.sessions > 0 {
+    let report = store.run_due_tasks(now, stages.policy.raw_max_age, stop, &|_| {})?;
+    if report.packed.sessions > 0 {
         store.vacuum_if_worthwhile(now)?;
     }
-    Ok(house)
+    Ok(report)
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
-use capture::{CaptureScope, Root, SweepPlan, SweepReport};
+use capture::{CaptureScope, Root, Sources, SweepControl, SweepReport};
 use distill::digest::{DigestOptions, digest_pending};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
@@ -197,23 +197,21 @@ fn encrypt(home: &Path, key: &Path) {
 
 fn run_sweep(logs: &Path, home: &Path) -> SweepReport {
     let store = Store::open(home).unwrap();
-    let plan = SweepPlan {
-        adapters: ADAPTERS,
-        discovery: capture::discover(
-            ADAPTERS,
-            &[Root {
-                path: logs.to_owned(),
-                flavor: None,
-            }],
-        ),
-        scope: &CaptureScope::default(),
-        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        stop: &AtomicBool::new(false),
-        progress: &|_| {},
-        archive: true,
-        all_roots: true,
+    let root = Root {
+        path: logs.to_owned(),
+        flavor: None,
     };
-    capture::sweep(&store, &plan, now()).unwrap()
+    let sources = Sources {
+        adapters: ADAPTERS.to_vec(),
+        roots: vec![root],
+        all_roots: true,
+        scope: CaptureScope::default(),
+        archive: true,
+        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+    };
+    let stop = AtomicBool::new(false);
+    let control = SweepControl::new(&stop);
+    capture::sweep(&store, &sources, &control, now()).unwrap()
 }
 
 /// Adds a prompt to some Claude Code log.

@@ -23,8 +23,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use capture::flavor::ADAPTERS;
-use capture::watch::RESCAN_EVERY;
-use capture::{CaptureScope, Root, SweepReport, WatchOptions};
+use capture::{CaptureScope, Root, Sources, SweepControl, SweepReport, WatchOptions};
 use jiff::Timestamp;
 use store::{Query, Store};
 
@@ -90,29 +89,23 @@ fn make_logs(logs: &Path, files: usize) -> Vec<PathBuf> {
 }
 
 fn watch(logs: &Path, home: &Path, stop: &AtomicBool, on_sweep: &mut dyn FnMut(&SweepReport)) {
-    let (roots, scope) = (roots(logs), CaptureScope::default());
-    let store = Store::open(home).unwrap();
-    let watch = watch_of(&roots, &scope);
-    capture::watch(&store, &watch, stop, on_sweep, &Timestamp::now).unwrap();
+    let (store, options) = (Store::open(home).unwrap(), WatchOptions::default());
+    let sources = sources(logs);
+    capture::watch(&store, &sources, options, stop, on_sweep, &Timestamp::now).unwrap();
 }
 
-fn roots(logs: &Path) -> [Root; 1] {
-    [Root {
+fn sources(logs: &Path) -> Sources {
+    let root = Root {
         path: logs.to_owned(),
         flavor: None,
-    }]
-}
-
-fn watch_of<'a>(roots: &'a [Root], scope: &'a CaptureScope) -> WatchOptions<'a> {
-    WatchOptions {
-        adapters: ADAPTERS,
-        roots,
-        scope,
-        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        archive: true,
+    };
+    Sources {
+        adapters: ADAPTERS.to_vec(),
+        roots: vec![root],
         all_roots: true,
-        rescan_every: RESCAN_EVERY,
-        poll: false,
+        scope: CaptureScope::default(),
+        archive: true,
+        threads: 1 + std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
     }
 }
 
@@ -145,12 +138,12 @@ fn idle_cost(idle: Duration) {
 
 fn rescan_cost(logs: &Path, home: &Path) {
     const TIMES: u32 = 20;
-    let (roots, scope, never) = (roots(logs), CaptureScope::default(), AtomicBool::new(false));
+    let (sources, never) = (sources(logs), AtomicBool::new(false));
+    let control = SweepControl::new(&never);
     let store = Store::open(home).unwrap();
-    let watch = watch_of(&roots, &scope);
     let (started, before) = (Instant::now(), cpu_seconds().unwrap_or_default());
     for _ in 0..TIMES {
-        capture::watch::rescan(&store, &watch, &never, Timestamp::now()).unwrap();
+        capture::sweep(&store, &sources, &control, Timestamp::now()).unwrap();
     }
     let spent = (cpu_seconds().unwrap_or_default() - before) / f64::from(TIMES);
     println!(

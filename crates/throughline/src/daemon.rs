@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use capture::adapter::ENV_VARIABLES;
 use serde::Serialize;
+use serve::client;
 use serve::daemon::{self, DaemonInfo};
 
 use crate::commands::App;
@@ -79,7 +80,7 @@ pub enum DaemonStart {
 
 /// Starts one in the background, unless one runs, and waits until it answers.
 pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
-    let health = || daemon::call::send_request(&app.home, "GET", "/health", ANSWER_TIMEOUT);
+    let health = || client::send_request(&app.home, "GET", "/health", ANSWER_TIMEOUT);
     if let Some(running) = daemon::running_daemon(&app.home) {
         // One that was stopped by a signal or hangs holds its lock, but is of no use.
         health().map_err(|error| {
@@ -182,7 +183,7 @@ pub enum DaemonStopError {
 
 /// Stops the one that runs, and waits until it has ended.
 pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
-    daemon::call::send_request(home, "POST", "/daemon/stop", ANSWER_TIMEOUT)
+    client::send_request(home, "POST", "/daemon/stop", ANSWER_TIMEOUT)
         .map_err(DaemonStopError::NoAnswer)?;
     if wait_until(STOP_TIMEOUT, || !daemon::is_locked(home)) {
         Ok(())

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use capture::Sources;
 use distill::renew::SummaryReport;
 use distill::{facts, model_facts};
 use jiff::Timestamp;
+use serve::stages::StageContext;
 use store::Store;
 
 use crate::commands::App;
@@ -46,6 +48,17 @@ impl<'a> StageRunner<'a> {
             stop,
             settings: stage_settings(app)?,
         })
+    }
+
+    /// Returns what [`serve::stages::run`] needs.
+    pub fn context<'s>(&'s self, sources: &'s Sources, now: Timestamp) -> StageContext<'s> {
+        StageContext {
+            store: self.store,
+            settings: &self.settings,
+            sources,
+            stop: self.stop,
+            now,
+        }
     }
 
     /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.

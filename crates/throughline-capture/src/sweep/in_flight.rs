@@ -1,8 +1,8 @@
-//! How much a reading thread may have under way.
+//! Limits how many bytes of batches a reading thread may have between reading and the disk.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Counts the bytes of batches that were read and are not written yet.
+/// A semaphore over the bytes of batches that were read and are not written yet.
 #[derive(Clone, Debug)]
 pub(super) struct InFlightBytes {
     counter: Arc<InFlightCounter>,
@@ -12,7 +12,7 @@ pub(super) struct InFlightBytes {
 #[derive(Debug, Default)]
 struct InFlightCounter {
     bytes: Mutex<usize>,
-    /// Told when some are given back.
+    /// Notified when a permit is dropped.
     released: Condvar,
 }
 
@@ -24,7 +24,8 @@ impl InFlightBytes {
         }
     }
 
-    /// Waits until there is room, and takes it. What is larger than all the room goes alone.
+    /// Waits until the bytes fit below the limit. A batch larger than the limit waits until no other
+    /// permit is held.
     pub fn acquire(&self, bytes: usize) -> InFlightPermit {
         let bytes = bytes.min(self.bytes_max);
         let held = self
@@ -45,7 +46,7 @@ impl InFlightBytes {
     }
 }
 
-/// Room that is given back when this is dropped.
+/// Bytes that count as in flight until this is dropped.
 #[derive(Debug)]
 pub(super) struct InFlightPermit {
     counter: Arc<InFlightCounter>,

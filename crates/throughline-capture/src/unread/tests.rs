@@ -5,7 +5,7 @@ use memory::RecordKind;
 use serde_json::json;
 
 use super::*;
-use crate::{SweepPlan, sweep};
+use crate::{Sources, SweepControl, sweep};
 
 const SESSION: &str = "5f1c0f3e-0000-4000-8000-000000000001";
 
@@ -48,22 +48,21 @@ impl Test {
     }
 
     fn sweep(&self) {
-        let adapters = [adapter_for(Flavor::Claude).unwrap()];
         let root = Root {
             path: self.path(),
             flavor: Some(Flavor::Claude),
         };
-        let plan = SweepPlan {
-            adapters: &adapters,
-            discovery: discover(&adapters, &[root]),
-            scope: &CaptureScope::default(),
-            threads: 1,
-            stop: &AtomicBool::new(false),
-            progress: &|_| {},
-            archive: false,
+        let sources = Sources {
+            adapters: vec![adapter_for(Flavor::Claude).unwrap()],
+            roots: vec![root],
             all_roots: false,
+            scope: CaptureScope::default(),
+            archive: false,
+            threads: 1,
         };
-        sweep(&self.store, &plan, self.now).unwrap();
+        let stop = AtomicBool::new(false);
+        let control = SweepControl::new(&stop);
+        sweep(&self.store, &sources, &control, self.now).unwrap();
     }
 
     fn unread(&self) -> (Vec<String>, bool) {

@@ -1,35 +1,36 @@
-//! What happened since the last look: few paths, however many events.
+//! Collects file events between sweeps: a bounded set of paths, however many events come.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// More changed paths than this are no longer told apart: everything is looked at.
+/// With more changed paths than this, all roots are rescanned instead.
 const PATHS_MAX: usize = 1024;
-/// A burst is over when nothing happened for this long.
+/// A burst of events is over when none came for this long.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// A burst that does not end is cut here, so that a new line is found within a second.
+/// A burst that does not end is cut after this time, so that a new line is read within a second.
 const DEBOUNCE_MAX: Duration = Duration::from_millis(400);
 
-/// Where events are left by the watcher's thread and taken by ours.
+/// The queue between the file watcher's thread and the thread that sweeps.
 #[derive(Debug, Default)]
-pub struct ChangeQueue {
+pub(super) struct ChangeQueue {
     changes: Mutex<PathChanges>,
     burst_started: Condvar,
 }
 
+/// What changed in one burst.
 #[derive(Debug, Default)]
-pub struct PathChanges {
-    pub paths: BTreeSet<PathBuf>,
-    /// More changed than was kept.
-    pub needs_rescan: bool,
-    /// When the burst began, and its last event.
+pub(super) struct PathChanges {
+    pub(super) paths: BTreeSet<PathBuf>,
+    /// All roots must be rescanned, because more changed than `paths` can hold.
+    pub(super) needs_rescan: bool,
+    /// The times of the first and the last event of the burst.
     burst: Option<(Instant, Instant)>,
 }
 
 impl ChangeQueue {
-    pub fn push_path(&self, path: PathBuf) {
+    pub(super) fn push_path(&self, path: PathBuf) {
         self.update(|changes| {
             if changes.needs_rescan || changes.paths.len() >= PATHS_MAX {
                 changes.paths.clear();
@@ -40,16 +41,16 @@ impl ChangeQueue {
         });
     }
 
-    pub fn request_rescan(&self) {
+    pub(super) fn request_rescan(&self) {
         self.update(|changes| {
             changes.paths.clear();
             changes.needs_rescan = true;
         });
     }
 
-    fn update(&self, note: impl FnOnce(&mut PathChanges)) {
+    fn update(&self, change: impl FnOnce(&mut PathChanges)) {
         let mut changes = self.lock();
-        note(&mut changes);
+        change(&mut changes);
         let now = Instant::now();
         let is_first = changes.burst.is_none();
         let began = changes.burst.map_or(now, |(began, _)| began);
@@ -60,10 +61,10 @@ impl ChangeQueue {
         }
     }
 
-    /// Waits until a burst of changes is over, but not before `not_before`, and takes it. Returns
-    /// nothing when none is after `patience`.
-    pub fn wait_for_burst(&self, patience: Duration, not_before: Instant) -> PathChanges {
-        let end = Instant::now() + patience;
+    /// Waits until a burst of events is over, but at least until `not_before`, and takes its
+    /// changes. Returns no changes if no burst is over after `timeout`.
+    pub(super) fn wait_for_burst(&self, timeout: Duration, not_before: Instant) -> PathChanges {
+        let end = Instant::now() + timeout;
         let mut changes = self.lock();
         loop {
             let now = Instant::now();
@@ -93,20 +94,20 @@ impl ChangeQueue {
 mod tests {
     use super::*;
 
-    fn taken(mailbox: &ChangeQueue) -> (usize, bool) {
-        let changes = mailbox.wait_for_burst(Duration::from_secs(60), Instant::now());
+    fn taken(queue: &ChangeQueue) -> (usize, bool) {
+        let changes = queue.wait_for_burst(Duration::from_secs(60), Instant::now());
         (changes.paths.len(), changes.needs_rescan)
     }
 
     #[test]
-    fn a_burst_is_taken_at_once() {
-        let mailbox = ChangeQueue::default();
+    fn a_burst_becomes_one_set_of_paths() {
+        let queue = ChangeQueue::default();
         for event in 0..10_000 {
-            mailbox.push_path(PathBuf::from(format!("/logs/{}", event % 3)));
+            queue.push_path(PathBuf::from(format!("/logs/{}", event % 3)));
         }
-        assert_eq!(taken(&mailbox), (3, false));
+        assert_eq!(taken(&queue), (3, false));
         assert!(
-            mailbox
+            queue
                 .wait_for_burst(Duration::ZERO, Instant::now())
                 .paths
                 .is_empty()
@@ -114,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn too_many_paths_are_everything() {
-        let mailbox = ChangeQueue::default();
+    fn too_many_paths_become_a_rescan() {
+        let queue = ChangeQueue::default();
         for event in 0..=PATHS_MAX {
-            mailbox.push_path(PathBuf::from(format!("/logs/{event}")));
+            queue.push_path(PathBuf::from(format!("/logs/{event}")));
         }
-        mailbox.push_path(PathBuf::from("/logs/one/more"));
-        assert_eq!(taken(&mailbox), (0, true));
-        mailbox.push_path(PathBuf::from("/logs/later"));
-        assert_eq!(taken(&mailbox), (1, false));
+        queue.push_path(PathBuf::from("/logs/one/more"));
+        assert_eq!(taken(&queue), (0, true));
+        queue.push_path(PathBuf::from("/logs/later"));
+        assert_eq!(taken(&queue), (1, false));
     }
 }

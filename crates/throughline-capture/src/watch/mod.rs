@@ -1,12 +1,12 @@
-//! Live capture: the agents' folders are watched, and what changes is swept at once.
+//! Live capture: watches the agents' folders and sweeps what changes at once.
 //!
-//! [`ground`] keeps a watcher on every root that exists; what it hears gathers in [`changes`], where
-//! a burst becomes one sweep of just those files. Events are a hint and no more: every so often
-//! everything is looked at again, which finds what no event told of, and where no events come at all
-//! (a network mount, no watches left) that is done every few seconds.
+//! [`roots`] keeps a file watcher on every root that exists. Its events gather in [`changes`], where
+//! a burst of them becomes one sweep of just those files. Events are only hints: all roots are
+//! rescanned from time to time, which finds what no event reported. Where no events come at all (a
+//! network mount, no inotify watches left), the rescan happens every second or so instead.
 
 mod changes;
-mod ground;
+mod roots;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,100 +17,99 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use store::Store;
 
-use crate::source::{discover, discover_paths};
-use crate::{Adapter, CaptureScope, Discovery, Root, SourceError, SweepPlan, SweepReport, sweep};
-use changes::{ChangeQueue, PathChanges};
-use ground::RootWatcher;
+use self::changes::{ChangeQueue, PathChanges};
+use self::roots::RootWatcher;
+use crate::sweep::{SweepOutcome, SweepPass, earlier};
+use crate::{SourceError, Sources, SweepControl, SweepReport};
 
-/// How often everything is looked at again although events come.
+/// How often all roots are rescanned although events come.
 pub const RESCAN_EVERY: Duration = Duration::from_secs(60);
-/// The same where no events come.
+/// How often all roots are rescanned where no events come.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How often the flag to stop is looked at.
+/// How often the stop flag is read.
 const STOP_CHECK_EVERY: Duration = Duration::from_millis(500);
-/// How often it is looked whether roots have come or gone.
+/// How often the watcher checks whether roots have appeared or vanished.
 const ROOT_CHECK_EVERY: Duration = Duration::from_millis(900);
-/// Looking at everything may take one part in so many of the time: the larger the tree, the rarer
-/// the look. It is never put off further than to this many times its usual turn.
+/// A rescan may take this fraction of the time (one part in 200, or in 50 when polling): the larger
+/// the tree, the rarer the rescan.
 const RESCAN_SHARE: u32 = 200;
 const POLL_SHARE: u32 = 50;
+/// A slow rescan is delayed to at most this many times the usual interval.
 const RESCAN_DELAY_FACTOR_MAX: u32 = 10;
-/// How long changes wait after a sweep that took long.
+/// The longest pause after a sweep of changed paths.
 const SWEEP_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How long to wait after the store failed, at first and at most.
+/// The delay before a retry after the store failed; it doubles with each failure.
 const RETRY_DELAY_MIN: Duration = Duration::from_secs(1);
 const RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// What is watched, and how.
+/// How folders are watched.
 #[derive(Clone, Copy, Debug)]
-pub struct WatchOptions<'a> {
-    pub adapters: &'a [&'a Adapter],
-    pub roots: &'a [Root],
-    pub scope: &'a CaptureScope,
-    pub threads: usize,
-    /// Keep the logs themselves too.
-    pub archive: bool,
-    /// The roots are all of the agents' folders, so what is not found may be gone.
-    pub all_roots: bool,
-    /// How often everything is looked at again, at most.
+pub struct WatchOptions {
+    /// How often all roots are rescanned, at most.
     pub rescan_every: Duration,
-    /// Look again and again instead of waiting for events.
+    /// Poll instead of waiting for file events.
     pub poll: bool,
 }
 
-/// Sweeps, then waits for changes and sweeps those, until `stop` is set from outside. `on_sweep`
-/// hears of the first sweep and of every other that did something.
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            rescan_every: RESCAN_EVERY,
+            poll: false,
+        }
+    }
+}
+
+/// Sweeps all sources, then waits for changes and sweeps those, until another thread sets `stop`.
+/// `on_sweep` gets the report of the first sweep and of every later one that did something.
 ///
-/// A store that fails for a while (locked, disk full) is tried again; nothing is lost meanwhile,
-/// because cursors move only with what was written.
+/// A store that fails for a while (locked, disk full) is retried. Nothing is lost meanwhile, because
+/// cursors move only together with what was written.
 pub fn watch(
     store: &Store,
-    watch: &WatchOptions<'_>,
+    sources: &Sources,
+    options: WatchOptions,
     stop: &AtomicBool,
     on_sweep: &mut dyn FnMut(&SweepReport),
     now: &dyn Fn() -> Timestamp,
 ) -> store::Result<()> {
-    let mailbox = Arc::new(ChangeQueue::default());
-    // Watched before the first look, so that nothing falls between the two.
-    let mut ground = RootWatcher::new(&mailbox, watch.poll);
-    ground.watch_new_roots(watch.roots);
-    let mut armed = Instant::now();
-    let mut pace = WatchSchedule::new(watch);
-    let mut told = ReportFilter::default();
+    let queue = Arc::new(ChangeQueue::default());
+    // The roots are watched before the first sweep, so that no change falls between the two.
+    let mut watcher = RootWatcher::new(&queue, options.poll);
+    watcher.watch_new_roots(&sources.roots);
+    let mut roots_checked = Instant::now();
+    let mut schedule = WatchSchedule::new(options);
+    let mut filter = ReportFilter::default();
     while !stop.load(Ordering::Relaxed) {
-        let look = match pace.due_target(now()) {
-            Some(look) => look,
+        let target = match schedule.due_target(now()) {
+            Some(target) => target,
             None => {
-                let mut changes = mailbox.wait_for_burst(STOP_CHECK_EVERY, pace.not_before);
-                if armed.elapsed() >= ROOT_CHECK_EVERY {
-                    changes.needs_rescan |= ground.watch_new_roots(watch.roots);
-                    armed = Instant::now();
+                let mut changes = queue.wait_for_burst(STOP_CHECK_EVERY, schedule.not_before);
+                if roots_checked.elapsed() >= ROOT_CHECK_EVERY {
+                    changes.needs_rescan |= watcher.watch_new_roots(&sources.roots);
+                    roots_checked = Instant::now();
                 }
-                pace.is_polling = ground.needs_polling();
+                schedule.is_polling = watcher.needs_polling();
                 match SweepTarget::from_changes(changes) {
-                    Some(look) => look,
+                    Some(target) => target,
                     None => continue,
                 }
             }
         };
         let started = Instant::now();
-        let swept = match &look {
-            SweepTarget::AllRoots => rescan(store, watch, stop, now()),
-            SweepTarget::Paths(paths) => sweep_paths(store, watch, paths, stop, now()),
-        };
-        match swept {
-            Ok(swept) => {
-                pace.record_success(&look, &swept, started.elapsed());
-                if swept.conflicts > 0 {
-                    mailbox.request_rescan();
+        match target.sweep(store, sources, stop, now()) {
+            Ok(outcome) => {
+                schedule.record_success(&target, &outcome, started.elapsed());
+                if outcome.conflicts > 0 {
+                    queue.request_rescan();
                 }
-                if told.should_report(&look, &swept) {
-                    on_sweep(&swept);
+                if filter.should_report(&target, &outcome.report) {
+                    on_sweep(&outcome.report);
                 }
             }
             Err(error) if is_transient(&error) => {
-                tracing::warn!(%error, "a sweep failed and will be tried again");
-                pace.record_failure();
+                tracing::warn!(%error, "a sweep failed and will be retried");
+                schedule.record_failure();
             }
             Err(error) => return Err(error),
         }
@@ -118,57 +117,7 @@ pub fn watch(
     Ok(())
 }
 
-/// Looks at everything below the roots.
-pub fn rescan(
-    store: &Store,
-    watch: &WatchOptions<'_>,
-    stop: &AtomicBool,
-    now: Timestamp,
-) -> store::Result<SweepReport> {
-    let found = discover(watch.adapters, watch.roots);
-    sweep(store, &watch.sweep_plan(found, stop, watch.all_roots), now)
-}
-
-/// Looks at the sources that changes at these paths concern. That a source is gone is noticed by
-/// [`rescan`] alone.
-pub fn sweep_paths(
-    store: &Store,
-    watch: &WatchOptions<'_>,
-    paths: &BTreeSet<PathBuf>,
-    stop: &AtomicBool,
-    now: Timestamp,
-) -> store::Result<SweepReport> {
-    let found = discover_paths(watch.adapters, watch.roots, paths);
-    if found.sources.is_empty() {
-        let trouble = found.errors;
-        return Ok(SweepReport {
-            trouble,
-            ..SweepReport::default()
-        });
-    }
-    sweep(store, &watch.sweep_plan(found, stop, false), now)
-}
-
-impl WatchOptions<'_> {
-    fn sweep_plan<'p>(
-        &'p self,
-        found: Discovery,
-        stop: &'p AtomicBool,
-        complete: bool,
-    ) -> SweepPlan<'p> {
-        SweepPlan {
-            adapters: self.adapters,
-            discovery: found,
-            scope: self.scope,
-            threads: self.threads,
-            stop,
-            progress: &|_| {},
-            archive: self.archive,
-            all_roots: complete,
-        }
-    }
-}
-
+/// What the next sweep covers.
 enum SweepTarget {
     AllRoots,
     Paths(BTreeSet<PathBuf>),
@@ -184,37 +133,57 @@ impl SweepTarget {
             Some(Self::Paths(changes.paths))
         }
     }
+
+    fn sweep(
+        &self,
+        store: &Store,
+        sources: &Sources,
+        stop: &AtomicBool,
+        now: Timestamp,
+    ) -> store::Result<SweepOutcome> {
+        let discovery = match self {
+            Self::AllRoots => sources.discover(),
+            Self::Paths(paths) => sources.discover_paths(paths),
+        };
+        let pass = SweepPass {
+            sources,
+            discovery: &discovery,
+            control: &SweepControl::new(stop),
+            now,
+        };
+        pass.run(store)
+    }
 }
 
-/// Decides when to look next.
+/// Decides when the next sweep is due.
 struct WatchSchedule {
     rescan_every: Duration,
     is_polling: bool,
-    /// When everything was last looked at; `None` before the first time and when that failed.
+    /// When all roots were last rescanned; `None` before the first rescan and after a failed sweep.
     last_rescan: Option<Instant>,
-    /// How long it takes to look at everything and find nothing.
+    /// How long a rescan takes that finds nothing new.
     idle_rescan_time: Duration,
-    /// When the first source that was left open counts as finished.
-    settles_at: Option<Timestamp>,
-    /// Changes wait until then.
+    /// When the first incomplete source counts as complete and must be read again.
+    complete_at: Option<Timestamp>,
+    /// Changes wait until this time.
     not_before: Instant,
     retry_delay: Duration,
 }
 
 impl WatchSchedule {
-    fn new(watch: &WatchOptions<'_>) -> Self {
+    fn new(options: WatchOptions) -> Self {
         Self {
-            rescan_every: watch.rescan_every,
-            is_polling: watch.poll,
+            rescan_every: options.rescan_every,
+            is_polling: options.poll,
             last_rescan: None,
             idle_rescan_time: Duration::ZERO,
-            settles_at: None,
+            complete_at: None,
             not_before: Instant::now(),
             retry_delay: RETRY_DELAY_MIN,
         }
     }
 
-    /// Says whether to look at everything now, though nothing was heard.
+    /// Returns the sweep that is due now although no event came, if there is one.
     fn due_target(&self, now: Timestamp) -> Option<SweepTarget> {
         if Instant::now() < self.not_before {
             return None;
@@ -222,10 +191,11 @@ impl WatchSchedule {
         let is_due = self
             .last_rescan
             .is_none_or(|at| at.elapsed() >= self.rescan_interval());
-        (is_due || self.settles_at.is_some_and(|at| now > at)).then_some(SweepTarget::AllRoots)
+        let is_complete_now = self.complete_at.is_some_and(|at| now > at);
+        (is_due || is_complete_now).then_some(SweepTarget::AllRoots)
     }
 
-    /// Returns how often everything is looked at.
+    /// Returns the time between two rescans of all roots.
     fn rescan_interval(&self) -> Duration {
         if self.is_polling {
             POLL_EVERY
@@ -238,21 +208,20 @@ impl WatchSchedule {
         }
     }
 
-    fn record_success(&mut self, look: &SweepTarget, swept: &SweepReport, took: Duration) {
+    fn record_success(&mut self, target: &SweepTarget, outcome: &SweepOutcome, took: Duration) {
         self.retry_delay = RETRY_DELAY_MIN;
-        match look {
+        match target {
             SweepTarget::AllRoots => {
                 self.last_rescan = Some(Instant::now());
-                if swept.ingested == 0 {
+                if outcome.report.ingested == 0 {
                     self.idle_rescan_time = took;
                 }
-                self.settles_at = swept.settles_at;
+                self.complete_at = outcome.complete_at;
             }
             SweepTarget::Paths(_) => {
-                let both = [self.settles_at, swept.settles_at];
-                self.settles_at = both.into_iter().flatten().min();
-                // A file that is read whole at each change, and changes all the time, takes half of
-                // our time and no more.
+                self.complete_at = earlier(self.complete_at, outcome.complete_at);
+                // A file that changes all the time and is read whole at each change takes at most
+                // half of our time.
                 self.not_before = Instant::now() + took.min(SWEEP_PAUSE_MAX);
             }
         }
@@ -265,28 +234,28 @@ impl WatchSchedule {
     }
 }
 
-/// What was reported already.
+/// Suppresses reports that say nothing new.
 #[derive(Default)]
 struct ReportFilter {
-    /// The trouble of the last look at everything, which each look meets again.
+    /// The errors of the last rescan. The next one meets them again.
     last_errors: Option<Vec<SourceError>>,
 }
 
 impl ReportFilter {
-    fn should_report(&mut self, look: &SweepTarget, swept: &SweepReport) -> bool {
-        let did_something = swept.ingested > 0 || swept.gone > 0;
-        match look {
-            SweepTarget::AllRoots if self.last_errors.as_ref() != Some(&swept.trouble) => {
-                self.last_errors = Some(swept.trouble.clone());
+    fn should_report(&mut self, target: &SweepTarget, report: &SweepReport) -> bool {
+        let did_something = report.ingested > 0 || report.gone > 0;
+        match target {
+            SweepTarget::AllRoots if self.last_errors.as_ref() != Some(&report.trouble) => {
+                self.last_errors = Some(report.trouble.clone());
                 true
             }
             SweepTarget::AllRoots => did_something,
-            SweepTarget::Paths(_) => did_something || !swept.trouble.is_empty(),
+            SweepTarget::Paths(_) => did_something || !report.trouble.is_empty(),
         }
     }
 }
 
-/// Says whether it is worth trying again: the disk may be free again, another process done.
+/// Says whether a retry may succeed: the disk may have room again, another process may be done.
 fn is_transient(error: &store::Error) -> bool {
     matches!(error, store::Error::Sqlite(_) | store::Error::Io { .. })
 }
@@ -296,31 +265,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_larger_the_tree_the_rarer_the_look() {
-        let every = |is_polling: bool, ingested: usize, took_ms: u64| {
-            let swept = SweepReport {
-                ingested,
-                ..SweepReport::default()
-            };
-            let watch = WatchOptions {
-                adapters: &[],
-                roots: &[],
-                scope: &CaptureScope::default(),
-                threads: 1,
-                archive: false,
-                all_roots: true,
-                rescan_every: RESCAN_EVERY,
-                poll: is_polling,
-            };
-            let mut pace = WatchSchedule::new(&watch);
+    fn the_larger_the_tree_the_rarer_the_rescan() {
+        let interval = |poll: bool, ingested: usize, took_ms: u64| {
+            let mut outcome = SweepOutcome::default();
+            outcome.report.ingested = ingested;
+            let mut schedule = WatchSchedule::new(WatchOptions {
+                poll,
+                ..WatchOptions::default()
+            });
             let took = Duration::from_millis(took_ms);
-            pace.record_success(&SweepTarget::AllRoots, &swept, took);
-            pace.rescan_interval().as_secs()
+            schedule.record_success(&SweepTarget::AllRoots, &outcome, took);
+            schedule.rescan_interval().as_secs()
         };
-        assert_eq!([every(false, 0, 5), every(true, 0, 5)], [60, 1]);
-        assert_eq!([every(false, 0, 500), every(true, 0, 500)], [100, 25]);
-        assert_eq!([every(false, 0, 90_000), every(true, 0, 90_000)], [600, 60]);
-        // A backlog that took long to read says nothing of how long a look takes.
-        assert_eq!([every(false, 9, 90_000), every(true, 9, 90_000)], [60, 1]);
+        assert_eq!([interval(false, 0, 5), interval(true, 0, 5)], [60, 1]);
+        assert_eq!([interval(false, 0, 500), interval(true, 0, 500)], [100, 25]);
+        let slow = [interval(false, 0, 90_000), interval(true, 0, 90_000)];
+        assert_eq!(slow, [600, 60]);
+        // A backlog that took long to read says nothing about how long a rescan takes.
+        let backlog = [interval(false, 9, 90_000), interval(true, 9, 90_000)];
+        assert_eq!(backlog, [60, 1]);
     }
 }

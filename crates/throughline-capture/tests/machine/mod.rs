@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use throughline_capture as capture;
 
 use capture::flavor::ADAPTERS;
-use capture::{CaptureScope, Root, SweepPlan, SweepReport};
+use capture::{CaptureScope, Root, Sources, SweepControl, SweepReport};
 use jiff::Timestamp;
 use memory::SessionId;
 use store::{Query, Store, StoredRecord};
@@ -66,21 +66,11 @@ impl Machine {
 
     pub fn sweep_with(&self, seconds: i64, scope: &CaptureScope) -> SweepReport {
         let store = Store::open(&self.home()).unwrap();
-        let roots = [Root {
-            path: self.logs(),
-            flavor: None,
-        }];
-        let plan = SweepPlan {
-            adapters: ADAPTERS,
-            discovery: capture::discover(ADAPTERS, &roots),
-            scope,
-            threads: 2,
-            stop: &AtomicBool::new(false),
-            progress: &|_| {},
-            archive: true,
-            all_roots: true,
-        };
-        capture::sweep(&store, &plan, Timestamp::from_second(seconds).unwrap()).unwrap()
+        let sources = sources(self.logs(), scope);
+        let stop = AtomicBool::new(false);
+        let control = SweepControl::new(&stop);
+        let now = Timestamp::from_second(seconds).unwrap();
+        capture::sweep(&store, &sources, &control, now).unwrap()
     }
 
     /// Returns the whole store as text, with the logs' folder named alike on every machine.
@@ -120,6 +110,22 @@ impl Machine {
             .unwrap()
             .hits
             .len()
+    }
+}
+
+/// Returns a setup that captures all logs below a folder.
+pub fn sources(logs: PathBuf, scope: &CaptureScope) -> Sources {
+    let root = Root {
+        path: logs,
+        flavor: None,
+    };
+    Sources {
+        adapters: ADAPTERS.to_vec(),
+        roots: vec![root],
+        all_roots: true,
+        scope: scope.clone(),
+        archive: true,
+        threads: 2,
     }
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Hooks are answered on [`lanes`] of their own, before any other work. Everything that is not an answer
 //! happens in one loop over what [`Wake`]s it, one stage at a time on a thread of lower [`priority`].
-//! [`schedule`] says when what is due, [`home`] is what lies in the folder while it runs, [`call`] how
-//! our own commands speak to it.
+//! [`schedule`] holds the periodic work and its intervals, [`home`] the files of a running daemon.
+//! Our own commands speak to it through [`crate::client`].
 
-pub mod call;
 pub mod home;
 mod lanes;
 mod origin;
@@ -19,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use capture::{Sources, WatchOptions};
 use store::Store;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
@@ -32,10 +32,10 @@ use self::schedule::Schedule;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
 use crate::ServeContext;
-use crate::hook::{self, FollowUp, FollowUpEnv};
+use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
-use crate::stages::{self, LogSources, StageSettings};
+use crate::stages::{self, Stage, StageContext, StageSettings};
 
 /// Threads that serve connections, and threads that read the store for them. Of the latter there are
 /// enough for every request that is answered at once, every listener and every export.
@@ -45,7 +45,7 @@ const BLOCKING_THREADS_MAX: usize = 64;
 /// that is still ending.
 const BACKGROUND_THREADS_MAX: usize = 3;
 /// What waits for the model.
-const MODEL_TASKS_MAX: usize = 4;
+const MODEL_STAGES_MAX: usize = 4;
 /// How long what still runs may take when the daemon stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
@@ -62,7 +62,7 @@ pub struct DaemonOptions {
     /// What it was started from.
     pub startup_files: StartupFiles,
     pub stages: StageSettings,
-    pub sources: LogSources,
+    pub sources: Sources,
     pub limits: HttpLimits,
     /// A socket that whoever started us has opened already.
     pub inherited_socket: Option<std::os::unix::net::UnixListener>,
@@ -194,7 +194,7 @@ async fn serve_until_stopped(
     let stop = Arc::new(AtomicBool::new(false));
     let signals = tokio::spawn(handle_signals(waker.clone())?);
     let watching = watch_logs(&desk, &plan.sources, waker, &stop);
-    let (slow, asked) = mpsc::channel(MODEL_TASKS_MAX);
+    let (model_stages, queued) = mpsc::channel(MODEL_STAGES_MAX);
     let work = BackgroundWorker {
         context: desk,
         stages: Arc::new(plan.stages),
@@ -203,9 +203,9 @@ async fn serve_until_stopped(
         stop: Arc::clone(&stop),
         ends_when_outdated: plan.background,
         background,
-        model_tasks: slow,
+        model_stages,
     };
-    let asking = tokio::spawn(run_model_tasks(work.clone(), asked));
+    let asking = tokio::spawn(run_model_stages(work.clone(), queued));
     let ended = run_loop(&work, inbox, &front, plan.idle_timeout).await;
     signals.abort();
     asking.abort();
@@ -228,34 +228,21 @@ async fn serve_until_stopped(
 struct BackgroundWorker {
     context: ServeContext,
     stages: Arc<StageSettings>,
-    sources: Arc<LogSources>,
+    sources: Arc<Sources>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
     /// The daemon ends when its program or configuration has changed: a hook starts it again.
     ends_when_outdated: bool,
     /// Runs the stages, on threads of lower priority.
     background: tokio::runtime::Handle,
-    model_tasks: mpsc::Sender<ModelTask>,
+    model_stages: mpsc::Sender<Stage>,
 }
 
-/// What a model is asked for.
-#[derive(Clone, Copy, Debug)]
-enum ModelTask {
-    Summaries,
-    Facts,
-}
-
-/// Lets the model work beside the loop, one thing at a time: it may take minutes, and hooks wait for nobody.
-async fn run_model_tasks(work: BackgroundWorker, mut asked: mpsc::Receiver<ModelTask>) {
-    while let Some(slow) = asked.recv().await {
-        let stage: StageFn = match slow {
-            ModelTask::Summaries => Box::new(BackgroundWorker::update_due_summaries),
-            ModelTask::Facts => Box::new(|work| {
-                let (store, stages) = (&work.context.store, &work.stages);
-                stages::extract_facts_with_model(store, stages, &work.stop, work.now()).map(drop)
-            }),
-        };
-        run_stage(&work, stage).await;
+/// Runs the stages that ask the model beside the loop, one at a time: a model may take minutes, and
+/// no hook may wait for it.
+async fn run_model_stages(worker: BackgroundWorker, mut stages: mpsc::Receiver<Stage>) {
+    while let Some(stage) = stages.recv().await {
+        run_stage(&worker, Box::new(move |worker| worker.run(&stage))).await;
     }
 }
 
@@ -296,18 +283,11 @@ async fn run_loop(
             }),
             WakeReason::FollowUpsDue => Box::new(BackgroundWorker::run_pending_follow_ups),
             WakeReason::FactsDue => Box::new(|work| {
-                work.queue_model_task(ModelTask::Facts);
-                stages::extract_facts(&work.context.store, &work.stages, &work.stop, work.now())
-                    .map(drop)
+                work.queue_model_stage(Stage::ModelFacts);
+                work.run(&Stage::Facts)
             }),
-            WakeReason::RetentionDue => Box::new(|work| {
-                let (store, stages) = (&work.context.store, &work.stages);
-                stages::digest_and_evict(store, stages, &work.stop, work.now()).map(drop)
-            }),
-            WakeReason::MaintenanceDue => Box::new(|work| {
-                let (store, stages) = (&work.context.store, &work.stages);
-                stages::run_maintenance(store, stages, &work.stop, work.now()).map(drop)
-            }),
+            WakeReason::RetentionDue => Box::new(|work| work.run(&Stage::Retention)),
+            WakeReason::MaintenanceDue => Box::new(|work| work.run(&Stage::Maintenance)),
             WakeReason::Idle => return ExitReason::Idle,
             WakeReason::Stop => return ExitReason::Stopped,
         };
@@ -341,51 +321,46 @@ impl BackgroundWorker {
         self.context.now()
     }
 
-    /// Leaves something to the model. What waits already is only more of the same.
-    fn queue_model_task(&self, slow: ModelTask) {
+    fn run(&self, stage: &Stage) -> store::Result<()> {
+        stages::run(stage, &self.stage_context())
+    }
+
+    fn stage_context(&self) -> StageContext<'_> {
+        StageContext {
+            store: &self.context.store,
+            settings: &self.stages,
+            sources: &self.sources,
+            stop: &self.stop,
+            now: self.now(),
+        }
+    }
+
+    /// Leaves a stage to the model's own queue. If the queue is full, the same work waits in it
+    /// already.
+    fn queue_model_stage(&self, stage: Stage) {
         if self.stages.model_provider.is_some()
-            && let Err(error) = self.model_tasks.try_send(slow)
+            && let Err(error) = self.model_stages.try_send(stage)
         {
-            tracing::debug!(%error, ?slow, "left to its next turn");
+            tracing::debug!(%error, "the model is busy; the stage runs when it is next due");
         }
     }
 
     /// Writes the summaries that are due, or leaves them to the model.
     fn schedule_summaries(&self) -> store::Result<()> {
         if self.stages.model_provider.is_none() {
-            return self.update_due_summaries();
+            return self.run(&Stage::Summaries);
         }
-        self.queue_model_task(ModelTask::Summaries);
+        self.queue_model_stage(Stage::Summaries);
         Ok(())
     }
 
-    fn update_due_summaries(&self) -> store::Result<()> {
-        stages::update_due_summaries(&self.context.store, &self.stages, &self.stop, self.now())
-            .map(drop)
-    }
-
-    /// Does what follows from hooks.
-    fn run_follow_ups(&self, mut after: Vec<FollowUp>) -> store::Result<()> {
-        let store = &self.context.store;
-        if self.stages.model_provider.is_some() && after.contains(&FollowUp::Renew) {
-            after.retain(|after| *after != FollowUp::Renew);
-            self.queue_model_task(ModelTask::Summaries);
+    /// Runs the follow-ups of hooks.
+    fn run_follow_ups(&self, mut follow_ups: Vec<FollowUp>) -> store::Result<()> {
+        if self.stages.model_provider.is_some() && follow_ups.contains(&FollowUp::Renew) {
+            follow_ups.retain(|follow_up| *follow_up != FollowUp::Renew);
+            self.queue_model_stage(Stage::Summaries);
         }
-        let works = FollowUpEnv {
-            adapters: &self.sources.adapters,
-            roots: &self.sources.roots,
-            scope: &self.sources.scope,
-            archive: self.sources.archive,
-            threads: self.sources.threads,
-            summaries: self
-                .stages
-                .summary
-                .as_ref()
-                .filter(|_| !store.is_encrypted()),
-            facts: self.stages.extract_facts,
-            stop: &self.stop,
-        };
-        hook::run_follow_ups(store, &works, after, self.now())
+        hook::run_follow_ups(follow_ups, &self.stage_context())
     }
 
     /// Does what hooks left while no daemon ran. What cannot be done now goes on waiting.
@@ -415,11 +390,11 @@ enum DrainError {
 /// Watches the agents' folders on a thread of its own. What it reads is stored there and then.
 fn watch_logs(
     desk: &ServeContext,
-    logs: &LogSources,
+    sources: &Sources,
     waker: DaemonHandle,
     stop: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
-    let (desk, logs, stop) = (desk.clone(), logs.clone(), Arc::clone(stop));
+    let (desk, sources, stop) = (desk.clone(), sources.clone(), Arc::clone(stop));
     let watching = move || {
         priority::lower_thread_priority();
         let mut on_sweep = |sweep: &capture::SweepReport| {
@@ -428,7 +403,8 @@ fn watch_logs(
             }
         };
         let now = || desk.now();
-        let watched = capture::watch(&desk.store, &logs.watch(), &stop, &mut on_sweep, &now);
+        let options = WatchOptions::default();
+        let watched = capture::watch(&desk.store, &sources, options, &stop, &mut on_sweep, &now);
         if let Err(error) = watched {
             tracing::error!(%error, "the logs are no longer watched");
         }

@@ -8,8 +8,8 @@
 //! [`subagents`] are what one hook leaves for the next ([`leave`]). [`seen`] recognises what
 //! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
 
-pub mod after;
 mod compact;
+pub mod follow_up;
 mod late_notes;
 mod live;
 mod page;
@@ -28,7 +28,7 @@ use recall::{Budget, PromptRequest, RecallAnswer};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
-pub use self::after::{FollowUp, FollowUpEnv, PendingInjection, run_follow_ups};
+pub use self::follow_up::{FollowUp, PendingInjection, run_follow_ups};
 use crate::prompt;
 use crate::settings::ServeSettings;
 
@@ -139,7 +139,7 @@ fn answer_with_dedup(
         HookOutcome::silent(HookSilence::EventNotAnswered)
     };
     if answered.silence != Some(HookSilence::Duplicate) {
-        answered.follow_ups.extend(after::follow_ups_of(event));
+        answered.follow_ups.extend(follow_up::follow_ups_of(event));
     }
     Ok(answered)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use memory::{MemoryItem, SessionId};
 
-use super::after::FollowUp;
+use super::follow_up::FollowUp;
 
 /// The name of the queue in our folder.
 const FOLDER: &str = "pending";

@@ -1,14 +1,16 @@
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use capture::flavor::ADAPTERS;
 use capture::hook::{HookHints, parse_payload};
-use capture::{CaptureScope, Root};
+use capture::{CaptureScope, Root, Sources};
 use memory::{FactKind, Flavor, SessionId, Tokens, Trust};
 use serde_json::{Value, json};
 use store::NewFact;
 
 use super::*;
+use crate::stages::{StageContext, StageSettings};
 
 const SESSION: &str = "703ad6e2-1d62-41f4-9458-d210f8be4c06";
 
@@ -43,27 +45,51 @@ impl Test {
         self.store.remember(fact).unwrap();
     }
 
-    fn carry_out(&self, after: Vec<FollowUp>) {
-        let scope = CaptureScope::default();
-        let settings = distill::renew::SummarySettings::default();
-        let works = FollowUpEnv {
-            adapters: ADAPTERS,
-            roots: &[Root {
-                path: samples(),
-                flavor: None,
-            }],
-            scope: &scope,
+    fn carry_out(&self, follow_ups: Vec<FollowUp>) {
+        let root = Root {
+            path: samples(),
+            flavor: None,
+        };
+        let sources = Sources {
+            adapters: ADAPTERS.to_vec(),
+            roots: vec![root],
+            all_roots: false,
+            scope: CaptureScope::default(),
             archive: false,
             threads: 1,
-            summaries: Some(&settings),
-            facts: true,
-            stop: &AtomicBool::new(false),
         };
-        run_follow_ups(&self.store, &works, after, self.now).unwrap();
+        let context = StageContext {
+            store: &self.store,
+            settings: &stage_settings(),
+            sources: &sources,
+            stop: &Arc::default(),
+            now: self.now,
+        };
+        run_follow_ups(follow_ups, &context).unwrap();
     }
 
     fn answer(&self, event: &HookEvent) -> HookOutcome {
         answer_event(&self.store, &ServeSettings::default(), event, self.now).unwrap()
+    }
+}
+
+fn stage_settings() -> StageSettings {
+    StageSettings {
+        idle_after: jiff::SignedDuration::from_mins(30),
+        prices: memory::Prices::default(),
+        threads: 1,
+        extract_facts: true,
+        extract_facts_with_model: false,
+        summary: Some(distill::renew::SummarySettings::default()),
+        model_provider: None,
+        policy: store::retention::RetentionPolicy {
+            raw_soft_cap_bytes: u64::MAX,
+            raw_hard_cap_bytes: u64::MAX,
+            raw_max_age: None,
+            delete_after: None,
+            distilled_cap_bytes: u64::MAX,
+            workspaces: Vec::new(),
+        },
     }
 }
 

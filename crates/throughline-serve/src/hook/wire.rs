@@ -67,7 +67,7 @@ pub fn reply_to_payload(
                 answer: event.dialect.empty_answer().to_owned(),
                 ..Reply::silent(error.to_string())
             };
-            (reply, super::after::follow_ups_of(&event))
+            (reply, super::follow_up::follow_ups_of(&event))
         }
     }
 }

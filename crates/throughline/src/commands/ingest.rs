@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
-use capture::{Adapter, Discovery, Root, SweepPlan, SweepProgress, SweepReport};
+use capture::{Adapter, Discovery, Root, Sources, SweepControl, SweepProgress, SweepReport};
 use distill::model_facts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memory::{Flavor, SessionId};
 use serde::Serialize;
-use serve::hook::{FollowUpEnv, pending, run_follow_ups};
-use store::Store;
+use serve::hook::{pending, run_follow_ups};
 use store::retention::RetentionReport;
 
 use crate::commands::{App, parse_flavor};
@@ -106,15 +105,15 @@ pub struct IngestOutcome {
 
 /// Reads what is new and does what follows from it.
 pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
-    with_sweep_plan(app, logs, |plan, bar, stop| {
+    with_discovery(app, logs, |(sources, discovery, control), bar, stop| {
         let now = app.environment.now;
         let store = app.open()?;
-        let sweep = capture::sweep(&store, plan, now)?;
+        let sweep = capture::sweep_discovered(&store, sources, discovery, control, now)?;
+        let stages = StageRunner::new(app, &store, stop)?;
         if !sweep.interrupted {
-            run_pending_follow_ups(app, &store, logs, stop);
+            run_pending_follow_ups(&stages, sources);
         }
         bar.set_message("distilling");
-        let stages = StageRunner::new(app, &store, stop)?;
         Ok(IngestOutcome {
             sweep,
             stages: Some(stages.run_all(now)?),
@@ -124,30 +123,33 @@ pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
 
 /// Reads what is new and writes nothing.
 fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
-    with_sweep_plan(app, logs, |plan, _, _| {
+    with_discovery(app, logs, |(sources, discovery, control), _, _| {
         let cursors = if app.has_store() {
             app.open()?.cursors()?
         } else {
             HashMap::new()
         };
         Ok(IngestOutcome {
-            sweep: capture::dry_run(&cursors, plan, app.environment.now),
+            sweep: capture::dry_run(&cursors, sources, discovery, control, app.environment.now),
             stages: None,
         })
     })
 }
 
+/// The logs to sweep: the capture setup, what was discovered, and how the sweep is stopped.
+type SweepInputs<'a> = (&'a Sources, &'a Discovery, &'a SweepControl<'a>);
+
 /// Finds the logs and calls `go` with what to read, under a progress bar.
-fn with_sweep_plan<T>(
+fn with_discovery<T>(
     app: &App<'_>,
     logs: &LogArgs,
-    go: impl FnOnce(&SweepPlan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
+    go: impl FnOnce(SweepInputs<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     logs.validate()?;
     let stop = stop_on_interrupt()?;
-    let adapters = adapters(app, logs)?;
-    let found = capture::discover(&adapters, &roots(app, logs, &adapters));
-    let bar = progress_bar(app, &found);
+    let sources = sources(app, logs)?;
+    let discovery = sources.discover();
+    let bar = progress_bar(app, &discovery);
     let show = |progress: SweepProgress| {
         bar.set_length(progress.total_bytes);
         bar.set_position(progress.read_bytes);
@@ -156,18 +158,11 @@ fn with_sweep_plan<T>(
             progress.sources, progress.sources_total
         ));
     };
-    let scope = app.config.scope();
-    let plan = SweepPlan {
-        adapters: &adapters,
-        discovery: found,
-        scope: &scope,
-        threads: threads(app),
+    let control = SweepControl {
         stop: &stop,
         progress: &show,
-        archive: app.config.capture.archive,
-        all_roots: logs.covers_all_agents(),
     };
-    let done = go(&plan, &bar, &stop);
+    let done = go((&sources, &discovery, &control), &bar, &stop);
     bar.finish_and_clear();
     done
 }
@@ -235,35 +230,27 @@ impl<'a> IngestReport<'a> {
     }
 }
 
-/// Does what hooks left for later. Trouble with it is no trouble with the sweep: it goes on waiting.
-fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
-    let done = adapters(app, args).and_then(|adapters| {
-        // Whoever looked everywhere has read what hooks told of.
-        let roots = if args.covers_all_agents() {
+/// Runs the follow-ups that hooks left while no daemon ran. If that fails, they stay pending; the
+/// sweep has succeeded all the same.
+fn run_pending_follow_ups(stages: &StageRunner<'_>, swept: &Sources) {
+    let app = stages.app;
+    let sources = Sources {
+        // A sweep of all roots has already read every log that a hook may have reported.
+        roots: if swept.all_roots {
             Vec::new()
         } else {
-            default_roots(app, &adapters)
-        };
-        let settings = crate::model::summary_settings(app)?;
-        let summaries = app.config.summary.enabled && !store.is_encrypted();
-        let works = FollowUpEnv {
-            adapters: &adapters,
-            roots: &roots,
-            scope: &app.config.scope(),
-            archive: app.config.capture.archive,
-            threads: threads(app),
-            summaries: summaries.then_some(&settings),
-            facts: app.config.facts.extract,
-            stop,
-        };
-        let now = app.environment.now;
-        pending::drain(&app.home, |after| -> anyhow::Result<()> {
-            Ok(run_follow_ups(store, &works, after, now)?)
-        })
+            default_roots(app, &swept.adapters)
+        },
+        all_roots: false,
+        ..swept.clone()
+    };
+    let context = stages.context(&sources, app.environment.now);
+    let drained = pending::drain(&app.home, |follow_ups| -> anyhow::Result<()> {
+        Ok(run_follow_ups(follow_ups, &context)?)
     });
-    if let Err(error) = done {
+    if let Err(error) = drained {
         say(&format!(
-            "warning: what hooks left is not all done: {error:#}"
+            "warning: some deferred hook work failed: {error:#}"
         ));
     }
 }
@@ -277,8 +264,21 @@ pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// Returns the capture setup: the logs that were asked for, and the configured rules.
+pub fn sources(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Sources> {
+    let adapters = adapters(app, args)?;
+    Ok(Sources {
+        roots: roots(app, args, &adapters),
+        adapters,
+        all_roots: args.covers_all_agents(),
+        scope: app.config.scope(),
+        archive: app.config.capture.archive,
+        threads: threads(app),
+    })
+}
+
 /// Returns the adapters of the agents that are captured.
-pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static Adapter>> {
+fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static Adapter>> {
     let wanted = |flavor: Flavor| {
         if args.agent.is_empty() {
             app.config
@@ -305,7 +305,7 @@ pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static Ad
 }
 
 /// Returns the folders that were asked for, or the usual ones.
-pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&Adapter]) -> Vec<Root> {
+fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
         // The agents that are asked for are the adapters; which of them wrote a file, its content
         // decides.

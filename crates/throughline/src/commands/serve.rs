@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use serve::ServeContext;
+use serve::client;
 use serve::daemon::{self, DaemonError, DaemonInfo, DaemonOptions, ExitReason, StartupFiles};
 use serve::http::HttpLimits;
-use serve::stages::{LogSources, StageSettings};
+use serve::stages::StageSettings;
 use store::{OpenMode, Store};
 
 use crate::commands::App;
@@ -111,7 +112,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
                 .into_iter()
                 .chain(app.environment.program.clone()),
         ),
-        sources: logs(app)?,
+        sources: ingest::sources(app, &LogArgs::default())?,
         stages,
         limits: HttpLimits {
             requests_per_second: app.config.serve.requests_per_second,
@@ -172,17 +173,6 @@ pub fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
     })
 }
 
-fn logs(app: &App<'_>) -> anyhow::Result<LogSources> {
-    let adapters = ingest::adapters(app, &LogArgs::default())?;
-    Ok(LogSources {
-        roots: ingest::default_roots(app, &adapters),
-        adapters,
-        scope: app.config.scope(),
-        threads: ingest::threads(app),
-        archive: app.config.capture.archive,
-    })
-}
-
 fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     let Some(running) = daemon::running_daemon(&app.home) else {
         if args.json {
@@ -211,7 +201,7 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 }
 
 fn health(home: &Path) -> anyhow::Result<Value> {
-    let answered = daemon::call::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
+    let answered = client::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
     if answered.status != 200 {
         anyhow::bail!("it answered {}: {}", answered.status, answered.body);
     }
@@ -263,7 +253,7 @@ fn start_background(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 /// Makes another token. The daemon that runs takes it at once.
 fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if let Some(running) = daemon::running_daemon(&app.home) {
-        let asked = daemon::call::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
+        let asked = client::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
         let answered = asked.map_err(|error| no_answer_error(&running, &error))?;
         if answered.status != 204 {
             anyhow::bail!("it answered {}: {}", answered.status, answered.body);

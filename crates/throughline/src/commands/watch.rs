@@ -4,14 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use capture::watch::RESCAN_EVERY;
 use capture::{SweepReport, WatchOptions};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::commands::App;
-use crate::commands::ingest::{
-    LogArgs, adapters, print_sweep_warnings, roots, stop_on_interrupt, threads,
-};
+use crate::commands::ingest::{LogArgs, print_sweep_warnings, sources, stop_on_interrupt};
 use crate::output::table::count;
 use crate::output::{self, Exit, say, time};
 use crate::stages::{self, StageRunner};
@@ -46,18 +43,10 @@ pub struct WatchArgs {
 pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     args.logs.validate()?;
     let stop = stop_on_interrupt()?;
-    let adapters = adapters(app, &args.logs)?;
-    let roots = roots(app, &args.logs, &adapters);
-    let scope = app.config.scope();
-    let watch = WatchOptions {
-        adapters: &adapters,
-        roots: &roots,
-        scope: &scope,
-        threads: threads(app),
-        archive: app.config.capture.archive,
-        all_roots: args.logs.covers_all_agents(),
-        rescan_every: RESCAN_EVERY,
+    let sources = sources(app, &args.logs)?;
+    let options = WatchOptions {
         poll: args.poll,
+        ..WatchOptions::default()
     };
     let store = app.open()?;
     let stages = StageRunner::new(app, &store, &stop)?;
@@ -84,7 +73,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
                 print_sweep(app, sweep, sweeps == 1);
             }
         };
-        let watched = capture::watch(&store, &watch, &stop, &mut on_sweep, &now);
+        let watched = capture::watch(&store, &sources, options, &stop, &mut on_sweep, &now);
         // A store that failed for good ends the other thread too.
         stop.store(true, Ordering::Relaxed);
         drop(wake);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::GEMINI;
 use crate::adapter::parse_text;
 use crate::test_support::{check_all, fixtures, messages, read_fixture, show_output, total_usage};
-use crate::{CaptureScope, ParseOutput, Root, SweepPlan};
+use crate::{CaptureScope, ParseOutput, Root, Sources, SweepControl};
 
 fn read(project: &str, file: &str) -> ParseOutput {
     read_fixture(&GEMINI, &format!("tmp/{project}/chats/{file}"))
@@ -184,18 +184,18 @@ fn swept(store: &store::Store, home: &Path) -> Vec<String> {
         path: home.to_owned(),
         flavor: Some(Flavor::Gemini),
     };
-    let plan = SweepPlan {
-        adapters: &[&GEMINI],
-        discovery: crate::discover(&[&GEMINI], &[root]),
-        scope: &CaptureScope::default(),
-        threads: 1,
-        stop: &AtomicBool::new(false),
-        progress: &|_| {},
-        archive: true,
+    let sources = Sources {
+        adapters: vec![&GEMINI],
+        roots: vec![root],
         all_roots: false,
+        scope: CaptureScope::default(),
+        archive: true,
+        threads: 1,
     };
+    let stop = AtomicBool::new(false);
+    let control = SweepControl::new(&stop);
     let now = "2026-05-01T11:00:00Z".parse().unwrap();
-    crate::sweep(store, &plan, now).unwrap();
+    crate::sweep(store, &sources, &control, now).unwrap();
     let mut texts = Vec::new();
     let session = SessionId::of(Flavor::Gemini, "s");
     store

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serve::ServeSettings;
 use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
 use serve::hook::{
-    FollowUp, HookOutcome, after, answer_event, answer_event_without_dedup, answer_from_facts,
+    FollowUp, HookOutcome, answer_event, answer_event_without_dedup, answer_from_facts, follow_up,
     may_add_context, save_for_later_hooks,
 };
 use store::{OpenMode, Store};
@@ -229,7 +229,7 @@ impl HookInvocation {
         self.print(
             event,
             event.dialect.empty_answer(),
-            &after::follow_ups_of(event),
+            &follow_up::follow_ups_of(event),
         )
     }
 

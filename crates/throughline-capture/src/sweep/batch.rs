@@ -1,4 +1,8 @@
-//! From what was read of a source to what is written: sessions, scope, records, and the log itself.
+//! Makes batches for the store of what was read from a source.
+//!
+//! A batch holds the changes to sessions, the records, the usage and, if the archive is on, the text
+//! of the log. The scope is applied here: sessions of denied workspaces are dropped, and texts that
+//! must not be kept are withheld from the messages and from the log.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -16,8 +20,7 @@ use store::{
 
 use super::access::SourceAccess;
 use super::in_flight::InFlightBytes;
-use super::{ReadEvent, SweepReport};
-use crate::scope::CaptureScope;
+use super::report::ChunkCounts;
 use crate::scope::archive::LogFilter;
 use crate::scope::withheld::{self, MessageFilter};
 use crate::tail::SourceChunk;
@@ -25,114 +28,125 @@ use crate::{Source, SourceFormat};
 
 /// Turns the chunks of one source into batches.
 pub(super) struct BatchBuilder<'a> {
-    pub source: &'a Source,
-    pub scope: &'a CaptureScope,
-    pub access: SourceAccess<'a>,
-    pub door: Sanitizer<'a>,
-    /// The records met so far in a source that is read again from its start.
-    pub record_ids: HashSet<RecordId>,
-    pub batches_built: usize,
-    /// Where the source's cursor stands when the next batch is written.
-    pub expected_cursor: Option<Cursor>,
-    pub archive: bool,
-    pub message_filter: MessageFilter,
-    pub log_filter: LogFilter,
+    source: &'a Source,
+    access: SourceAccess<'a>,
+    sanitizer: Sanitizer<'a>,
+    /// The records seen so far in a source that is read again from its start.
+    record_ids: HashSet<RecordId>,
+    batches_built: usize,
+    /// The cursor that the store must hold when the next batch is written.
+    expected_cursor: Option<Cursor>,
+    archive: bool,
+    message_filter: MessageFilter,
+    log_filter: LogFilter,
 }
 
-impl BatchBuilder<'_> {
-    pub fn build(
+impl<'a> BatchBuilder<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        access: SourceAccess<'a>,
+        sanitizer: Sanitizer<'a>,
+        cursor: Option<&Cursor>,
+        archive: bool,
+    ) -> Self {
+        Self {
+            source,
+            access,
+            sanitizer,
+            record_ids: HashSet::new(),
+            batches_built: 0,
+            expected_cursor: cursor.cloned(),
+            archive,
+            message_filter: MessageFilter::default(),
+            log_filter: LogFilter::default(),
+        }
+    }
+
+    /// Makes a batch of a chunk, once it may take up the memory it needs.
+    pub(super) fn build(
         &mut self,
         chunk: SourceChunk,
-        source: usize,
         in_flight: &InFlightBytes,
-    ) -> ReadEvent {
-        let mut counted = SweepReport::default();
-        counted.count_chunk(self.source, &chunk);
+    ) -> (Batch, ChunkCounts) {
+        let mut counts = ChunkCounts::of(self.source, &chunk);
         let SourceChunk {
             parsed,
             mut cursor,
-            is_last: last,
-            is_reread: restarted,
+            is_last,
+            is_reread,
             log,
             modified,
             ..
         } = chunk;
         let incoming = self.collect_incoming(parsed.entries, modified);
         if self.access.denies_source() && self.source.format != SourceFormat::Database {
-            return self.build_empty(&cursor, source, counted);
+            counts.unknown.clear();
+            return (self.build_empty(&cursor), counts);
         }
-        let odd = ParseIssues {
-            skipped: parsed
-                .skipped
-                .iter()
-                .map(|s| (s.line, s.reason.to_string()))
-                .collect(),
+        let skipped = parsed.skipped.iter();
+        let skipped = skipped.map(|line| (line.line, line.reason.to_string()));
+        let issues = ParseIssues {
+            skipped: skipped.collect(),
             unknown: parsed.unknown_kinds,
         };
         self.register_withheld();
-        let cleaned = self.door.clean(incoming);
-        counted.clamped = cleaned.clamped;
-        if restarted {
+        let cleaned = self.sanitizer.clean(incoming);
+        counts.clamped = cleaned.clamped;
+        if is_reread {
             self.record_ids.extend(cleaned.ids.iter().copied());
         }
-        let reading = self.reading_mode(restarted, last);
-        cursor.state = cursor
-            .state
-            .map(|state| self.scope.filter_reader_state(state));
-        let after = self.expected_cursor.replace(cursor.clone());
+        let phase = self.read_phase(is_reread, is_last);
+        let scope = self.access.scope;
+        cursor.state = cursor.state.map(|state| scope.filter_reader_state(state));
+        let expected = self.expected_cursor.replace(cursor.clone());
         let log = log.filter(|_| self.archive).map(|log| self.filter_log(log));
-        let from = BatchOrigin {
+        let origin = BatchOrigin {
             flavor: self.source.flavor,
             path: &self.source.path,
             cursor,
-            phase: reading,
-            issues: odd,
+            phase,
+            issues,
             log,
         };
-        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
-        // Given back when the batch is written and dropped.
-        let share = in_flight.acquire(batch.size_bytes());
-        let batch = batch.with_guard(share);
-        ReadEvent::Batch {
-            source,
-            batch: Box::new(batch),
-            counted,
-        }
+        let batch = Batch::new(&mut self.sanitizer, cleaned, origin).after(expected);
+        // The permit is released when the batch has been written and is dropped.
+        let permit = in_flight.acquire(batch.size_bytes());
+        (batch.with_guard(permit), counts)
     }
 
-    fn reading_mode(&mut self, restarted: bool, last: bool) -> ReadPhase {
-        let first = self.batches_built == 0;
+    fn read_phase(&mut self, is_reread: bool, is_last: bool) -> ReadPhase {
+        let is_first = self.batches_built == 0;
         self.batches_built += 1;
-        match (restarted, last) {
+        match (is_reread, is_last) {
             (false, _) => ReadPhase::Appended,
             (true, true) => ReadPhase::RereadEnd {
                 held: std::mem::take(&mut self.record_ids),
-                restarted: first,
+                restarted: is_first,
             },
-            (true, false) if first => ReadPhase::RereadStart,
+            (true, false) if is_first => ReadPhase::RereadStart,
             (true, false) => ReadPhase::RereadMiddle,
         }
     }
 
-    /// Returns a batch that only remembers what the file looks like: nothing of it may be kept.
-    /// Should it change, it is read from its start, so that its workspace is known again. What was
-    /// captured of it before the workspace was denied stays.
-    fn build_empty(&mut self, cursor: &Cursor, source: usize, counted: SweepReport) -> ReadEvent {
-        // A source whose workspace is not known yet is looked at again by the next sweep.
-        let stamp = if self.access.saw_denied {
+    /// Returns a batch for a source of which nothing may be kept. It stores only the identity of
+    /// the file, and a head that matches no file: when the file changes, it is read from its start,
+    /// where it names its workspace. What was captured before the workspace was denied stays.
+    fn build_empty(&mut self, cursor: &Cursor) -> Batch {
+        // Without an identity, the next sweep reads the source again: its workspace is unknown.
+        let identity = if self.access.saw_denied {
             cursor.identity
         } else {
             SourceIdentity::default()
         };
         let cursor = Cursor {
             key: cursor.key,
-            identity: stamp,
+            identity,
             complete: cursor.complete,
             head: UNREAD_HEAD,
             ..Cursor::default()
         };
-        let after = self.expected_cursor.replace(cursor.clone());
-        let from = BatchOrigin {
+        let expected = self.expected_cursor.replace(cursor.clone());
+        let origin = BatchOrigin {
             flavor: self.source.flavor,
             path: Path::new(NOT_CAPTURED),
             cursor,
@@ -140,24 +154,16 @@ impl BatchBuilder<'_> {
             issues: ParseIssues::default(),
             log: None,
         };
-        let cleaned = self.door.clean(IncomingEntries::default());
-        let batch = Batch::new(&mut self.door, cleaned, from).after(after);
-        ReadEvent::Batch {
-            source,
-            batch: Box::new(batch),
-            counted: SweepReport {
-                unknown: BTreeMap::new(),
-                ..counted
-            },
-        }
+        let cleaned = self.sanitizer.clean(IncomingEntries::default());
+        Batch::new(&mut self.sanitizer, cleaned, origin).after(expected)
     }
 
-    /// Notes what the messages lost, so that neither later text nor the log brings it back.
+    /// Passes on what was withheld from messages, so that neither later text nor the log holds it.
     fn register_withheld(&mut self) {
         let withheld = self.message_filter.take_withheld();
         for (session, text) in withheld.credentials {
             let values = withheld::secret_values(&text);
-            self.door.withhold_values(&session, &values);
+            self.sanitizer.withhold_values(&session, &values);
             self.log_filter.add_credentials(&text);
         }
         for text in withheld.outside {
@@ -168,13 +174,14 @@ impl BatchBuilder<'_> {
 
     /// Returns a piece of the log without what its records withhold.
     fn filter_log(&mut self, log: LogChunk) -> LogChunk {
-        let text = if self.access.is_shared && self.scope.is_selective() {
+        let scope = self.access.scope;
+        let text = if self.access.is_shared && scope.is_selective() {
             self.access
                 .filter_shared_lines(self.source.flavor, &log.text)
         } else {
             log.text
         };
-        let text = self.log_filter.apply(self.scope, text);
+        let text = self.log_filter.apply(scope, text);
         self.log_filter.drop_outside_lines();
         LogChunk { text, ..log }
     }
@@ -233,16 +240,16 @@ impl BatchBuilder<'_> {
         }
         let workspace = self.access.workspace_of_session(&message.session);
         let root = workspace.as_ref().map(|workspace| workspace.root.as_str());
-        self.message_filter.apply(self.scope, &mut message, root);
+        self.message_filter
+            .apply(self.access.scope, &mut message, root);
         memory::record::project_records(message)
     }
 }
 
-/// Longest title made of a prompt.
+/// The longest title that is made of a prompt.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Offers a prompt as its session's title. It is taken where the session has none that says what it
-/// is about.
+/// Makes a prompt the title of its session, unless the session has an informative title already.
 fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     let Some(patch) = patches.get_mut(&message.session) else {
         return;
@@ -260,7 +267,7 @@ fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Messag
         _ => None,
     });
     let line = text.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
-    // A shell command says little of what the session is about.
+    // A shell command says little about the subject of the session.
     if let Some(line) = line.filter(|line| !line.starts_with('!') && !is_uninformative(line)) {
         patch.title = Some(Title {
             text: line.chars().take(TITLE_CHARS_MAX).collect(),
@@ -269,7 +276,7 @@ fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Messag
     }
 }
 
-/// Lets a first prompt that says little give way to a later one that says more.
+/// Lowers the rank of an uninformative first prompt, so that a later one may replace it as title.
 fn downgrade_small_talk(patch: &mut SessionPatch) {
     if let Some(title) = &mut patch.title
         && title.rank == TitleRank::FirstPrompt
@@ -279,7 +286,7 @@ fn downgrade_small_talk(patch: &mut SessionPatch) {
     }
 }
 
-/// Notes when and where a message was, for its session.
+/// Adds the time and the folder of a message to the patch of its session.
 fn update_session_patch(
     patches: &mut BTreeMap<SessionId, SessionPatch>,
     message: &Message,

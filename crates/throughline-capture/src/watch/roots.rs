@@ -1,4 +1,5 @@
-//! The roots under watch: those that exist, those that come later, those that send no events.
+//! Keeps a file watcher on every root: those that exist, and those that are created later. Says
+//! whether polling is needed because some root sends no events.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use notify::{Config, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use super::changes::ChangeQueue;
 use crate::Root;
 
-/// Kinds of file systems on which others write without our kernel's knowing.
+/// File systems that other machines write to without our kernel noticing.
 const REMOTE_FILE_SYSTEMS: &[&str] = &[
     "9p",
     "afs",
@@ -32,34 +33,34 @@ const REMOTE_FILE_SYSTEMS: &[&str] = &[
     "vmhgfs",
 ];
 
-/// The watcher and what it watches.
-pub struct RootWatcher {
-    /// `None` when the platform has no watcher for us, or none is wanted.
+/// A file watcher for a list of roots.
+pub(super) struct RootWatcher {
+    /// `None` when the platform has no watcher, or the user asked for polling.
     watcher: Option<RecommendedWatcher>,
-    /// Of each root, where it was when it was last armed.
+    /// For each root, its canonical path when it was last watched.
     watched_paths: Vec<Option<PathBuf>>,
     state: Arc<WatcherState>,
     has_unwatched_root: bool,
 }
 
-/// What the watcher's thread tells besides changes.
+/// What the watcher's thread reports besides changes.
 #[derive(Debug, Default)]
 struct WatcherState {
-    /// Some folder could not be watched.
+    /// A folder could not be watched.
     watch_failed: AtomicBool,
-    /// Where the roots are.
+    /// The canonical paths of the roots.
     roots: Mutex<BTreeSet<PathBuf>>,
-    /// One of them went. When it comes again it looks the same, but is not watched.
+    /// A root was removed. A new folder at its path would look the same, but is not watched.
     root_removed: AtomicBool,
 }
 
 impl RootWatcher {
-    pub fn new(mailbox: &Arc<ChangeQueue>, poll: bool) -> Self {
+    pub(super) fn new(queue: &Arc<ChangeQueue>, poll: bool) -> Self {
         let state = Arc::new(WatcherState::default());
         let watcher = if poll {
             None
         } else {
-            start_watcher(mailbox, &state)
+            start_watcher(queue, &state)
         };
         Self {
             has_unwatched_root: watcher.is_none(),
@@ -69,31 +70,31 @@ impl RootWatcher {
         }
     }
 
-    /// Says whether events may be missing, so that one has to look.
-    pub fn needs_polling(&self) -> bool {
+    /// Says whether events may be missing, so that the roots must be polled.
+    pub(super) fn needs_polling(&self) -> bool {
         self.has_unwatched_root || self.state.watch_failed.load(Ordering::Relaxed)
     }
 
-    /// Watches the roots that have come since the last time; says whether there are such.
-    pub fn watch_new_roots(&mut self, roots: &[Root]) -> bool {
+    /// Watches the roots that were created since the last call, and says whether there are any.
+    pub(super) fn watch_new_roots(&mut self, roots: &[Root]) -> bool {
         self.watched_paths.resize(roots.len(), None);
         if self.state.root_removed.swap(false, Ordering::Relaxed) {
             self.watched_paths.fill(None);
         }
-        let mut has_come = false;
-        let heard = Arc::clone(&self.state);
-        for (at, root) in roots.iter().enumerate() {
+        let mut has_new = false;
+        let state = Arc::clone(&self.state);
+        for (index, root) in roots.iter().enumerate() {
             let real = fs::canonicalize(&root.path).ok();
-            if real != self.watched_paths[at] {
+            if real != self.watched_paths[index] {
                 if let Some(real) = &real {
-                    heard.roots().insert(real.clone());
+                    state.roots().insert(real.clone());
                     self.watch_root(real);
-                    has_come = true;
+                    has_new = true;
                 }
-                self.watched_paths[at] = real;
+                self.watched_paths[index] = real;
             }
         }
-        has_come
+        has_new
     }
 
     fn watch_root(&mut self, root: &Path) {
@@ -101,8 +102,8 @@ impl RootWatcher {
             return;
         };
         let watched = if root.is_file() {
-            // A file that is replaced is another one, which only its folder tells. A folder that is
-            // watched with all below it must not be watched again with less.
+            // When a file is replaced, only its folder gets an event. A folder that is watched
+            // recursively must not be watched again: that would replace the recursive watch.
             let folder = root.parent().unwrap_or(root);
             if folder
                 .ancestors()
@@ -115,10 +116,10 @@ impl RootWatcher {
             watcher.watch(root, RecursiveMode::Recursive)
         };
         if let Err(error) = watched {
-            tracing::warn!(root = %root.display(), %error, "cannot be watched and is polled");
+            tracing::warn!(root = %root.display(), %error, "cannot watch this root; polling instead");
             self.has_unwatched_root = true;
         } else if is_remote_mount(root) {
-            tracing::info!(root = %root.display(), "lies on a network mount and is polled");
+            tracing::info!(root = %root.display(), "this root is on a network mount; polling it");
             self.has_unwatched_root = true;
         }
     }
@@ -131,46 +132,48 @@ impl WatcherState {
 }
 
 fn start_watcher(
-    mailbox: &Arc<ChangeQueue>,
-    heard: &Arc<WatcherState>,
+    queue: &Arc<ChangeQueue>,
+    state: &Arc<WatcherState>,
 ) -> Option<RecommendedWatcher> {
-    let (mailbox, heard) = (Arc::clone(mailbox), Arc::clone(heard));
+    let (queue, state) = (Arc::clone(queue), Arc::clone(state));
     let handler = move |event: notify::Result<notify::Event>| match event {
-        Ok(event) => handle_watch_event(event, &mailbox, &heard),
+        Ok(event) => handle_watch_event(event, &queue, &state),
         Err(error) => {
-            if !heard.watch_failed.swap(true, Ordering::Relaxed) {
-                tracing::warn!(%error, "a folder cannot be watched; all are polled");
+            if !state.watch_failed.swap(true, Ordering::Relaxed) {
+                tracing::warn!(%error, "cannot watch a folder; polling all roots");
             }
-            mailbox.request_rescan();
+            queue.request_rescan();
         }
     };
     let config = Config::default().with_follow_symlinks(false);
     RecommendedWatcher::new(handler, config)
-        .inspect_err(|error| tracing::warn!(%error, "no watcher; folders are polled"))
+        .inspect_err(
+            |error| tracing::warn!(%error, "cannot start the file watcher; polling instead"),
+        )
         .ok()
 }
 
-fn handle_watch_event(event: notify::Event, mailbox: &ChangeQueue, heard: &WatcherState) {
+fn handle_watch_event(event: notify::Event, queue: &ChangeQueue, state: &WatcherState) {
     if event.need_rescan() {
-        return mailbox.request_rescan();
+        return queue.request_rescan();
     }
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
-        // Our own reading is such an event.
+        // Our own reads cause these events.
         EventKind::Access(_) => return,
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From))
-            if event.paths.iter().any(|path| heard.roots().contains(path)) =>
+            if event.paths.iter().any(|path| state.roots().contains(path)) =>
         {
-            heard.root_removed.store(true, Ordering::Relaxed);
+            state.root_removed.store(true, Ordering::Relaxed);
         }
         _ => {}
     }
     for path in event.paths {
-        mailbox.push_path(path);
+        queue.push_path(path);
     }
 }
 
-/// Says whether a folder lies on a mount whose changes may come from elsewhere.
+/// Says whether a folder is on a mount that other machines may write to.
 fn is_remote_mount(folder: &Path) -> bool {
     let Ok(mounts) = fs::read_to_string("/proc/self/mounts") else {
         return false;
@@ -179,7 +182,7 @@ fn is_remote_mount(folder: &Path) -> bool {
         .is_some_and(|kind| REMOTE_FILE_SYSTEMS.contains(&kind) || kind.starts_with("fuse."))
 }
 
-/// Returns the kind of file system that a folder lies on, by the kernel's list of mounts.
+/// Returns the type of the file system that holds a folder, from the kernel's list of mounts.
 fn mount_type<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
     let mount = |line: &'m str| {
         let mut words = line.split(' ').skip(1);
@@ -187,7 +190,7 @@ fn mount_type<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
         let length = point.len();
         folder.starts_with(point).then_some((length, words.next()?))
     };
-    // Of mounts at the same place the last one counts.
+    // Of several mounts at the same path, the last one counts.
     let (_, kind) = mounts
         .lines()
         .filter_map(mount)
@@ -200,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_mount_counts() {
+    fn the_innermost_mount_decides() {
         let mounts = "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\n\
             /dev/sdb1 /home/me/fast\\040disk xfs rw 0 0\n";
         let kind = |folder: &str| mount_type(mounts, Path::new(folder));

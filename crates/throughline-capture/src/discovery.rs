@@ -1,4 +1,4 @@
-//! Finding the agents' files.
+//! Finds the agents' log files below the roots, and decides which adapter reads each.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,26 +10,28 @@ use memory::Flavor;
 
 use crate::{Adapter, Source, SourceFormat};
 
-/// Agents keep their logs a few folders deep; deeper is a loop or not a log folder.
+/// Agents keep their logs a few folders deep; a deeper tree is a loop or not a log folder.
 const DEPTH_MAX: usize = 12;
-/// How much of a file of unknown origin is looked at to tell whose it is.
+/// How much of a file is read to find out which agent wrote it.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 
-/// A folder to look in.
+/// A folder, or a single file, in which logs are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     pub path: PathBuf,
-    /// Whose logs lie there; `None` when each file must be asked.
+    /// The agent whose logs are there; `None` if the content of each file must decide.
     pub flavor: Option<Flavor>,
 }
 
-/// What a look through the folders found.
+/// The logs that were found below the roots.
 #[derive(Debug, Default)]
 pub struct Discovery {
-    /// In the order of their paths.
+    /// In the order of their agents and paths.
     pub sources: BTreeSet<Source>,
-    /// What could not be looked at, and why.
+    /// What could not be read, and why.
     pub errors: Vec<SourceError>,
+    /// All folders of all captured agents were walked, so a source that was not found is gone.
+    pub is_complete: bool,
 }
 
 /// A file or folder that could not be read.
@@ -48,8 +50,8 @@ impl SourceError {
     }
 }
 
-/// Lists the logs below the roots. Links that lead out of a root are not followed, nor are pipes
-/// and devices opened. A root that does not exist is an agent that is not installed.
+/// Lists the logs below the roots. Links that lead out of a root are not followed, and pipes and
+/// devices are not opened. A root that does not exist is no error: its agent is not installed.
 pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
     let mut found = Discovery::default();
     for start in walk_starts(adapters, roots) {
@@ -58,9 +60,9 @@ pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
     found
 }
 
-/// Lists those logs that [`discover`] would find at these paths: files, or folders with all that
-/// lies in them. What is beside a database (its log) stands for the database.
-pub fn discover_paths(
+/// Lists those logs that [`discover`] would find at these paths, which are files or whole folders.
+/// The write-ahead log of a database stands for the database.
+pub(crate) fn discover_paths(
     adapters: &[&Adapter],
     roots: &[Root],
     paths: &BTreeSet<PathBuf>,
@@ -81,7 +83,7 @@ pub fn discover_paths(
     found
 }
 
-/// A folder or file to look at, and whom to ask about what is found there.
+/// Where a walk starts, and the adapters that may claim what it finds.
 struct WalkStart<'a> {
     path: PathBuf,
     /// The folder that links must not lead out of.
@@ -102,8 +104,7 @@ impl<'a> WalkStart<'a> {
         }
     }
 
-    /// Returns how many folders deep a path lies, or `None` when a walk from here would not come
-    /// to it.
+    /// Returns how many folders deep a path is, or `None` if a walk from here would not reach it.
     fn depth_of(&self, path: &Path) -> Option<usize> {
         let depth = path.strip_prefix(&self.path).ok()?.components().count();
         let is_plain =
@@ -149,8 +150,9 @@ fn walk_starts<'a>(adapters: &[&'a Adapter], roots: &[Root]) -> Vec<WalkStart<'a
     all
 }
 
-/// Agents whose names are no folder of anything else. One of them, or a name with a dot, shows that
-/// a root is a collection of homes; then `pi` and `continue` are agents' names too.
+/// Agents whose names are not ordinary folder names. A folder with such a name, or with a dot before
+/// an agent's name, shows that a root is a collection of agents' homes; only then are folders such as
+/// `pi` and `continue` taken for homes too.
 const UNAMBIGUOUS_NAMES: &[Flavor] = &[
     Flavor::Claude,
     Flavor::Codex,
@@ -160,18 +162,20 @@ const UNAMBIGUOUS_NAMES: &[Flavor] = &[
     Flavor::Copilot,
 ];
 
-/// Returns the folders to walk below a root. A root with folders named after agents (`claude`,
-/// `.codex`) is a collection of their homes, and only those are looked at.
+/// Returns the folders to walk below a root, each with its adapters. A root with folders named after
+/// agents (`claude`, `.codex`) is a collection of their homes, and only those are walked.
 fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a Adapter>)> {
     let mut homes = Vec::new();
-    let mut sure = false;
+    let mut is_collection = false;
     for adapter in adapters {
         let flavor = adapter.flavor();
         let plain = root.join(flavor.name());
         let dotted = root.join(format!(".{}", flavor.name()));
-        for (folder, is_sure) in [(plain, UNAMBIGUOUS_NAMES.contains(&flavor)), (dotted, true)] {
+        for (folder, is_unambiguous) in
+            [(plain, UNAMBIGUOUS_NAMES.contains(&flavor)), (dotted, true)]
+        {
             if folder.is_dir() && !folder.is_symlink() {
-                sure |= is_sure;
+                is_collection |= is_unambiguous;
                 let tenants = adapters.iter().copied();
                 homes.push((
                     folder,
@@ -182,14 +186,14 @@ fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&
             }
         }
     }
-    if sure {
+    if is_collection {
         homes
     } else {
         vec![(root.to_owned(), adapters.to_vec())]
     }
 }
 
-/// Says whether an agent keeps its logs in the home of another, or it is that other.
+/// Says whether an agent keeps its logs in this home, which may be another agent's.
 fn shares_home(flavor: Flavor, home: Flavor) -> bool {
     flavor == home || (flavor == Flavor::Antigravity && home == Flavor::Gemini)
 }
@@ -200,9 +204,9 @@ type AdapterClaim<'a> = (&'a Adapter, SourceFormat);
 struct SourceWalk<'a, 'b> {
     adapters: &'a [&'b Adapter],
     root: &'a Path,
-    /// Look into each file to decide whose it is.
+    /// The content of each file decides which adapter reads it.
     reads_content: bool,
-    /// The user named this file, so it is an error when it is no log.
+    /// The user named this file, so it is an error if it is not a log.
     is_named_file: bool,
     discovery: &'a mut Discovery,
 }
@@ -228,7 +232,7 @@ impl<'b> SourceWalk<'_, 'b> {
         }
     }
 
-    /// Looks at a path that lies `depth` folders deep.
+    /// Visits a path that is `depth` folders deep.
     fn visit_path(&mut self, path: &Path, depth: usize) {
         let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
         self.visit_entry(path, kind, depth);
@@ -239,7 +243,7 @@ impl<'b> SourceWalk<'_, 'b> {
             Ok(kind) if kind.is_dir() => self.visit_folder(path, depth),
             Ok(kind) if kind.is_file() => self.visit_file(path),
             Ok(kind) if kind.is_symlink() => self.visit_link(path),
-            // Pipes, sockets and devices: opening one could wait for ever.
+            // Pipes, sockets and devices: opening one could block forever.
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => self.report_error(path, &error),
@@ -249,12 +253,9 @@ impl<'b> SourceWalk<'_, 'b> {
     fn visit_link(&mut self, link: &Path) {
         match fs::canonicalize(link) {
             Ok(target) if !target.starts_with(self.root) => {
-                self.report_error(
-                    link,
-                    &"a link that leads out of the folder was not followed",
-                );
+                self.report_error(link, &"not followed: the link leads out of the folder");
             }
-            // A folder inside the root is walked where it lies; the link would walk it again.
+            // A folder inside the root is walked at its own path, not again through the link.
             Ok(target) if target.is_file() => self.visit_file(&target),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -284,15 +285,15 @@ impl<'b> SourceWalk<'_, 'b> {
         }
     }
 
-    /// Decides by the first lines of a file which agent wrote it. The name only says whom to ask
-    /// first, since a copied log often has another one.
+    /// Decides by the first lines of a file which agent wrote it. The file name only decides which
+    /// adapter is asked first, because a copied log often has another name.
     fn owner_by_content(
         &mut self,
         path: &Path,
         claims: &[AdapterClaim<'b>],
     ) -> Option<AdapterClaim<'b>> {
         let claimed = claims.first().map(|(_, format)| *format);
-        // A file that the user named is looked into whatever its ending.
+        // A file that the user named is read whatever its extension.
         let named = self.is_named_file.then_some(SourceFormat::Lines);
         let format = claimed.or_else(|| format_by_extension(path)).or(named)?;
         let head = match read_head(path, format) {
@@ -311,10 +312,10 @@ impl<'b> SourceWalk<'_, 'b> {
             Some((*adapter, compressed_or(format, path)))
         });
         if identified.is_none() && claims.is_empty() && self.is_named_file {
-            self.report_error(path, &"not a session log of an agent that is known here");
+            self.report_error(path, &"not a session log of any supported agent");
         }
-        // A log whose beginning is damaged is read by the agent that its name speaks of, whose
-        // reader reports what it cannot understand.
+        // A log with a damaged start goes to the adapter that claims its name; that reader reports
+        // the lines it cannot parse.
         identified.or_else(|| claims.first().copied())
     }
 
@@ -323,8 +324,8 @@ impl<'b> SourceWalk<'_, 'b> {
     }
 }
 
-/// Returns how a file that nobody claims would be read, or `None` when its ending is not one that
-/// logs have: its content is then not looked at.
+/// Returns how a file would be read that no adapter claims, or `None` if logs do not have its
+/// extension: then the file is not opened.
 fn format_by_extension(path: &Path) -> Option<SourceFormat> {
     match path.extension()?.to_str()? {
         "jsonl" | "ndjson" => Some(SourceFormat::Lines),
