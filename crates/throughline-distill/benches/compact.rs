@@ -20,9 +20,10 @@ use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
 use throughline_distill::compact::{
-    CompactionLimits, CompactionNotes, CompactionTask, MessageTies, Trigger, compact,
-    compact_from_messages, merge_turns,
+    CompactionLimits, CompactionTask, MessageTies, Trigger, compact, compact_from_messages,
+    merge_turns,
 };
+use throughline_distill::summary::RunningSummary;
 
 const RUNS: u32 = 7;
 const SPAN: Duration = Duration::from_secs(1);
@@ -39,17 +40,17 @@ fn main() {
             black_box(messages.iter().map(Message::tokens).sum::<Tokens>());
         });
         let summary = Summary::parse("# Task\nSort the lists.\n# Worklog\nSorted half of them.\n");
-        let last = messages[messages.len() - 40].id.clone();
+        let notes = RunningSummary {
+            summary,
+            file: "summary.md".to_owned(),
+            last: Some(messages[messages.len() - 40].id.clone()),
+        };
         let limits = CompactionLimits::default();
         let template = Template::default();
         let task = CompactionTask {
             messages: &messages,
             visible: &messages,
-            notes: Ok(Some(CompactionNotes {
-                summary: &summary,
-                file: "summary.md",
-                last: Some(&last),
-            })),
+            notes: Ok(Some(&notes)),
             template: &template,
             transcript: Some("log.jsonl"),
             restored: None,

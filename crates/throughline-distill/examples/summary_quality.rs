@@ -21,9 +21,10 @@ use capture::flavor::ADAPTERS;
 use capture::{Adapter, Root, SourceFormat};
 use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
-use memory::{Block, LogEntry, Message, Role, SessionId, Tokens, record};
+use memory::{Block, LogEntry, Message, RecordKind, Role, SessionId, Tokens, command, record};
 use throughline_distill::compact::{self, MessageTies, MessageWeight, first_kept_index};
-use throughline_distill::embedded::{RecordView, SummaryBuilder, render_summary};
+use throughline_distill::record_view::RecordView;
+use throughline_distill::summary::embedded::{SummaryBuilder, render_summary};
 
 /// Fewer needs than this say nothing.
 const NEEDS_MIN: usize = 3;
@@ -172,9 +173,11 @@ impl Used {
                 }
             }
             for record in record::project_records(message.clone()) {
-                let command = RecordView::from(&record)
-                    .command()
-                    .map(|command| joined(&command));
+                let command = match record.kind {
+                    RecordKind::ToolUse => command::parse_call(&record.content),
+                    _ => None,
+                };
+                let command = command.map(|command| joined(&command));
                 // A long script is not typed again from memory.
                 used.commands
                     .extend(command.filter(|command| command.len() <= 200));

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 use memory::summary::Template;
-use memory::{Block, Tokens};
+use memory::{Block, MessageId, Tokens};
 use proptest::prelude::*;
 use testkit::rules::{Sent, broken};
 use testkit::transcript::{line, transcript, words};
@@ -28,21 +28,29 @@ fn notes() -> Summary {
     Summary::parse("# Task\nSort the list.\n# Worklog\nRead it.\n")
 }
 
+fn running(summary: Summary) -> RunningSummary {
+    RunningSummary {
+        summary,
+        file: "f".to_owned(),
+        last: None,
+    }
+}
+
 fn compact_with(
     messages: &[Message],
     summary: Option<&Summary>,
     last: Option<&str>,
     limits: &CompactionLimits,
 ) -> Result<CompactedConversation, Declined> {
-    let last = last.map(MessageId::new);
+    let notes = summary.map(|summary| RunningSummary {
+        summary: summary.clone(),
+        file: "/m/summary.md".to_owned(),
+        last: last.map(MessageId::new),
+    });
     compact(&CompactionTask {
         messages,
         visible: messages,
-        notes: Ok(summary.map(|summary| CompactionNotes {
-            summary,
-            file: "/m/summary.md",
-            last: last.as_ref(),
-        })),
+        notes: Ok(notes.as_ref()),
         template: &Template::default(),
         transcript: Some("/logs/s.jsonl"),
         restored: None,
@@ -399,13 +407,9 @@ fn without_a_summary_the_messages_give_their_own_account() {
 fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
     let messages =
         transcript("u prompt ~900\na text ~300\nu Sort it.\na use #1\nu result #1 ~40\na text");
-    let notes = notes();
+    let notes = running(notes());
     let run = |known: bool, tell: ModelSummarizer<'_>| {
-        let known = known.then_some(CompactionNotes {
-            summary: &notes,
-            file: "f",
-            last: None,
-        });
+        let known = known.then_some(&notes);
         let task = CompactionTask {
             messages: &messages,
             visible: &messages,
@@ -422,7 +426,7 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
     assert_eq!(used.result.unwrap().source, SummarySource::Summary);
     let told = run(false, &|live| {
         assert_eq!(live.len(), messages.len());
-        Ok(notes.clone())
+        Ok(notes.summary.clone())
     });
     assert_eq!(
         (told.fell_through, told.model_declined),
@@ -456,7 +460,7 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
         limits: &wide,
     };
     let flood = |_: &[Message]| {
-        let mut flood = notes.clone();
+        let mut flood = notes.summary.clone();
         flood.set("Worklog", words(5_000));
         Ok(flood)
     };
@@ -483,11 +487,7 @@ fn what_is_restored_gives_way_first() {
         compact(&CompactionTask {
             messages: &messages,
             visible: &messages,
-            notes: Ok(Some(CompactionNotes {
-                summary: &notes(),
-                file: "f",
-                last: None,
-            })),
+            notes: Ok(Some(&running(notes()))),
             template: &Template::default(),
             transcript: None,
             restored: Some(&restored),

@@ -9,39 +9,29 @@ use serde_json::json;
 use store::Store;
 use testkit::model_server::{Act, ModelServer};
 
-use super::anthropic::Anthropic;
-use super::chat::ChatCompletions;
-use super::ollama::Ollama;
-use super::responses::Responses;
 use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const KEY: &str = "not-a-real-key-0123456789";
 
-fn models(server: &ModelServer) -> Vec<Box<dyn Model>> {
+fn models(server: &ModelServer) -> Vec<HttpModel> {
     let endpoint = |path: &str, key: bool| {
         let key = key.then(|| ApiKey::new(KEY));
         Endpoint::new(&format!("{}{path}", server.url()), key).unwrap()
     };
-    let model = "m".to_owned();
-    vec![
-        Box::new(Anthropic {
-            endpoint: endpoint("", true),
-            model: model.clone(),
-        }),
-        Box::new(ChatCompletions {
-            endpoint: endpoint("/v1", true),
-            model: model.clone(),
-        }),
-        Box::new(Responses {
-            endpoint: endpoint("/v1", true),
-            model: model.clone(),
-        }),
-        Box::new(Ollama {
-            endpoint: endpoint("", false),
-            model,
-        }),
+    [
+        (WireFormat::Anthropic, endpoint("", true)),
+        (WireFormat::ChatCompletions, endpoint("/v1", true)),
+        (WireFormat::Responses, endpoint("/v1", true)),
+        (WireFormat::Ollama, endpoint("", false)),
     ]
+    .into_iter()
+    .map(|(format, endpoint)| HttpModel {
+        format,
+        endpoint,
+        model: "m".to_owned(),
+    })
+    .collect()
 }
 
 fn request() -> CompletionRequest {
@@ -184,7 +174,8 @@ fn a_provider_says_when_to_come_back_and_repeats_no_key() {
     assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
     assert!(!format!("{error:?}").contains(KEY));
     let nobody = Endpoint::new("http://127.0.0.1:1", None).unwrap();
-    let model = Ollama {
+    let model = HttpModel {
+        format: WireFormat::Ollama,
         endpoint: nobody,
         model: "m".into(),
     };
@@ -206,7 +197,7 @@ fn ask(
     let slept = RefCell::new(Vec::new());
     let asker = ModelSession {
         store: &store,
-        model: &*model,
+        model: &model,
         budget,
         prices: &Prices::default(),
         clock: ModelClock {

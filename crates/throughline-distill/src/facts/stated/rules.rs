@@ -1,12 +1,12 @@
-//! By which words a statement that holds for good is known, and one that does not.
+//! The words that identify a lasting statement, and those that rule one out.
 
 use memory::FactKind;
 
-/// How sentences begin that hold for good. The proof stands beside each rule.
+/// Recognizes one form of a lasting statement, with examples that a test checks.
 pub(super) struct StatementRule {
     pub(super) kind: FactKind,
     pub(super) prefixes: &'static [&'static str],
-    /// Words that must occur besides; any of them, or none needed.
+    /// One of these phrases must occur as well, unless the list is empty.
     required_phrases: &'static [&'static str],
     #[cfg_attr(
         not(test),
@@ -197,7 +197,7 @@ pub(super) const STATEMENT_RULES: &[StatementRule] = &[
     },
 ];
 
-/// Words before a correction; what follows must itself be a rule's sentence or a choice.
+/// Prefixes of a correction. The rest of the sentence must itself match a rule or be a choice.
 pub(super) const CORRECTION_PREFIXES: &[&str] = &[
     "no, ",
     "no - ",
@@ -213,7 +213,7 @@ pub(super) const CORRECTION_PREFIXES: &[&str] = &[
     "no! ",
 ];
 
-/// Words that tie a sentence to the moment.
+/// Words that tie a sentence to the current moment.
 pub(super) const MOMENTARY_WORDS: &[&str] = &[
     "now",
     "this",
@@ -250,7 +250,7 @@ pub(super) const MOMENTARY_WORDS: &[&str] = &[
     "wait",
 ];
 
-/// Phrases with such a word that hold for good all the same.
+/// Phrases that contain such a word and are lasting nevertheless.
 pub(super) const LASTING_PHRASES: &[&str] = &[
     "from now on",
     "in this repo",
@@ -282,7 +282,7 @@ impl StatementRule {
     }
 }
 
-/// Words after "always" or "never" that tell a story instead of giving a rule.
+/// Words after "always" or "never" that start a description instead of a rule.
 pub(super) const NARRATIVE_WORDS: &[&str] = &[
     "a", "an", "the", "was", "were", "is", "are", "had", "has", "have", "been", "i", "you", "he",
     "she", "we", "they", "in", "on", "at", "works", "worked", "fails", "failed", "happens",

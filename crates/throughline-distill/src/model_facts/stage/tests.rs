@@ -10,8 +10,8 @@ use testkit::model_server::{Act, Got};
 use testkit::transcript::transcript;
 
 use super::*;
-use crate::asking::{BUDGET, at, with_scripted_model};
 use crate::model::ModelBudget;
+use crate::test_support::{BUDGET, at, with_scripted_model};
 
 struct World {
     _dir: tempfile::TempDir,
@@ -216,7 +216,7 @@ fn a_model_that_fails_leaves_everything_as_it_was() {
         let shown = format!("{script:?}");
         let (report, _) = world.stage(BUDGET, script);
         assert!(report.refused.is_some(), "{shown}");
-        crate::asking::record_successful_call(&world.store);
+        crate::test_support::record_successful_call(&world.store);
     }
     assert_eq!(world.facts(), []);
     // It is asked again, and an answer that is no list is no fact.
