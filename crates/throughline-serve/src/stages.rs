@@ -10,7 +10,7 @@ use capture::{Adapter, CaptureScope, Root};
 use distill::digest::{DigestOptions, DigestReport, digest_pending};
 use distill::model::ModelSession;
 use distill::model_facts;
-use distill::renew::{self, SummaryAuthor, SummaryReport};
+use distill::summary::{self, SummaryAuthor, SummaryReport};
 use jiff::{SignedDuration, Timestamp};
 use memory::Prices;
 use store::Store;
@@ -31,7 +31,7 @@ pub struct StageSettings {
     /// Ask the model for facts too.
     pub extract_facts_with_model: bool,
     /// How summaries are written; not at all without it.
-    pub summary: Option<renew::SummarySettings>,
+    pub summary: Option<summary::SummarySettings>,
     /// Who lends the configured model, if there is one.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
     pub policy: RetentionPolicy,
@@ -90,7 +90,7 @@ pub fn update_due_summaries(
         return Ok(SummaryReport::default());
     };
     let renew = |how: SummaryAuthor<'_>| {
-        renew::update_pending_summaries(store, settings, how, &stopped, now)
+        summary::update_pending_summaries(store, settings, how, &stopped, now)
     };
     match with_configured_model(store, stages, "summary", stop, |asker| {
         renew(SummaryAuthor::Model(asker))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use distill::renew::SummaryReport;
+use distill::summary::SummaryReport;
 use distill::{facts, model_facts};
 use jiff::Timestamp;
 use store::Store;

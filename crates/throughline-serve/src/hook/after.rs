@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use capture::hook::{HookEvent, HookKind};
 use capture::{Adapter, CaptureScope, Root, SweepPlan};
-use distill::renew::{self, SummaryAuthor};
+use distill::summary::{self, SummaryAuthor};
 use jiff::Timestamp;
 use memory::{FactId, Flavor, MemoryItem, RecordId, SessionId, Tokens};
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ pub struct FollowUpEnv<'a> {
     pub archive: bool,
     pub threads: usize,
     /// How summaries are written; `None` where none are.
-    pub summaries: Option<&'a renew::SummarySettings>,
+    pub summaries: Option<&'a summary::SummarySettings>,
     pub facts: bool,
     pub stop: &'a AtomicBool,
 }
@@ -217,14 +217,14 @@ fn run_follow_up(
                 return Ok(());
             };
             let done =
-                renew::write_summary(store, &session, settings, SummaryAuthor::Embedded, now);
+                summary::write_summary(store, &session, settings, SummaryAuthor::Embedded, now);
             ignore_declined(&session, done.map(drop))
         }
         FollowUp::Refresh(session) => {
             let Some(settings) = works.summaries else {
                 return Ok(());
             };
-            let done = renew::live::refresh_summary(store, &session, settings, now);
+            let done = summary::refresh_summary(store, &session, settings, now);
             ignore_declined(&session, done.map(drop))
         }
         FollowUp::NotesGiven {
@@ -240,7 +240,7 @@ fn run_follow_up(
         FollowUp::Renew => {
             if let Some(settings) = works.summaries {
                 let stopped = || works.stop.load(Ordering::Relaxed);
-                renew::update_pending_summaries(
+                summary::update_pending_summaries(
                     store,
                     settings,
                     SummaryAuthor::Embedded,
@@ -264,11 +264,11 @@ fn run_follow_up(
 /// A summary that is not written for a reason is no failure.
 fn ignore_declined(
     session: &SessionId,
-    done: Result<(), renew::SummaryError>,
+    done: Result<(), summary::SummaryError>,
 ) -> store::Result<()> {
     match done {
         Ok(()) => Ok(()),
-        Err(renew::SummaryError::Store(error)) => Err(error),
+        Err(summary::SummaryError::Store(error)) => Err(error),
         Err(declined) => {
             tracing::debug!(%session, %declined, "its summary stays as it is");
             Ok(())

@@ -45,7 +45,7 @@ impl Test {
 
     fn carry_out(&self, after: Vec<FollowUp>) {
         let scope = CaptureScope::default();
-        let settings = distill::renew::SummarySettings::default();
+        let settings = distill::summary::SummarySettings::default();
         let works = FollowUpEnv {
             adapters: ADAPTERS,
             roots: &[Root {
