@@ -32,15 +32,9 @@ pub struct TodoItem {
 }
 
 /// Arguments with which tools read a part of a file.
+#[rustfmt::skip]
 const RANGE_ARGUMENTS: &[&str] = &[
-    "offset",
-    "limit",
-    "view_range",
-    "start_line",
-    "end_line",
-    "line_start",
-    "line_end",
-    "ranges",
+    "offset", "limit", "view_range", "start_line", "end_line", "line_start", "line_end", "ranges",
 ];
 
 impl RestoredContext {

@@ -311,7 +311,7 @@ fn every_way_of_giving_up() {
     });
     assert_eq!(
         unread.unwrap_err().to_string(),
-        "it failed: the disk is gone"
+        "compaction failed: the disk is gone"
     );
     let nothing = transcript("s boundary\ns note");
     let empty = compact_with(&nothing, Some(&notes), None, &SMALL);

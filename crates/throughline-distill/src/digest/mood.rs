@@ -31,71 +31,25 @@ pub(super) fn prompt_mood(prompt: &str) -> PromptMood {
     }
 }
 
+#[rustfmt::skip]
 const CONTRADICTIONS: &[&str] = &[
-    "no",
-    "nope",
-    "stop",
-    "wrong",
-    "revert",
-    "undo",
-    "don't",
-    "do not",
-    "not like that",
-    "wait",
-    "that's not",
-    "that is not",
-    "why did you",
-    "you forgot",
-    "you missed",
-    "you broke",
-    "nein",
+    "no", "nope", "stop", "wrong", "revert", "undo", "don't", "do not", "not like that", "wait",
+    "that's not", "that is not", "why did you", "you forgot", "you missed", "you broke", "nein",
 ];
 
+#[rustfmt::skip]
 const COMPLAINTS: &[&str] = &[
-    "that's wrong",
-    "that is wrong",
-    "this is wrong",
-    "not what i",
-    "doesn't work",
-    "does not work",
-    "didn't work",
-    "did not work",
-    "still fails",
-    "still failing",
-    "still broken",
-    "still not",
-    "same error",
-    "i said",
-    "i told you",
-    "as i said",
-    "you should not have",
-    "you shouldn't have",
-    "revert that",
-    "undo that",
-    "roll that back",
-    "instead of what you",
-    "undid your",
-    "undid that",
-    "reverted your",
-    "try again",
-    "broke it",
-    "broke the",
+    "that's wrong", "that is wrong", "this is wrong", "not what i", "doesn't work",
+    "does not work", "didn't work", "did not work", "still fails", "still failing", "still broken",
+    "still not", "same error", "i said", "i told you", "as i said", "you should not have",
+    "you shouldn't have", "revert that", "undo that", "roll that back", "instead of what you",
+    "undid your", "undid that", "reverted your", "try again", "broke it", "broke the",
 ];
 
+#[rustfmt::skip]
 const THANKS: &[&str] = &[
-    "thanks",
-    "thank you",
-    "perfect",
-    "great",
-    "excellent",
-    "awesome",
-    "lgtm",
-    "looks good",
-    "nice",
-    "works",
-    "it works",
-    "well done",
-    "danke",
+    "thanks", "thank you", "perfect", "great", "excellent", "awesome", "lgtm", "looks good",
+    "nice", "works", "it works", "well done", "danke",
 ];
 
 #[cfg(test)]

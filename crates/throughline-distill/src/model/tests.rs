@@ -258,7 +258,7 @@ fn what_passes_is_asked_again_and_all_of_it_is_on_record() {
 #[test]
 fn what_does_not_pass_is_not() {
     let (asked, slept, ledger) = ask(vec![Act::Status(401, None)], FREE, 1);
-    assert_eq!(asked, ["the provider answered 401: Overloaded"]);
+    assert_eq!(asked, ["the provider returned HTTP status 401: Overloaded"]);
     assert_eq!((slept.len(), ledger.len()), (0, 1));
 }
 
@@ -271,7 +271,7 @@ fn a_budget_is_a_wall() {
         "{asked:?}"
     );
     assert!(
-        asked[6].starts_with("today's budget of 10000 tokens has 0 left"),
+        asked[6].starts_with("daily token budget exceeded:"),
         "{asked:?}"
     );
     assert_eq!(ledger.len(), 6);
@@ -282,7 +282,7 @@ fn a_budget_is_a_wall() {
     let (asked, _, ledger) = ask(vec![], off, 1);
     assert_eq!(
         (asked[0].as_str(), ledger.len()),
-        ("models are switched off", 0)
+        ("models are disabled", 0)
     );
 }
 
@@ -290,5 +290,8 @@ fn a_budget_is_a_wall() {
 fn a_model_that_fails_and_fails_is_left_alone() {
     let (asked, _, ledger) = ask(vec![Act::Status(500, None); 20], FREE, 3);
     assert_eq!(ledger.len(), 5);
-    assert!(asked[2].contains("it is left alone until"), "{asked:?}");
+    assert!(
+        asked[2].contains("the next request is sent after"),
+        "{asked:?}"
+    );
 }

@@ -187,10 +187,7 @@ fn the_budget_and_the_switch_hold_here_too() {
         daily_tokens: 9_000,
         ..BUDGET
     };
-    for (budget, why) in [
-        (off, "switched off"),
-        (poor, "today's budget of 9000 tokens"),
-    ] {
+    for (budget, why) in [(off, "disabled"), (poor, "daily token budget exceeded")] {
         let (outcome, got) = world.compact(budget, vec![Act::Say(GOOD)]);
         assert_sound(&world, &outcome, SummarySource::Full);
         assert!(outcome.model_declined.unwrap().to_string().contains(why));
@@ -257,20 +254,20 @@ fn an_answer_is_taken_in_the_templates_form_only() {
     let good = "# Task\n_What to do_\nsort\n\n# Log\nsorted\n";
     assert_eq!(check("# Task\nsort\n# Log\nsorted"), good);
     assert_eq!(check("```markdown\n# Log\nsorted\n# Task\nsort\n```"), good);
-    assert_eq!(check(""), "there are no notes in the answer");
-    assert_eq!(check("Sorry."), "there are no notes in the answer");
-    assert_eq!(check("# Task\n# Log\n"), "there are no notes in the answer");
+    assert_eq!(check(""), "the reply contains no notes");
+    assert_eq!(check("Sorry."), "the reply contains no notes");
+    assert_eq!(check("# Task\n# Log\n"), "the reply contains no notes");
     assert_eq!(check("# Task\nsort"), "the heading \"Log\" is missing");
     assert_eq!(
         check("# Task\n# Task\n# Log\n"),
-        "the heading \"Task\" is there twice"
+        "the heading \"Task\" occurs twice"
     );
     assert_eq!(
         check("# Task\n# Log\n# Orders\n"),
-        "\"Orders\" is no heading of the notes"
+        "\"Orders\" is not a heading of the notes"
     );
     let long = "word ".repeat(50);
-    assert!(check(&format!("# Task\n{long}\n# Log\n")).starts_with("the section \"Task\" has 5"));
+    assert!(check(&format!("# Task\n{long}\n# Log\n")).starts_with("section \"Task\" has 5"));
     let both = "word ".repeat(35);
     assert!(check(&format!("# Task\n{both}\n# Log\n{both}")).starts_with("the notes have "));
 }

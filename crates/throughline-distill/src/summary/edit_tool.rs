@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_limits(old: &str, new: &str, denied: &str) {
+    fn check(old: &str, new: &str, denied: &str) {
         let input = json!({"file_path": FILE, "old_string": old, "new_string": new});
         assert_eq!(
             try_edit(&notes(), EDIT_TOOL, &input)
@@ -208,7 +208,10 @@ mod tests {
                 EDIT_TOOL,
                 json!({"file_path": path, "old_string": "a", "new_string": "b"}),
             );
-            assert!(said.ends_with("the only file is /m/summary.md"), "{said}");
+            assert!(
+                said.ends_with("the only editable file is /m/summary.md"),
+                "{said}"
+            );
         }
         let said = denied(EDIT_TOOL, json!({"file_path": FILE}));
         assert!(said.contains("missing field `old_string`"), "{said}");
@@ -217,17 +220,17 @@ mod tests {
 
     #[test]
     fn the_text_must_be_there_once() {
-        check_limits(
+        check(
             "no such words",
             "x",
             "old_string is not in the file; quote it exactly, line breaks included",
         );
-        check_limits(
+        check(
             "",
             "x",
-            "old_string is empty; quote the text to replace, with the heading's line if need be",
+            "old_string is empty; quote the text to replace, with the heading if necessary",
         );
-        check_limits("what", "what", "old_string and new_string are the same");
+        check("what", "what", "old_string and new_string are the same");
         let input = json!({"file_path": FILE, "old_string": "_\n", "new_string": "_\nx\n"});
         let denied = try_edit(&notes(), EDIT_TOOL, &input).unwrap_err();
         assert!(
@@ -242,16 +245,15 @@ mod tests {
 
     #[test]
     fn headings_and_hints_survive() {
-        let said =
-            "the headings and the italic lines below them must stay as they are; this edit changes";
-        check_limits("# Task", "# Orders", &format!("{said} \"Task\""));
-        check_limits("# Worklog", "", &format!("{said} \"Worklog\""));
-        check_limits(
+        let said = "headings and the italic lines below them must not change; this edit changes";
+        check("# Task", "# Orders", &format!("{said} \"Task\""));
+        check("# Worklog", "", &format!("{said} \"Worklog\""));
+        check(
             "_How the parts of the system fit together_",
             "",
             &format!("{said} \"System documentation\""),
         );
-        check_limits(
+        check(
             "# Worklog",
             "# Extra\n# Worklog",
             &format!("{said} \"Worklog\""),
@@ -268,7 +270,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            denied.contains("\"Worklog\" would have 61 tokens, more than the 50"),
+            denied.contains("\"Worklog\" would have 61 tokens; the limit is 50"),
             "{denied}"
         );
         let mut full = Template::default().0;

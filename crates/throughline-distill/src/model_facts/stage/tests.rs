@@ -202,7 +202,7 @@ fn a_model_that_fails_leaves_everything_as_it_was() {
         ..BUDGET
     };
     let (report, got) = world.stage(off, vec![]);
-    assert!(report.refused.unwrap().contains("switched off") && got.is_empty());
+    assert!(report.refused.unwrap().contains("disabled") && got.is_empty());
     for script in [
         vec![Act::Status(400, None)],
         vec![Act::Hang, Act::Status(401, None)],

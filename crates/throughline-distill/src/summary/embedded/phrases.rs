@@ -1,81 +1,24 @@
 //! The phrases that identify rules, findings and errors, and functions that shorten texts.
 
 /// Words with which users set rules and correct the agent.
+#[rustfmt::skip]
 const RULE_WORDS: &[&str] = &[
-    "always",
-    "never",
-    "don't",
-    "do not",
-    "dont ",
-    "must",
-    "only use",
-    "prefer",
-    "instead",
-    "make sure",
-    "should not",
-    "shouldn't",
-    "not what",
-    "wrong",
-    "stop ",
-    "remember to",
-    "remember that",
-    "remember:",
-    "from now on",
-    "no longer",
-    "avoid",
-    "keep in mind",
-    "important",
-    "has to",
-    "have to",
-    "need to",
-    "needs to",
-    "without ",
-    "except",
-    "at most",
-    "at least",
-    "no more than",
-    "unless",
-    "rule",
-    "required",
+    "always", "never", "don't", "do not", "dont ", "must", "only use", "prefer", "instead",
+    "make sure", "should not", "shouldn't", "not what", "wrong", "stop ", "remember to",
+    "remember that", "remember:", "from now on", "no longer", "avoid", "keep in mind", "important",
+    "has to", "have to", "need to", "needs to", "without ", "except", "at most", "at least",
+    "no more than", "unless", "rule", "required",
 ];
 
 /// Words with which models report findings and decisions.
+#[rustfmt::skip]
 const FINDING_WORDS: &[&str] = &[
-    "root cause",
-    "the issue is",
-    "the issue was",
-    "the problem is",
-    "the problem was",
-    "turns out",
-    "because ",
-    "the fix",
-    "fixed by",
-    "decided",
-    "decision",
-    "the reason",
-    "found that",
-    "i found",
-    "confirmed",
-    "the bug",
-    "which means",
-    "so we need",
-    "we should",
-    "i'll use",
-    "chose ",
-    "instead of",
-    "works now",
-    "now passes",
-    "does not support",
-    "doesn't support",
-    "not supported",
-    "is caused by",
-    "the key ",
-    "note:",
-    "important",
-    "default is",
-    "defaults to",
-    "must ",
-    "requires ",
+    "root cause", "the issue is", "the issue was", "the problem is", "the problem was",
+    "turns out", "because ", "the fix", "fixed by", "decided", "decision", "the reason",
+    "found that", "i found", "confirmed", "the bug", "which means", "so we need", "we should",
+    "i'll use", "chose ", "instead of", "works now", "now passes", "does not support",
+    "doesn't support", "not supported", "is caused by", "the key ", "note:", "important",
+    "default is", "defaults to", "must ", "requires ",
 ];
 
 /// A longer line was pasted, not typed.
@@ -86,13 +29,9 @@ const FINDING_BYTES_MAX: usize = 400;
 /// Prefixes of a rule even if the sentence ends as a question: "never touch it, ok?".
 const ORDER_PREFIXES: &[&str] = &["always ", "never ", "don't ", "do not ", "please don't "];
 /// Prefixes of a sentence that only supposes something.
+#[rustfmt::skip]
 const SUPPOSITION_PREFIXES: &[&str] = &[
-    "it seems",
-    "as far as",
-    "i think",
-    "i guess",
-    "maybe",
-    "perhaps",
+    "it seems", "as far as", "i think", "i guess", "maybe", "perhaps",
 ];
 
 /// Says whether one of the sentences of a line sets a rule. A question does not.
@@ -120,22 +59,10 @@ fn contains_any(line: &str, words: &[&str]) -> bool {
 /// Returns the line of an output that describes a failure best: the first that mentions an error,
 /// else the last one.
 pub(super) fn failure_line(output: &str) -> &str {
+    #[rustfmt::skip]
     const NAMES: &[&str] = &[
-        "error",
-        "Error",
-        "ERROR",
-        "panicked",
-        "FAILED",
-        "failed",
-        "fatal",
-        "Exception",
-        "not found",
-        "No such",
-        "denied",
-        "cannot",
-        "refused",
-        "Traceback",
-        "assert",
+        "error", "Error", "ERROR", "panicked", "FAILED", "failed", "fatal", "Exception",
+        "not found", "No such", "denied", "cannot", "refused", "Traceback", "assert",
     ];
     if let Some(exception) = python_exception(output) {
         return exception;
@@ -241,17 +168,9 @@ pub(super) fn strip_argument_name(line: &str) -> &str {
 
 /// Returns the names of functions, types and modules that a change defines.
 pub(super) fn defined_names(diff: &str) -> Vec<String> {
+    #[rustfmt::skip]
     const KEYWORDS: &[&str] = &[
-        "fn",
-        "def",
-        "class",
-        "function",
-        "struct",
-        "enum",
-        "trait",
-        "interface",
-        "func",
-        "type",
+        "fn", "def", "class", "function", "struct", "enum", "trait", "interface", "func", "type",
         "mod",
     ];
     let mut names: Vec<String> = Vec::new();

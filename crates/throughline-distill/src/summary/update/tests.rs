@@ -383,7 +383,7 @@ fn a_model_edits_through_the_gate() {
         results[2]["content"]
             .as_str()
             .unwrap()
-            .contains("may not be edited")
+            .contains("cannot be edited")
     );
     let ledger = world.store.model_calls(None, 10).unwrap();
     assert_eq!(ledger.len(), 2);
