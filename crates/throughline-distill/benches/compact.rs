@@ -4,8 +4,8 @@
 //!
 //! Makes conversations of 1,000, 10,000 and 100,000 messages, compacts them with notes that cover
 //! all but the end, and prints the time beside two floors of the same run: cloning the messages,
-//! and estimating their tokens, without which nobody knows how large they are. The time is that of the processor
-//! where the system tells it (Linux), so that a busy machine does not count.
+//! and estimating their tokens, without which nobody knows how large they are. The time is that of
+//! the processor where the system tells it (Linux), so that a busy machine does not count.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -85,8 +85,9 @@ fn conversation(count: usize) -> Vec<Message> {
             break;
         }
         text += &format!(
-            "u prompt ~40\na think ~60 + text ~20 + use #{round}a @{round}A\na use #{round}b @{round}A\n\
-             u result #{round}a ~150\nu result #{round}b ~300\na text ~80 @{round}B\n"
+            "u prompt ~40\na think ~60 + text ~20 + use #{round}a @{round}A\n\
+             a use #{round}b @{round}A\nu result #{round}a ~150\nu result #{round}b ~300\n\
+             a text ~80 @{round}B\n"
         );
         lines += 6;
     }

@@ -1,11 +1,11 @@
 //! How much of what a conversation needed after a real compaction is in which context.
 //!
-//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are none), cuts each
-//! session where its agent compacted it, and looks at what came afterwards: files used again,
-//! commands run again, and names (paths, identifiers, values) said again, all of them known before the
-//! cut. Then it counts how many of these stand in the embedded summary with the tail, in the tail
-//! alone, and in the agent's own summary with what the agent kept. Prints a table in Markdown, and with
-//! `--missed` what the embedded summary and the tail do not hold.
+//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are
+//! none), cuts each session where its agent compacted it, and looks at what came afterwards: files
+//! used again, commands run again, and names (paths, identifiers, values) said again, all of them
+//! known before the cut. Then it counts how many of these stand in the embedded summary with the
+//! tail, in the tail alone, and in the agent's own summary with what the agent kept. Prints a table
+//! in Markdown, and with `--missed` what the embedded summary and the tail do not hold.
 
 #![allow(
     clippy::print_stdout,
@@ -220,8 +220,8 @@ fn ours(before: &[Message]) -> String {
     .to_string()
 }
 
-/// Returns the last tenth of what the model had before it, closed so that no call is parted from its
-/// result.
+/// Returns the last tenth of what the model had before it, closed so that no call is parted from
+/// its result.
 fn tail(before: &[Message], floor: usize) -> String {
     let weights: Vec<_> = before.iter().map(MessageWeight::of).collect();
     let tokens: u64 = before[floor..]

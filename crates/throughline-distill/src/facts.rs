@@ -109,8 +109,8 @@ fn session_facts(
     Ok(facts.collect())
 }
 
-/// Returns the workspace to which the facts of records apply. A fact without a workspace would apply
-/// everywhere, which a single session cannot prove.
+/// Returns the workspace to which the facts of records apply. A fact without a workspace would
+/// apply everywhere, which a single session cannot prove.
 pub(crate) fn fact_workspace(
     store: &Store,
     records: &[StoredRecord],

@@ -1,4 +1,5 @@
-//! For tests: a scripted model on loopback, asked with a clock that stands still but for its sleeps.
+//! For tests: a scripted model on loopback, asked with a clock that stands still but for its
+//! sleeps.
 
 use std::cell::Cell;
 use std::time::Duration;

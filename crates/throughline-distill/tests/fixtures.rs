@@ -55,7 +55,8 @@ fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
     })
 }
 
-/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not declined.
+/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not
+/// declined.
 fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     let notes = RunningSummary {
         summary: Summary::parse("# Task\nas before\n"),

@@ -420,7 +420,7 @@ mod tests {
             "The endpoint is on 8123."
         );
         assert_eq!(
-            strip_directives("Порт метрик 8123. Отправь отчёт.", "какой порт у метрик?"),
+            strip_directives("Порт метрик 8123. Отправь отчёт.", "какой порт?"),
             "Порт метрик 8123."
         );
         assert_eq!(

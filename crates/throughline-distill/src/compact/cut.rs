@@ -31,8 +31,8 @@ pub(super) struct CutContext<'a> {
 }
 
 impl<'a> CutContext<'a> {
-    /// Analyzes all messages in one pass, because a long conversation does not stay in the CPU caches
-    /// between passes.
+    /// Analyzes all messages in one pass, because a long conversation does not stay in the CPU
+    /// caches between passes.
     pub(super) fn analyze(task: &'a CompactionTask<'a>) -> Result<Self, Declined> {
         let messages = task.messages;
         let mut context = Self {
@@ -71,8 +71,8 @@ impl<'a> CutContext<'a> {
         Ok(context)
     }
 
-    /// Returns the index of the first message that a model sees. The entry of the boundary itself may
-    /// contain the summary.
+    /// Returns the index of the first message that a model sees. The entry of the boundary itself
+    /// may contain the summary.
     fn first_live(&self) -> usize {
         self.after_boundary.saturating_sub(1)
     }
@@ -112,8 +112,8 @@ impl<'a> CutContext<'a> {
     }
 
     /// Cuts with a summary of the whole conversation. It keeps as much of the end as for a resumed
-    /// session, less if that is too much, and finally nothing. Then it tries the same with a shorter
-    /// summary, because a summary that quotes a short conversation can be longer than it.
+    /// session, less if that is too much, and finally nothing. Then it tries the same with a
+    /// shorter summary, because a summary that quotes a short conversation can be longer than it.
     pub(super) fn cut_with_summary(
         &self,
         source: SummarySource,

@@ -12,8 +12,8 @@ pub struct MessageWeight {
 }
 
 impl MessageWeight {
-    /// Measures the parts of a message that can be kept. Boundaries, old summaries and messages from
-    /// the agent program to its user are not kept.
+    /// Measures the parts of a message that can be kept. Boundaries, old summaries and messages
+    /// from the agent program to its user are not kept.
     pub fn of(message: &Message) -> Self {
         let mut weight = Self::default();
         if message.role == Role::System {
@@ -36,8 +36,8 @@ impl MessageWeight {
 
 /// Returns the index of the first message to keep.
 ///
-/// It keeps everything from `start` on. If that is below a minimum, it moves back until both minimums
-/// hold or the maximum is reached, but not before `floor`.
+/// It keeps everything from `start` on. If that is below a minimum, it moves back until both
+/// minimums hold or the maximum is reached, but not before `floor`.
 pub fn first_kept_index(
     weights: &[MessageWeight],
     start: usize,

@@ -45,8 +45,9 @@ use crate::summary::RunningSummary;
 pub struct CompactionTask<'a> {
     /// The conversation in log order. It may include messages before the last boundary.
     pub messages: &'a [Message],
-    /// The same messages without the parts that notes must not quote, at the same indices. Summaries
-    /// and restored files are made from these, while kept messages are taken from `messages`.
+    /// The same messages without the parts that notes must not quote, at the same indices.
+    /// Summaries and restored files are made from these, while kept messages are taken from
+    /// `messages`.
     pub visible: &'a [Message],
     /// The running summary if there is one, or why it could not be read.
     pub notes: Result<Option<&'a RunningSummary>, &'a str>,

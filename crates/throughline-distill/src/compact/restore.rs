@@ -145,7 +145,8 @@ struct RestoreSearch<'a> {
     shown: HashSet<&'a str>,
     files_max: usize,
     files: Vec<RestoredFile>,
-    /// Read files whose call is still to be found; its arguments say whether the whole file was read.
+    /// Read files whose call is still to be found; its arguments say whether the whole file was
+    /// read.
     reads: Vec<(&'a CallId, usize)>,
     todos: Option<Vec<TodoItem>>,
     plan: Option<Option<String>>,

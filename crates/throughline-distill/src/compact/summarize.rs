@@ -37,7 +37,8 @@ mod tests {
     fn what_users_miss_is_in_it_under_the_ten_headings() {
         let mut messages = transcript(
             "u Make the list sorted.\na use #1\nu result #1 ~3\na use #2 Read\nu result #2\n\
-             u Never touch main.rs, and use tabs.\na done so far\nu Now the docs in docs/A.md\na use #3",
+             u Never touch main.rs, and use tabs.\na done so far\nu Now the docs in docs/A.md\n\
+             a use #3",
         );
         if let Block::ToolResult(result) = &mut messages[2].blocks[0] {
             result.is_error = true;

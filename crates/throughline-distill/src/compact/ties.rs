@@ -1,11 +1,11 @@
 //! Moves a cut back until every kept message has the messages that it depends on.
 //!
-//! Three rules apply until nothing changes: a result needs its call, the entries of one API response
-//! stay together, and an assistant message needs the thinking right before it. One pass of each rule
-//! is not enough. Example: call 1, call 2 in another response, result 1, result 2. The last result
-//! needs call 2, the cut before call 2 keeps result 1, and that needs call 1. Each message stores
-//! the first message that it needs, so one walk from the end to a moving target finds the fixed
-//! point.
+//! Three rules apply until nothing changes: a result needs its call, the entries of one API
+//! response stay together, and an assistant message needs the thinking right before it. One pass of
+//! each rule is not enough. Example: call 1, call 2 in another response, result 1, result 2. The
+//! last result needs call 2, the cut before call 2 keeps result 1, and that needs call 1. Each
+//! message stores the first message that it needs, so one walk from the end to a moving target
+//! finds the fixed point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,8 @@ pub struct MessageTies {
     in_flight: Option<usize>,
 }
 
-/// Builds [`MessageTies`] message by message, so that a caller with a loop of its own needs only one
-/// pass.
+/// Builds [`MessageTies`] message by message, so that a caller with a loop of its own needs only
+/// one pass.
 #[derive(Default)]
 pub(super) struct MessageTiesBuilder<'a> {
     calls: HashMap<&'a CallId, usize>,
@@ -90,8 +90,8 @@ impl MessageTies {
     }
 }
 
-/// Finds the first message with a call of the last assistant turn that has no result yet. The caller
-/// sends the results with its next message, so the calls must be kept.
+/// Finds the first message with a call of the last assistant turn that has no result yet. The
+/// caller sends the results with its next message, so the calls must be kept.
 fn in_flight(messages: &[Message]) -> Option<usize> {
     let mut answered = HashSet::new();
     let mut first = None;

@@ -125,8 +125,8 @@ impl<'a> TurnMerger<'a> {
         }
     }
 
-    /// Adds blocks to the turn of the same response, else to the last turn if it is an assistant turn
-    /// without results.
+    /// Adds blocks to the turn of the same response, else to the last turn if it is an assistant
+    /// turn without results.
     fn add_assistant_blocks(&mut self, message: &'a Message, blocks: &[&'a Block]) {
         let blocks = self.drop_repeated_calls(message, blocks);
         if blocks.is_empty() {
@@ -182,8 +182,8 @@ impl<'a> TurnMerger<'a> {
         noted.is_some_and(|noted| !self.turns[noted.turn].calls[noted.index].1)
     }
 
-    /// Returns the last turn if it is an assistant turn without results, else a new one. Thinking at
-    /// the end of a turn with results belongs to the next message and moves to the new turn.
+    /// Returns the last turn if it is an assistant turn without results, else a new one. Thinking
+    /// at the end of a turn with results belongs to the next message and moves to the new turn.
     fn open_assistant_turn(&mut self) -> usize {
         let mut said = Vec::new();
         match self.turns.last_mut() {
@@ -341,8 +341,8 @@ impl<'a> TurnMerger<'a> {
         settled
     }
 
-    /// Drops thinking at the end of turns, which no API accepts: the answer was interrupted before it
-    /// began.
+    /// Drops thinking at the end of turns, which no API accepts: the answer was interrupted before
+    /// it began.
     fn drop_lone_thoughts(&mut self) {
         for turn in &mut self.turns {
             while let Some(message) = turn.spoken.last_mut() {

@@ -139,8 +139,8 @@ fn without_output_filter(line: &str) -> &str {
     line.trim_end().trim_end_matches("2>&1").trim_end()
 }
 
-/// Finds a command that could not run and a similar one that then succeeded, with no file changed in
-/// between.
+/// Finds a command that could not run and a similar one that then succeeded, with no file changed
+/// in between.
 fn replacement_facts(runs: &[ShellRun<'_>]) -> Vec<ExtractedFact> {
     let mut facts = Vec::new();
     for (at, bad) in runs.iter().enumerate() {

@@ -39,7 +39,8 @@ pub(super) const FAILURES_MAX: usize = 5;
 pub(super) const COOLDOWN: SignedDuration = SignedDuration::from_mins(10);
 
 impl ModelBudget {
-    /// Checks whether a request of about `input` tokens with a reply of at most `output` is allowed.
+    /// Checks whether a request of about `input` tokens with a reply of at most `output` is
+    /// allowed.
     pub fn check(
         &self,
         spent: ModelSpending,

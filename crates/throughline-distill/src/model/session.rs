@@ -56,8 +56,8 @@ pub enum ModelUnavailable {
 }
 
 impl ModelSession<'_> {
-    /// Sends a request, and retries until there is a reply, the deadline has passed, or a retry cannot
-    /// succeed.
+    /// Sends a request, and retries until there is a reply, the deadline has passed, or a retry
+    /// cannot succeed.
     pub fn complete(
         &self,
         request: &CompletionRequest,

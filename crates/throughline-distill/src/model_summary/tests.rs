@@ -13,9 +13,10 @@ use crate::compact::{
 use crate::model::ModelBudget;
 use crate::test_support::{BUDGET, at, record_successful_call, with_scripted_model};
 
-const GOOD: &str = "Here are the notes:\n# Title\nSorting\n# Current state\nThe list is sorted.\n# Task\nSort it.\n\
-    # Files and functions\n_Which files and functions matter, and why_\nlist.rs\n# Commands and workflow\n\
-    # Errors and corrections\n# System documentation\n# Learnings\n# Key results\n# Worklog\n1. sorted";
+const GOOD: &str = "Here are the notes:\n# Title\nSorting\n# Current state\nThe list is sorted.\n\
+    # Task\nSort it.\n# Files and functions\n_Which files and functions matter, and why_\nlist.rs\n\
+    # Commands and workflow\n# Errors and corrections\n# System documentation\n# Learnings\n\
+    # Key results\n# Worklog\n1. sorted";
 
 struct World {
     _dir: tempfile::TempDir,
@@ -168,7 +169,8 @@ fn what_is_wrong_is_told_once() {
     assert_eq!(
         again,
         Some(
-            "That cannot be used: the heading \"Current state\" is missing. Write all of the notes again."
+            "That cannot be used: the heading \"Current state\" is missing. \
+             Write all of the notes again."
         )
     );
     let (outcome, got) = world.compact(BUDGET, vec![Act::Say("no"); 9]);

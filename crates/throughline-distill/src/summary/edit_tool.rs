@@ -176,6 +176,10 @@ mod tests {
         apply_edit(text, tool, input, &gate)
     }
 
+    fn replacement(old: &str, new: &str) -> Value {
+        json!({"file_path": FILE, "old_string": old, "new_string": new})
+    }
+
     #[track_caller]
     fn check(old: &str, new: &str, denied: &str) {
         let input = json!({"file_path": FILE, "old_string": old, "new_string": new});
@@ -190,7 +194,7 @@ mod tests {
     #[test]
     fn words_go_below_the_italic_line() {
         let hint = "_Step by step, very short, what was done_";
-        let input = json!({"file_path": FILE, "old_string": hint, "new_string": format!("{hint}\n1. began")});
+        let input = replacement(hint, &format!("{hint}\n1. began"));
         let edited = try_edit(&notes(), "Edit", &input).unwrap();
         assert_eq!(Summary::parse(&edited).get("Worklog"), Some("1. began"));
     }
@@ -279,12 +283,11 @@ mod tests {
         }
         full.sections[0].text = "word ".repeat(90).trim().to_owned();
         let text = full.to_string();
-        let grow =
-            json!({"file_path": FILE, "old_string": "# Worklog", "new_string": "# Worklog "});
+        let grow = replacement("# Worklog", "# Worklog ");
         assert!(try_edit(&text, EDIT_TOOL, &grow).is_ok());
-        let shorter = json!({"file_path": FILE, "old_string": "word word word\n\n# Current", "new_string": "word\n\n# Current"});
+        let shorter = replacement("word word word\n\n# Current", "word\n\n# Current");
         assert!(try_edit(&text, EDIT_TOOL, &shorter).is_ok());
-        let longer = json!({"file_path": FILE, "old_string": "word\n\n# Task", "new_string": "word end\n\n# Task"});
+        let longer = replacement("word\n\n# Task", "word end\n\n# Task");
         let denied = try_edit(&text, EDIT_TOOL, &longer).unwrap_err().to_string();
         assert!(denied.starts_with("the file would have"), "{denied}");
     }

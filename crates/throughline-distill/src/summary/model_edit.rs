@@ -29,7 +29,8 @@ You get the notes as they are and the part of the conversation that came since. 
 up to date with the edit tool, several calls at once if you like, then say done.
 
 - Write what is true now: replace what is outdated, do not pile up.
-- Current state: what is being done, what is open, the next step; the user's last request word for word.
+- Current state: what is being done, what is open, the next step; the user's last request word \
+for word.
 - Keep the user's rules and corrections in their own words.
 - Be exact: paths, function names, commands, error messages, numbers, decisions with their reasons.
 - Say what was tried and failed, so that nobody tries it again.
@@ -145,8 +146,8 @@ fn opening_message(task: &SummaryEditTask<'_>) -> String {
         text += "\n\n";
     }
     text += &format!(
-        "The notes are in {}. A section may have {section} tokens, all of it {whole}. The file now:\n\n{}\n\n\
-         Bring it up to date with `{}` on exactly that path, and nothing else.",
+        "The notes are in {}. A section may have {section} tokens, all of it {whole}. The file \
+         now:\n\n{}\n\nBring it up to date with `{}` on exactly that path, and nothing else.",
         task.file,
         memory::fence::enclose("notes", task.notes),
         EDIT_TOOL

@@ -23,8 +23,8 @@ pub(super) struct PendingCall {
     tool: String,
     does: CallKind,
     signature: u64,
-    /// A hash of the tool and the file or command. A later success with the same subject overcomes an
-    /// error.
+    /// A hash of the tool and the file or command. A later success with the same subject overcomes
+    /// an error.
     subject: u64,
     step: Option<usize>,
     at: Option<Timestamp>,
@@ -270,8 +270,8 @@ impl DigestBuilder {
         overhead.text_bytes += record.content.len() as u64;
     }
 
-    /// Counts a change that its call did not name: a patch of several files, or a change that only the
-    /// log reports.
+    /// Counts a change that its call did not name: a patch of several files, or a change that only
+    /// the log reports.
     pub(super) fn add_artifact(&mut self, record: &StoredRecord) {
         let Some(path) = record.path.as_deref().map(|path| self.relative_path(path)) else {
             return;

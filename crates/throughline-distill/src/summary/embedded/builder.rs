@@ -334,8 +334,8 @@ impl SummaryBuilder {
         }
     }
 
-    /// Counts the identifiers in a text. A single identifier cannot be a prompt injection, so thoughts
-    /// and tool results count too, but less than messages.
+    /// Counts the identifiers in a text. A single identifier cannot be a prompt injection, so
+    /// thoughts and tool results count too, but less than messages.
     fn count_identifiers(&mut self, step: &RecordView<'_>) {
         let weight = match step.kind {
             RecordKind::Prompt | RecordKind::Assistant => 3,
@@ -363,8 +363,8 @@ impl SummaryBuilder {
         }
     }
 
-    /// Drops the identifiers with the lowest weight, the oldest first. It drops half of them at once,
-    /// because dropping one at a time would scan all names for every new one.
+    /// Drops the identifiers with the lowest weight, the oldest first. It drops half of them at
+    /// once, because dropping one at a time would scan all names for every new one.
     fn evict_names(&mut self) {
         let mut known: Vec<_> = self.names.values().copied().collect();
         known.sort_unstable();

@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn definitions_in_several_languages() {
-        let diff = "+pub fn load_all(x: u8) {\n+class Cart:\n+    def add(self):\n-function total() {\n\
-                    +func (s *Store) Find(id int)\n plain text of the type";
+        let diff = "+pub fn load_all(x: u8) {\n+class Cart:\n+    def add(self):\n\
+                    -function total() {\n+func (s *Store) Find(id int)\n plain text of the type";
         assert_eq!(
             defined_names(diff),
             ["load_all", "Cart", "add", "total", "Find"]
